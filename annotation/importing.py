@@ -6,9 +6,10 @@ Each writer writes the rows of one table, in batches, and holds their ids by nam
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
+from django.utils.text import slugify
+from pydantic import ValidationError
 
 from annotation.crowds.people import worker_name
 from annotation.models import Assignment, Exclusion, Judgment, Worker
@@ -33,15 +36,23 @@ from judgments.datasets.importing import (
     ImportSummary,
     check_owner,
     known_lists,
+    names_by_text,
     remember_mapping,
     renumber_ranks,
     store_candidates,
 )
 from judgments.design.reading import make_design
+from judgments.design.scale import Scale
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
 from judgments.drawing.material import content_key, text_key
-from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, open_judgments
+from judgments.importers import (
+    ColumnMapping,
+    ImportProblem,
+    JudgmentSource,
+    by_criterion,
+    open_judgments,
+)
 from judgments.importers.judgment_tables import BadRows
 from judgments.importers.mapping import MappedJudgments
 from judgments.importers.records import (
@@ -53,6 +64,7 @@ from judgments.importers.records import (
     WinnerRow,
     by_name,
 )
+from judgments.importers.textio import QUIRKS
 from judgments.kinds import KINDS, Kind
 from judgments.models import (
     HIT,
@@ -69,7 +81,7 @@ from judgments.models import (
 )
 from judgments.models.studies import NOBODY
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import create_study, find_dataset
+from judgments.studies.studies import create_study, design_of, find_dataset, find_study
 
 JUDGMENT_FIELDS = (
     "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
@@ -735,10 +747,12 @@ class FileContent:
     expected: int = 0
     unused: int = 0
     example: str = ""
+    setting: str = ""
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES_LISTED])
+        listed = sorted(self.values.items(), key=lambda counted: _by_number(counted[0]))
+        shares = ", ".join(f"{value}: {n:,}" for value, n in listed[:MOST_VALUES_LISTED])
         more = len(self.values) - MOST_VALUES_LISTED
         return [
             f"{self.path}: {counted(self.judgments, 'judgment')} on {counted(len(self.units), 'unit')} by "
@@ -748,9 +762,16 @@ class FileContent:
             f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
             f"{self.unused:,} are not to be used",
             f"  the first: {self.example}",
+            *([f"  options of the study by these values: {self.setting}"] if self.setting else []),
             *(f"  {note}" for note in self.notes),
-            "Nothing was stored (--dry-run).",
         ]
+
+
+def _by_number(text: str) -> tuple[float, str]:
+    try:
+        return float(text), text
+    except ValueError:
+        return math.inf, text
 
 
 @translation.override("en")
@@ -764,12 +785,13 @@ def inspect_judgments(
     mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
     design: Mapping[str, Any] | None = None,
+    scale: str = "",
     progress: Progress = no_progress,
 ) -> FileContent:
     """Read a file as ``import_judgments`` would, and report its content."""
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
-    source = _opened(material, format, path, protocol, encoding, mapping, design or {})
+    source = _opened(material, format, path, protocol, encoding, mapping, scale, design or {})
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     content = FileContent(path)
     for row in source.judgments(items, _captions_of(material)):
@@ -793,7 +815,9 @@ def inspect_judgments(
             )
     if left_out is not None:
         left_out.write()
-    content.notes = source.notes.sentences()
+    scale_words = _scale_words(source)
+    content.setting = "" if scale_words else source.setting
+    content.notes = [*source.notes.sentences(), *filter(None, [scale_words])]
     return content
 
 
@@ -808,6 +832,7 @@ def import_judgments(
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
+    scale: str = "",
     design: Mapping[str, Any] | None = None,
     dry_run: bool = False,
     progress: Progress = no_progress,
@@ -817,17 +842,32 @@ def import_judgments(
     Args:
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
         do not name one.
-        mapping: of foreign columns.
+        mapping: of foreign columns. Several criteria become studies named `study` and the criterion.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
+        scale: of graded or slider answers, LOW:HIGH[:STEP]; without it, the file states it, or its answers say it.
         design: keys of a study file for the new study, such as the weights of marked errors, or a HIT template.
         dry_run: whether to take all back at the end, to learn what is refused.
     """
     material = find_dataset(dataset)
+    criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
+    if list(criteria) != [""]:
+        return _import_criteria(
+            criteria, format=format, path=path, dataset=dataset, study=study, protocol=protocol, encoding=encoding,
+            mapping=mapping, bad_rows=bad_rows, scale=scale, design=design, dry_run=dry_run, progress=progress,
+        )  # fmt: skip
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     references = set(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    source = _opened(material, format, path, protocol, encoding, mapping, design or {})
+    of_design = scale_of_design(design or {})
+    if scale and of_design and scale != of_design:
+        raise DataConflict(
+            f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
+        )
+    opened = partial(
+        _opened, material, format, path, protocol, encoding, mapping, scale or of_design, design or {}
+    )
+    source = opened()
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     existing = Study.objects.filter(slug=study).first()
     if existing is not None:
@@ -836,10 +876,13 @@ def import_judgments(
             raise DataConflict(f"There is a study {study!r} already; choose another name.")
         readings = [source]
         if isinstance(source, MappedJudgments):
-            readings.append(_opened(material, format, path, protocol, encoding, mapping, design or {}, True))
+            readings.append(opened(as_before=True))
             readings[1].refusals.bad_rows = source.refusals.bad_rows
         if existing.source != Study.Source.IMPORTED or not _is_of(existing, readings, items):
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
+        of_study = KINDS[existing.protocol]
+        if of_study.scale and of_study.setting(design_of(existing)) != source.setting:
+            raise DataConflict(f"There is a study {study!r} with another scale; choose another name.")
         return ImportSummary(study, False, _count_rows(existing))
     fingerprint = Fingerprint()
     try:
@@ -865,11 +908,14 @@ def import_judgments(
                 writer.study.design[table] = {**writer.study.design.get(table, {}), **values}
             if not writer.judgments and not writer.pairs.ids:
                 raise DataConflict(f"{path} holds no judgments; nothing was imported.")
+            notes = source.notes.sentences()
+            if dry_run or (source.setting and not source.states_scale):
+                notes += filter(None, [_scale_words(source)])
             Study.objects.filter(pk=writer.study.pk).update(
                 design=writer.study.design,
                 fingerprint=fingerprint.hexdigest(),
                 simulated=writer.simulated,
-                notes={"sentences": source.notes.sentences()},
+                notes={"sentences": notes},
             )
             remember_mapping(material, "import_judgments", mapping)
             sentence = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
@@ -883,9 +929,42 @@ def import_judgments(
     if left_out is not None:
         left_out.write()
     if dry_run:
-        return ImportSummary(study, False, {}, source.notes.sentences())
+        return ImportSummary(study, False, {}, notes)
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
-    return ImportSummary(study, True, counts, source.notes.sentences())
+    return ImportSummary(study, True, counts, notes)
+
+
+def _import_criteria(
+    criteria: Mapping[str, ColumnMapping | None],
+    *,
+    study: str,
+    mapping: ColumnMapping | None,
+    bad_rows: Path | None,
+    **values: Any,
+) -> ImportSummary:
+    """Import the answers about each criterion as a study of its own; their notes name the others."""
+    if bad_rows is not None:
+        raise ImportProblem(values["path"], None, "--bad-rows", "several criteria", "it for one of them")
+    slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
+    if len(set(slugs.values())) < len(slugs):
+        raise DataConflict(
+            f"Two criteria of {', '.join(slugs)} would have the same name as a study; rename one."
+        )
+    sentence = QUIRKS["criteria"].format(detail=", ".join(slugs.values()))
+    whole = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
+    with transaction.atomic():
+        for name, how in criteria.items():
+            summary = import_judgments(study=slugs[name], mapping=how, **values)
+            whole = replace(whole, created=whole.created or summary.created)
+            whole.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
+            whole.notes.extend(f"{name}: {note}" for note in summary.notes)
+            if summary.created:
+                row = find_study(slugs[name])
+                row.notes = {**row.notes, "sentences": [*row.notes.get("sentences", []), sentence]}
+                row.save(update_fields=["notes"])
+        remember_mapping(find_dataset(values["dataset"]), "import_judgments", mapping)
+        transaction.set_rollback(values["dry_run"])
+    return whole
 
 
 def _opened(
@@ -895,6 +974,7 @@ def _opened(
     protocol: str | None,
     encoding: str | None,
     mapping: ColumnMapping | None,
+    scale: str,
     keys: Mapping[str, Any],
     as_before: bool = False,
 ) -> JudgmentSource:
@@ -909,9 +989,12 @@ def _opened(
         encoding=encoding,
         mapping=mapping,
         own_page=own_page,
+        scale=scale,
         worker_name=worker_name,
     )
     if isinstance(source, MappedJudgments):
+        names = SimpleLazyObject(partial(names_by_text, dataset))
+        source.items_of = lambda text: names.get(text, ())
         texts = cache(partial(_texts_of, dataset))
         source.text_of = lambda system, image: texts(system).get(image)
         source.as_before = as_before
@@ -961,6 +1044,24 @@ def _imported_design(
 ) -> StudyDesign:
     required = {"dataset": dataset, "protocol": protocol, **more}
     return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **required})
+
+
+def scale_of_design(keys: Mapping[str, Any]) -> str:
+    """Return the scale that keys of a study file state; what is none is refused with the study."""
+    try:
+        return str(Scale.model_validate(keys["scale"])) if "scale" in keys else ""
+    except ValidationError:
+        return ""
+
+
+def _scale_words(source: JudgmentSource) -> str:
+    """Say which scale answers were taken for; "" if they have none."""
+    kind = KINDS.get(source.protocol or "")
+    scale = None if kind is None else kind.with_setting(source.setting).scale
+    if scale is None:
+        return ""
+    why = "as stated" if source.states_scale else "by their values; --scale LOW:HIGH:STEP states another one"
+    return f"The answers are taken for points of the scale {scale.in_words}, {why}."
 
 
 def _create_imported_study(slug: str, dataset: str, protocol: str, keys: Mapping[str, Any]) -> Study:

@@ -80,8 +80,8 @@ class ImportJudgments(QuorumCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
+        from judgments.importers.options import OPTIONS, add_options
         from judgments.kinds import KINDS
-        from judgments.management.datasets import add_mapping
 
         parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()])
         parser.add_argument("path", type=Path)
@@ -94,7 +94,13 @@ class ImportJudgments(QuorumCommand):
             "or what the answers of a table or a result file are",
         )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
-        add_mapping(parser)
+        add_options(parser, *OPTIONS)
+        parser.add_argument(
+            "--scale",
+            default="",
+            metavar="LOW:HIGH[:STEP]",
+            help="of graded or slider answers, such as 1:5:0.5 or (with =) --scale=-3:3; without it, they say it",
+        )
         parser.add_argument(
             "--bad-rows",
             type=Path,
@@ -115,24 +121,33 @@ class ImportJudgments(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.importing import import_judgments, inspect_judgments
+        from annotation.importing import import_judgments, inspect_judgments, scale_of_design
         from judgments.design.reading import toml_values
+        from judgments.importers import by_criterion
+        from judgments.importers.options import mapping_of
         from judgments.importers.textio import read_whole
-        from judgments.management.datasets import columns_offered, mapping_of
+        from judgments.management.datasets import columns_offered
 
-        mapping = mapping_of(options)
+        mapping = mapping_of(options, options["path"])
         source = {
-            name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
+            name: options[name]
+            for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows", "scale")
         }
         path = options["design"]
         source["design"] = toml_values(read_whole(path), source=str(path)) if path else None
         study = options["study"]
         if options["dry_run"]:
+            source["scale"] = source["scale"] or scale_of_design(source["design"] or {})
             with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
-                inspection = inspect_judgments(**source, mapping=mapping, progress=progress)
+                table = {name: options[name] for name in ("format", "path", "encoding")}
+                inspected = {
+                    criterion: inspect_judgments(**source, mapping=how, progress=progress)
+                    for criterion, how in by_criterion(**table, mapping=mapping).items()
+                }
                 import_judgments(**source, study=study, mapping=mapping, dry_run=True)
-            for line in inspection.sentences():
-                self.say(line)
+            for criterion, content in inspected.items():
+                self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
+            self.say("Nothing was stored (--dry-run).")
             return
         with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
             summary = import_judgments(**source, study=study, mapping=mapping, progress=progress)

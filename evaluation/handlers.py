@@ -16,6 +16,7 @@ from common.incoming import READ_AT_ONCE
 from evaluation.data.export.exporting import export_for_download
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
+from evaluation.data.imported_scores.storing import mapping_of_scores
 from evaluation.data.judgment_sets.loaders import extend_blocks
 from evaluation.data.publishing.describing import describe_plan
 from evaluation.data.publishing.sending import plan_publication, send_release
@@ -269,7 +270,7 @@ def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **ho
     dataset = find_study(study).dataset
     user = require_editor(acting_person(), dataset)
     with uploads.open_upload(upload) as files:
-        scores = read_scores(files.path, metrics)
+        scores = read_scores(files.path, metrics, mapping=mapping_of_scores(how, files.path))
         with run.commit() as result:
             done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
             result["notes"] = [done.summary()]

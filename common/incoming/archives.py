@@ -11,7 +11,7 @@ import stat
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from sys import getsizeof
 from typing import IO
@@ -25,6 +25,7 @@ from django.utils.translation import gettext
 from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import HEAD, READ_AT_ONCE, SMALL_ENOUGH, Excess, check_head, limits, spend
+from common.incoming.excel_dates import BUILT_IN, is_date_format, shown_date
 
 SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # bytes of all files below which growth is of no account
 
@@ -226,6 +227,10 @@ MOST_NAMES = 10_000  # of elements, attributes, prefixes and namespaces, which e
 
 MOST_OF_NAMES = 2**20  # characters of all of them
 
+MOST_STYLES = 65_536  # as Excel has
+
+MOST_OF_FORMAT = 255  # characters, as Excel has
+
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
 
 DAMAGE_OF_WORKBOOKS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *DAMAGE)
@@ -249,14 +254,27 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         if "xl/sharedStrings.xml" in members:
             for _ in strings.parsed(archive, "xl/sharedStrings.xml"):
                 pass
-        yield from _Cells(strings.texts).parsed(archive, min(sheets, default=FIRST_SHEET))
+        formats = _Formats()
+        for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
+            for _ in formats.parsed(archive, name):
+                pass
+        cells = _Cells(strings.texts, formats.dates, since_1904=formats.since_1904)
+        yield from cells.parsed(archive, min(sheets, default=FIRST_SHEET))
 
 
 class _Cells:
-    """Take rows from a sheet's XML, or texts from that of the shared strings."""
+    """Take rows from a sheet's XML, or texts from that of the shared strings.
 
-    def __init__(self, strings: list[str]) -> None:
+    Args:
+        dates: style of a cell -> the format of its date or time.
+    """
+
+    def __init__(
+        self, strings: list[str], dates: Mapping[int, str] | None = None, *, since_1904: bool = False
+    ) -> None:
         self.strings = strings
+        self._dates, self.since_1904 = dates or {}, since_1904
+        self._style = 0
         self.texts: list[str] = []
         self.rows: list[tuple[int, dict[int, str]]] = []
         self._cells: dict[int, str] = {}
@@ -307,6 +325,7 @@ class _Cells:
             self._cells, self._at, self._row = {}, -1, 0
         elif tag in ("c", "si"):
             self._kind, self._parts, self._cell = attributes.get("t", ""), [], 0
+            self._style = _number(attributes, "s")
             letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
             self._at = _column(letters.group()) if letters else self._at + (tag == "c")
             if self._at >= MOST_COLUMNS:
@@ -351,7 +370,43 @@ class _Cells:
             if not 0 <= at < len(self.strings):
                 raise Excess(f"the shared text {at}", f"one of {len(self.strings):,}")
             return self.strings[at]
+        if self._kind in ("", "n") and self._style in self._dates:
+            return shown_date(text, self._dates[self._style], since_1904=self.since_1904)
         return {"1": "true", "0": "false"}.get(text, text) if self._kind == "b" else text
+
+
+class _Formats(_Cells):
+    """Take from the XML of styles which cells are dates, and from that of the workbook since when they count."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.dates: dict[int, str] = {}
+        self._codes: dict[int, str] = {}
+        self._count_of_styles = 0
+        self._of_cells = False
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        super().start(tag, attributes)
+        tag = tag.rpartition("}")[2]
+        if tag == "workbookPr":
+            self.since_1904 = attributes.get("date1904", "") in ("1", "true")
+        elif tag == "numFmt":
+            self._codes[_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[:MOST_OF_FORMAT]
+        elif tag in ("cellXfs", "cellStyleXfs"):
+            self._of_cells = tag == "cellXfs"
+        elif tag == "xf" and self._of_cells:
+            number = _number(attributes, "numFmtId")
+            code = self._codes.get(number) or BUILT_IN.get(number, "")
+            if is_date_format(code):
+                self.dates[self._count_of_styles] = code
+            self._count_of_styles += 1
+            if self._count_of_styles > MOST_STYLES:
+                raise Excess(f"more than {MOST_STYLES:,} styles of cells", "fewer")
+
+
+def _number(attributes: Mapping[str, str], name: str) -> int:
+    text = attributes.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 def _column(letters: str) -> int:

@@ -32,6 +32,7 @@ from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_p
 from evaluation.statistics.inference import NAIVE, RESAMPLES
 from evaluation.statistics.inputs import StatisticsError
 from judgments.design.reading import make_design, toml_values
+from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
 
@@ -93,6 +94,7 @@ class Agreement(QuorumCommand):
             "--resamples", type=int, default=RESAMPLES, help="of the bootstrap (default %(default)s)"
         )
         parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default %(default)s)")
+        add_options(parser, "map", "values", "people", "where", "header_row")
         parser.add_argument("--encoding", help="of a file that is neither UTF-8 nor has a byte order mark")
         parser.add_argument(
             "--design",
@@ -126,16 +128,21 @@ class Agreement(QuorumCommand):
             )
         parser.add_argument(
             "--missing",
-            choices=MISSING,
-            help=f"units that only the second source has: left out, or a no of the first (default {MISSING[0]})",
+            metavar="WORDS",
+            help=f"words for an empty cell, such as NA,None; with --with, units that only the second source has: "
+            f"{' or '.join(MISSING)} of the first (default {MISSING[0]})",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["second"] is not None:
+            if options["missing"] not in (None, *MISSING):
+                raise EvaluationError(
+                    f"--missing is {options['missing']!r}, expected {' or '.join(MISSING)} beside --with."
+                )
             self._compare(options)
             return
         for name in OF_TWO:
-            if options[name] is not None:
+            if options[name] is not None and name != "missing":
                 raise EvaluationError(
                     f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
                 )
@@ -144,16 +151,18 @@ class Agreement(QuorumCommand):
     def _measure(self, options: dict[str, Any]) -> None:
         chosen: str | None = options["level"]
         names = _coefficients(options["coefficient"])
-        if (kind := open_kind_of(options["path"], encoding=options["encoding"])) is not None:
+        mapped = mapping_of(options, options["path"]) is not None
+        kind = None if mapped else open_kind_of(options["path"], encoding=options["encoding"])
+        if kind is not None:
             self._measure_open(kind, options)
             return
         if options["design"] is not None:
             raise EvaluationError("--design is about open answers, expected a file that has some.")
-        table = self._read(options["path"], chosen, options["encoding"])
+        table = self._read(options, chosen)
         level = chosen or table.level
         if level != "nominal" and table.values.dtype == object:
             # The protocol asked for numbers and a text was found: reading again names its line.
-            table = self._read(options["path"], level, options["encoding"])
+            table = self._read(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
@@ -167,7 +176,7 @@ class Agreement(QuorumCommand):
         }
         if names:
             kind = KINDS.get(table.protocol or "")
-            if kind is not None and table.says_answers:
+            if kind is not None and (table.says_answers or kind.scale):
                 kind = checked_kind(options["path"], table, kind)
             figures["coefficients"] = agreement_coefficients(
                 ratings,
@@ -177,6 +186,8 @@ class Agreement(QuorumCommand):
                 **drawn,
                 clusters=clusters,
             )
+        for sentence in table.alike:
+            self.stderr.write(f"Note: {sentence}.")
         self._say_aside(table.left_out, result.reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])
 
@@ -220,13 +231,14 @@ class Agreement(QuorumCommand):
         self._say_aside(table.left_out, reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])
 
-    def _read(self, path: Path, level: str | None, encoding: str | None) -> FileJudgments:
-        numeric = level not in (None, "nominal")
+    def _read(self, options: dict[str, Any], level: str | None) -> FileJudgments:
+        path, numeric = options["path"], level not in (None, "nominal")
         with progress_bar() as progress:
             return read_judgment_table(
                 path,
                 numeric=numeric,
-                encoding=encoding,
+                encoding=options["encoding"],
+                mapping=mapping_of(options, path),
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
@@ -246,7 +258,7 @@ class Agreement(QuorumCommand):
             self.stdout.write(f"Written to {output}.")
 
     def _compare(self, options: dict[str, Any]) -> None:
-        for name in ("level", "coefficient"):
+        for name in ("level", "coefficient", "map", "values", "people", "where", "header_row", "mapping"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
         first = self._source(options["path"], "first", options)

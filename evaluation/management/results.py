@@ -52,7 +52,12 @@ class Aggregate(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.aggregation import consensus_tables, run_aggregation, workers_table
+        from evaluation.results.aggregation import (
+            consensus_tables,
+            run_aggregation,
+            scale_sentence,
+            workers_table,
+        )
         from evaluation.results.systems import systems_sentence
 
         study, values = self.study_and_values(options)
@@ -84,6 +89,8 @@ class Aggregate(OperationCommand):
         if verdict := aggregation.result["systems_verdict"]:
             self.say(systems_sentence(verdict))
         self.say_tables(tables)
+        if sentence := scale_sentence(result):
+            self.say(sentence)
         self._remarks(result)
 
     def _remarks(self, result: dict[str, Any]) -> None:
@@ -477,16 +484,22 @@ class ImportScores(QuorumCommand):
 
         parser.add_argument("path", type=Path, metavar="FILE")
         parser.add_argument("--dataset", required=True)
-        parser.add_argument("--format", choices=FORMATS, default="", help="default: as the name says")
+        parser.add_argument("--format", choices=FORMATS, default="", help="default: what the file is")
         add_parameters(parser, ScoresRequest())
 
     def handle(self, *args: Any, **options: Any) -> None:
         from evaluation.data.imported_scores.reading import read_scores
-        from evaluation.data.imported_scores.storing import ScoresRequest, import_scores
+        from evaluation.data.imported_scores.storing import (
+            ScoresRequest,
+            import_scores,
+            mapping_of_scores,
+        )
 
         dataset = find_dataset(options["dataset"])
         values = ScoresRequest.read(as_text(ScoresRequest(), options))
-        files = read_scores(options["path"], values.pop("metric", []), format=options["format"])
+        path, metrics = options["path"], values.pop("metric", [])
+        mapping = mapping_of_scores(values, path)
+        files = read_scores(path, metrics, format=options["format"], mapping=mapping)
         self.say(import_scores(dataset=dataset, files=files, **values).summary())
 
 

@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Count
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_noop
 
 from common.errors import DataConflict, DesignError
@@ -26,7 +28,14 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import candidate_key, text_key
 from judgments.drawing.phrases import known_titles
-from judgments.importers import ColumnMapping, open_candidates, open_dataset, read_runs
+from judgments.importers import (
+    TABLE_FORMATS,
+    ColumnMapping,
+    open_candidates,
+    open_dataset,
+    read_runs,
+    table_reader,
+)
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
@@ -38,7 +47,7 @@ from judgments.importers.records import (
     ReferenceRow,
     by_name,
 )
-from judgments.importers.tables import ALL, Taken
+from judgments.importers.tables import ALL, TableCandidates, Taken, systems_named
 from judgments.importers.textio import ImportNotes
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -181,6 +190,14 @@ def import_dataset(
         ImportProblem: the file cannot be read as this format. DataConflict: the dataset exists with other rows.
             PictureProblem: a picture is missing or invalid.
     """
+    if taken == ALL and format in TABLE_FORMATS:
+        systems = systems_named(table_reader(format, path, mapping), path, encoding)
+        if any(systems):
+            with transaction.atomic():
+                return _import_with_systems(
+                    systems, format=format, path=path, name=name, images=images, encoding=encoding,
+                    attribution=attribution, mapping=mapping, user=user, progress=progress,
+                )  # fmt: skip
     if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
     there = Dataset.objects.filter(name=name).first()
@@ -238,6 +255,19 @@ def import_dataset(
         _dataset_counts(dataset),
         [*source.notes.sentences(), *_blocked_pictures(images or "")],
     )
+
+
+def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSummary:
+    """Import a table whose column `system` says who wrote each caption; blank cells are people's."""
+    people = Taken(only="") if "" in systems else Taken(images_alone=True)
+    summary = import_dataset(taken=people, **values)
+    of_system = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
+    for system in filter(None, systems):
+        taken = Taken(only=system)
+        added = import_candidates(dataset=values["name"], system=system, taken=taken, **of_system)
+        summary.counts[f"captions of {system}"] = added.counts["captions"]
+        summary.notes.extend(f"{system}: {note}" for note in added.notes)
+    return replace(summary, counts=summary.counts | {"systems": len(systems) - ("" in systems)})
 
 
 def _has_pictures(dataset: Dataset) -> bool:
@@ -413,6 +443,15 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
     return {text: row_ids[key] for text, key in writings.items()}
 
 
+def names_by_text(dataset: Dataset) -> dict[str, list[str]]:
+    """Return source text in one form -> the names of the items with it."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    items = Item.objects.filter(dataset=dataset).exclude(text="").order_by("position")
+    for name, text in items.values_list("name", "text").iterator(ROWS_AT_ONCE):
+        names[one_text(text)].append(name)
+    return names
+
+
 def import_candidates(
     *,
     format: str,
@@ -439,6 +478,9 @@ def import_candidates(
     there = System.objects.filter(dataset=row_dataset, name=system).first()
     check_owner(there, user)
     source = open_candidates(format, path, encoding=encoding, taken=taken, mapping=mapping)
+    if isinstance(source, TableCandidates):
+        names = SimpleLazyObject(partial(names_by_text, row_dataset))
+        source.items_of = lambda text: names.get(text, ())
     rows = source.candidates(items)
     if there is not None and not there.fingerprint:
         return _complete(there, rows, items, source.notes)

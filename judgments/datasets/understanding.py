@@ -15,15 +15,31 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.amounts import thousands
 from common.files import as_cell
 from common.incoming import unpacked_name
-from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts, read_table
+from judgments.importers import (
+    TABLE_FORMATS,
+    WITH_HEADER,
+    ColumnMapping,
+    ImportProblem,
+    read_layouts,
+    reader_of,
+)
+from judgments.importers.mapping import LEFT_OUT as NOT_USED
 from judgments.importers.mapping import NAMES, first_rows, guessed
 from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record, is_blank
-from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS, Taken, numbering_items
+from judgments.importers.tables import (
+    CANDIDATE_COLUMNS,
+    DATASET_COLUMNS,
+    Taken,
+    first_lines,
+    numbering_items,
+)
 from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
 
 MOST_COLUMNS = 60  # of a file that are shown
+
+MOST_LINES = 10  # of which one is the header
 
 LONGEST_SHOWN = 120  # characters of a cell
 
@@ -56,12 +72,18 @@ class Table:
     Attributes:
         chosen: our column -> the file's.
         problems: the sentence of each, with line, column and cell where a person can put it right.
+        lines: the first lines of a table that may have a title above its header, each with its cells.
+        header_row: the line of the header, 0 for the first.
+        is_folder: whether several files were uploaded.
     """
 
     names: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     chosen: dict[str, str] = field(default_factory=dict)
     problems: list[dict[str, str]] = field(default_factory=list)
+    lines: list[tuple[int, list[str]]] = field(default_factory=list)
+    header_row: int = 0
+    is_folder: bool = False
 
     def fits(self, use: str) -> bool:
         """Return whether the columns have our names already."""
@@ -72,8 +94,32 @@ class Table:
         return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
 
 
+def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
+    """Return the first lines of a table, one of which is its header; none of a format that has no lines."""
+    if format not in WITH_HEADER or path.is_dir():
+        return []
+    lines = first_lines(path, encoding or None, workbook=format == "xlsx", most=MOST_LINES)
+    return [
+        (number, [cell[:LONGEST_SHOWN] for cell in cells[:MOST_COLUMNS]])
+        for number, cells in lines
+        if any(cells)
+    ]
+
+
+def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
+    """Return whether a later line looks like the header, as it has more cells than the first."""
+    sizes = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
+    return len(sizes) > 1 and max(sizes[1:]) > sizes[0]
+
+
 def table_of(
-    path: Path, format: str, *, use: str, encoding: str = "", offered: Mapping[str, str] | None = None
+    path: Path,
+    format: str,
+    *,
+    use: str,
+    encoding: str = "",
+    offered: Mapping[str, str] | None = None,
+    header_row: int = 0,
 ) -> Table:
     """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
 
@@ -81,14 +127,20 @@ def table_of(
         offered: our column -> the file's, of the last mapping; it counts if the file has all of them.
     """
     how = read_layouts().get(format, ColumnMapping())
-    rows = first_rows(how, TABLE_FORMATS.get(format, read_table), path, encoding or None)
+    how = how.model_copy(update={"header_row": header_row})
+    if path.is_dir() and not how.files:
+        how = how.model_copy(update={"files": (f"**/*.{format}",)})
+    rows = first_rows(how, reader_of(format), path, encoding or None)
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in WANTED[use] if name not in how.columns]
-    known = dict(offered) if offered and set(offered.values()) <= set(names) else guessed(names, wanted)
+    used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
+    known = used if used and set(used.values()) <= set(names) else guessed(names, wanted)
     if use != "import_judgments" and OF_A_SYSTEM.fullmatch(known.get("system", "")):
         del known["system"]  # what it wrote, not which it is
+    if use == "import_judgments" and "image" in known:
+        known.pop("text", None)  # which names an item where nothing else does
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
-    return Table(names, cells, known)
+    return Table(names, cells, known, header_row=header_row, is_folder=path.is_dir())
 
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,17 @@ from judgments.datasets.understanding import (
     WANTED,
     Table,
     Understood,
+    has_title,
+    lines_of,
     table_of,
     understand,
 )
-from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts
-from judgments.importers.mapping import parse_pairs
+from judgments.design.scale import Extent, parse_scale
+from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
+from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, LEFT_OUT, parse_pairs
+from judgments.importers.options import OPTIONS, mapping_of
 from judgments.importers.textio import ImportProblems
+from judgments.kinds import KINDS
 from judgments.models import Job
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
@@ -262,6 +268,7 @@ def check_name(name: str) -> None:
         )
 
 
+PEOPLE = "people"  # what a page calls columns that are named after people
 MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
 
 
@@ -292,9 +299,13 @@ def problems_left(job: Job, path: Path) -> Iterator[None]:
     except ImportProblem as problem:
         args, table = job.args, Table()
         if _has_columns(job.kind, args):
+            header_row = (args.get("mapping") or {}).get("header_row", 0)
+            encoding = args.get("encoding", "")
             with suppress(ImportProblem):
-                table = table_of(path, args["format"], use=job.kind, encoding=args.get("encoding", ""))
-        if mapping := args.get("mapping"):
+                table = table_of(path, args["format"], use=job.kind, encoding=encoding, header_row=header_row)
+            with suppress(ImportProblem):
+                table.lines = lines_of(path, args["format"], encoding)
+        if (mapping := args.get("mapping")) and mapping["columns"]:
             table.chosen = mapping["columns"]
         problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
         table.problems = [_as_row(each, path) for each in problems[:MOST_LISTED]]
@@ -316,18 +327,28 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
     """
     if not _has_columns(kind, args):
         return False
+    header_row = (args.get("mapping") or {}).get("header_row", 0)
     with open_upload(args["upload"]) as files:
         try:
+            lines = lines_of(files.path, args["format"], args["encoding"])
             table = table_of(
                 files.path,
                 args["format"],
                 use=kind,
                 encoding=args["encoding"],
                 offered=last_mapping(kind, dataset=find_dataset(args["dataset"])),
+                header_row=header_row,
             )
-        except (BeyondHead, ImportProblem):
+        except BeyondHead:
             return False
-    if not table.rows or (args["format"] in TABLE_FORMATS and table.fits(kind)):
+        except ImportProblem as problem:
+            if not has_title(lines):
+                return False
+            table = Table(problems=[_as_row(problem, files.path)], header_row=header_row)
+    table.lines = lines
+    if not table.lines and not table.rows:
+        return False
+    if table.rows and not header_row and args["format"] in TABLE_FORMATS and table.fits(kind):
         return False
     leave_pending(kind, args, table)
     return True
@@ -336,7 +357,13 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
 def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
     before = args.get("mapping") or {}
-    names = {source: mine for mine, source in table.chosen.items()}
+    names = {
+        source: mine
+        for mine, sources in table.chosen.items()
+        for source in ([sources] if isinstance(sources, str) else sources)[0].split(BETWEEN_CRITERIA)
+    }
+    names |= dict.fromkeys(before.get("people", ()), PEOPLE)
+    of_judgments = kind == "import_judgments"
     labels = {} if kind == "import_judgments" else COLUMN_WORDS
     return {
         "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
@@ -344,18 +371,50 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
         else gettext("a text of a system, or of people"),
-        "wanted": [
-            (name, gettext(labels[name]) if name in labels else name) for name in WANTED.get(kind, ())
-        ],
+        "wanted": [(name, gettext(labels[name]) if name in labels else name) for name in WANTED.get(kind, ())]
+        + ([(PEOPLE, gettext("answers of the person in the header"))] if of_judgments else []),
+        "is_folder": table.is_folder and of_judgments,
+        "lines": table.lines,
+        "header_row": table.header_row,
+        "has_title": has_title(table.lines),
+        **{name: before.get(name, "") for name in ("criterion", "workers", "match_names")},
+        "missing": ", ".join(before.get("missing", ())),
+        "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", {}).items()),
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
+        "scale": args.get("scale", ""),
+        "scale_of_rows": _scale_of_first_rows(table, str(args.get("protocol") or ""))
+        if kind == "import_judgments"
+        else "",
     }
+
+
+def _scale_of_first_rows(table: Table, protocol: str) -> str:
+    """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
+    kind, column = KINDS.get(protocol), table.chosen.get("value")
+    if kind is None or kind.scale is None or column not in table.names:
+        return ""
+    cells = [row[table.names.index(column)].strip() for row in table.rows]
+    try:
+        numbers = [float(cell) for cell in cells if cell]
+        extent = reduce(Extent.with_number, numbers[1:], Extent.of(numbers[0]))
+        return extent.scale_by_values(kind.scale).in_words
+    except (ValueError, IndexError):
+        return ""
 
 
 def chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """Return our column -> the file's, as a page has sent them."""
     sent = ((values.get(f"column-{prefix}{number}"), name) for number, name in enumerate(names))
-    return {mine: name for mine, name in sent if mine}
+    sources: dict[str, list[str]] = {}
+    for mine, name in sent:
+        if mine:
+            sources.setdefault(mine, []).append(name)
+    return {
+        mine: BETWEEN_CRITERIA.join(listed) if mine == "value" else listed[-1]
+        for mine, listed in sources.items()
+        if mine != PEOPLE
+    }
 
 
 def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
@@ -379,14 +438,34 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
     before = args.get("mapping") or {}
     table.chosen = chosen(table.names, values)
     answers, field = values.get("words", "").strip(), Path(gettext("Answers in words"))
-    args["mapping"] = {
-        "columns": table.foreign() if args["format"] in TABLE_FORMATS else table.chosen,
-        "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
-        "zone": values.get("zone", "").strip(),
-        "fixes": _with(before.get("fixes", {}), next(iter(fixes.values()), {})),
+    if values.get("each_file"):
+        table.chosen["worker"] = f"{{{FILE}}}"
+    texts = {
+        name: values.get(name, "").strip() for name in OPTIONS if name not in ("map", "values", "people")
     }
+    how = mapping_of(texts, field) or ColumnMapping()
+    of_table = args["format"] in TABLE_FORMATS
+    dropped = {
+        name.lower(): LEFT_OUT for name in table.names if of_table and name.lower() in WANTED[waiting["kind"]]
+    }
+    people = [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]
+    args["mapping"] = (
+        how.model_dump(mode="json", exclude_defaults=True)
+        | {
+            "columns": {name: where for name, where in dropped.items() if name not in table.chosen}
+            | (table.foreign() if of_table else table.chosen),
+            "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
+            "zone": how.zone,
+            "fixes": _with(before.get("fixes", {}), next(iter(fixes.values()), {})),
+        }
+        | ({"people": people} if people else {})
+    )
     if waiting["kind"] == "import_judgments":
         args["good_rows"] = "good_rows" in values
+        try:
+            args["scale"] = parse_scale(values.get("scale", ""))
+        except ValueError as error:
+            raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
     return args
 
 

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mapping import ColumnMapping, MappedJudgments, read_layouts
+from judgments.importers.mapping import ColumnMapping, MappedJudgments, criteria_of, read_layouts
+from judgments.importers.potato import read_potato
 from judgments.importers.published_sets import (
     CocoDataset,
     FiftyDataset,
@@ -49,17 +50,21 @@ __all__ = [
     "DATASET_FORMATS",
     "JUDGMENT_FORMATS",
     "TABLE_FORMATS",
+    "WITH_HEADER",
     "CandidateSource",
     "ColumnMapping",
     "DatasetSource",
     "ImportProblem",
     "JudgmentSource",
+    "by_criterion",
     "open_candidates",
     "open_dataset",
     "open_judgments",
     "read_layouts",
     "read_pairs",
     "read_runs",
+    "reader_of",
+    "table_reader",
 ]
 
 TABLE_FORMATS: dict[str, RecordReader] = {
@@ -84,6 +89,7 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "inputs": InputTable,
 }
 
+WITH_HEADER = ("csv", "tsv", "xlsx")
 RESULTS = ColumnMapping(columns={"image": "image_id"})  # MS COCO's
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
     "coco": partial(TableCandidates, records=RESULTS.reader(read_json_list)),
@@ -122,7 +128,7 @@ def open_dataset(
     """
     path = _checked(format, DATASET_FORMATS, path)
     if taken != ALL or mapping is not None:
-        records = taken.of(_table(format, path, mapping))
+        records = taken.of(numbering_items(table_reader(format, path, mapping)))
         return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
     return DATASET_FORMATS[format](path, encoding)
 
@@ -138,17 +144,28 @@ def open_candidates(
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
     if taken != ALL or mapping is not None:
-        return TableCandidates(path, encoding, records=taken.of(_table(format, path, mapping)))
+        records = taken.of(table_reader(format, path, mapping))
+        match_names = mapping is not None and mapping.match_names
+        return TableCandidates(path, encoding, records=records, match_names=match_names)
     return CANDIDATE_FORMATS[format](path, encoding)
 
 
-def _table(format: str, path: Path, mapping: ColumnMapping | None) -> RecordReader:
+def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> RecordReader:
+    """Return the reader of a dataset's or a system's table, in our columns."""
     if format not in TABLE_FORMATS:
         raise _fixed_columns(format, path)
     if mapping is None:
-        return numbering_items(TABLE_FORMATS[format])
+        return TABLE_FORMATS[format]
+    if mapping.header_row and format not in WITH_HEADER:
+        raise _without_header(format, path)
     mapping.check(path, (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional))
-    return numbering_items(mapping.reader(TABLE_FORMATS[format]))
+    return mapping.reader(TABLE_FORMATS[format])
+
+
+def _without_header(format: str, path: Path) -> ImportProblem:
+    return ImportProblem(
+        path, None, "--header-row", f"a file of {format}", f"one of {', '.join(WITH_HEADER)}"
+    )
 
 
 def _fixed_columns(format: str, path: Path) -> ImportProblem:
@@ -164,6 +181,7 @@ def open_judgments(
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     own_page: Kind | None = None,
+    scale: str = "",
     worker_name: Callable[[str], str] = str,
 ) -> JudgmentSource:
     """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
@@ -172,19 +190,24 @@ def open_judgments(
         protocol: chooses among a published set's judgments; else that of rows without one.
         mapping: of columns; in a layout, of those that it leaves open.
         own_page: a researcher's own page with its design, if the answers are to its questions.
+        scale: of the answers of a table, LOW:HIGH[:STEP]; without it, rows state it or answers say it.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
-    if format in read_layouts() or (mapping is not None and mapping.columns and format in TABLE_FORMATS):
-        how = read_layouts().get(format, ColumnMapping())
-        how = how if mapping is None else how.joined(mapping)
-        read = TABLE_FORMATS.get(format, read_table)
-        return MappedJudgments(
+    if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
+        how, read = _layout(format, path, mapping)
+        mapped = MappedJudgments(
             path, how, read, protocol=protocol, encoding=encoding, own_page=own_page, worker_name=worker_name
         )
+        mapped.scale = scale
+        return mapped
     if format in TABLE_FORMATS:
         read = TABLE_FORMATS[format] if mapping is None else mapping.reader(TABLE_FORMATS[format])
-        return TableJudgments(path, read, protocol=protocol, encoding=encoding, own_page=own_page)
+        table = TableJudgments(path, read, protocol=protocol, encoding=encoding, own_page=own_page)
+        table.scale = scale
+        return table
+    if scale:
+        raise ImportProblem(path, None, "--scale", f"it for {format}", "it for tables alone")
     if mapping is not None:
         raise _fixed_columns(format, path)
     readers = JUDGMENT_FORMATS[format]
@@ -192,6 +215,32 @@ def open_judgments(
     if chosen not in readers:
         raise ImportProblem(path, None, None, f"no {chosen} judgments in {format}", " or ".join(readers))
     return readers[chosen](path, encoding)
+
+
+def _layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
+    how = read_layouts().get(format, ColumnMapping())
+    how = how if mapping is None else how.joined(mapping)
+    if path.is_dir() and not how.files:
+        how = how.model_copy(update={"files": (f"**/*.{format}",)})
+    if how.header_row and format not in WITH_HEADER:
+        raise _without_header(format, path)
+    return how, reader_of(format)
+
+
+def reader_of(format: str) -> RecordReader:
+    """Return the reader of a table's format, or of a layout."""
+    return TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
+
+
+def by_criterion(
+    format: str, path: Path | str, *, encoding: str | None, mapping: ColumnMapping | None
+) -> dict[str, ColumnMapping | None]:
+    """Return criterion -> the mapping of its answers, of judgments; "" -> the mapping if there are no criteria."""
+    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
+    if mapping is None or not (mapping.criterion or mapping.criteria):
+        return {"": mapping}
+    how, read = _layout(format, path, mapping)
+    return {name: mapping.of_criterion(name) for name in criteria_of(how, read, path, encoding)}
 
 
 def _checked(format: str, formats: Collection[str], path: Path | str) -> Path:

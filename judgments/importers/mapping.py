@@ -4,34 +4,40 @@ A file of the folder `layouts` is one layout. Its keys are the fields of `Column
 that columns have elsewhere, by which they are guessed.
 
 A source of a column is a column of the file, a path into nested records (``data.image``; ``*`` is the only member),
-or a text that names columns in braces. ``{n}`` counts 0, 1, 2, ... where a row holds several judgments, and
-``{folder}`` is the file's folder.
+or a text that names columns in braces. Where a row holds several judgments, ``{n}`` stands for their numbers in the
+names of columns, for places of a list or for keys of an object; the worker ``{n}`` is called as these are. ``{folder}``
+and ``{file}`` are the file's folder and its name without the ending. A text in quotation marks (``'GPT-4'``) is that of
+all rows. The source ``-`` leaves a column out.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cache
-from itertools import chain, count, islice, takewhile
+from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from common.files import unguard_formula
-from common.incoming import load_json, quoted
+from common.files import as_cell, unguard_formula
+from common.incoming import load_json, quoted, unpacked_name
 from common.texts import one_text
 from judgments.drawing.material import candidate_key, content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.foreign import TIME_EXPECTED, parse_time
 from judgments.importers.judgment_tables import TableJudgments, output_columns
+from judgments.importers.names import Lookalikes, NamesOfImages
+from judgments.importers.potato import is_letter_shown
 from judgments.importers.records import (
     MOST_SHOWN,
     SHORT_NAME_LIMIT,
@@ -48,7 +54,12 @@ from judgments.kinds.base import JUDGMENT_COLUMNS
 
 LAYOUTS = Path(__file__).with_name("layouts")
 FIRST_ROWS = 5
-NUMBER, FOLDER = "{n}", "folder"
+NUMBER, FOLDER, FILE = "{n}", "folder", "file"
+LEFT_OUT = "-"
+BETWEEN_CRITERIA = "|"
+ANONYMOUS = "anonymous"
+MOST_CRITERIA = 50
+MOST_HEADERS = 1_000  # of the records of a file that are kept
 WHAT = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
     "content"
@@ -59,7 +70,12 @@ TEXTS = ("reference_text", *OUTPUTS)
 MARKS = ("severity", "category", "first_text")
 SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
-NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2])
+NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2], "text")
+# Words for what is missing are words in these.
+WRITTEN = {*TEXTS, "caption", "text", "first", "second"}
+STRUCTURED = {"answer", "spans", "content", "marks", "systems", "expected"}
+# Columns with our names that decide which rows count, and how.
+DECIDING = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
 EXAMPLE = "pairs such as image=filename,value=rating"
 # what a layout's columns have to hold, and what lacks if they do not
 LACKING = (
@@ -68,6 +84,7 @@ LACKING = (
     (ANSWERS, "no value", "value=COLUMN, or answer=COLUMN for open answers"),
 )
 _IN_BRACES = re.compile(r"\{([^{}]+)\}")
+_CONSTANT = re.compile(r"""(['"])(.+)\1""")
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -106,14 +123,21 @@ class ColumnMapping(BaseModel):
         labels: an object of schemes, each of which has labels and their states.
         sparse: how the names of columns begin that files may lack.
         skip: column -> pattern of what is left out.
-        scale: column -> the factor of its numbers.
+        factor: column -> what its numbers are multiplied by.
         spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;
             `marked` is a column whose text has ``<v>`` and ``</v>`` around an error.
         merge: whether each row is an error, and those of a unit and a worker are one judgment.
         latest: whether of several answers of a worker on a unit the one with the latest `submitted_at` counts.
         dataset: column of a dataset -> its sources, for the items that the file is about.
-        files: pattern of the files of a folder.
+        files: patterns of the files of a folder, of which the first counts that fits any.
         protocol: of all rows.
+        people: columns with the answers of the person that each is named after.
+        workers: "anonymous" in a file that does not say who answered: each row is another person.
+        where: column -> what it holds in the rows that are read.
+        missing: words for an empty cell, in all columns but texts.
+        criterion: a column that names what each row is about; each criterion becomes a study.
+        match_names: whether names of images may differ in case, blanks and ending.
+        header_row: the line of a table's header, from 1.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -136,13 +160,54 @@ class ColumnMapping(BaseModel):
     labels: str = ""
     sparse: str = ""
     skip: Mapping[str, str] = Field(default_factory=dict)
-    scale: Mapping[str, float] = Field(default_factory=dict)
+    factor: Mapping[str, float] = Field(default_factory=dict)
     spans: Mapping[str, str | bool] = Field(default_factory=dict)
     merge: bool = False
     latest: bool = False
     dataset: Mapping[str, Sources] = Field(default_factory=dict)
-    files: str = ""
+    files: Sources = ()
     protocol: str = ""
+    people: tuple[str, ...] = ()
+    workers: Literal["", "anonymous"] = ""
+    where: Mapping[str, str] = Field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    criterion: str = ""
+    match_names: bool = False
+    header_row: int = Field(default=0, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_people(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("people"):
+            return values | {"columns": {"value": NUMBER, "worker": NUMBER} | dict(values.get("columns", {}))}
+        return values
+
+    @property
+    def reads_rows(self) -> bool:
+        """Return whether it says more of a table than what is to stand in some cells."""
+        settings = (
+            self.columns,
+            self.values,
+            self.zone,
+            self.where,
+            self.missing,
+            self.workers,
+            self.criterion,
+        )
+        return any((*settings, self.match_names, self.header_row))
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Return the columns of the answers where these are about several criteria."""
+        sources = self.columns.get("value", ())
+        parts = sources[0].split(BETWEEN_CRITERIA) if len(sources) == 1 else ()
+        return tuple(part.strip() for part in parts) if len(parts) > 1 else ()
+
+    def of_criterion(self, name: str) -> ColumnMapping:
+        """Return the mapping of the rows, or of the column, about one criterion."""
+        if self.criterion:
+            return self.model_copy(update={"where": {**self.where, self.criterion: name}, "criterion": ""})
+        return self.model_copy(update={"columns": {**self.columns, "value": (name,)}})
 
     def joined(self, other: ColumnMapping) -> ColumnMapping:
         """Return a layout with a user's columns instead of its own, and words for answers."""
@@ -164,11 +229,15 @@ class ColumnMapping(BaseModel):
     def check(self, path: Path, known: Iterable[str]) -> None:
         """Refuse names that are none of ours, and an unknown zone."""
         known = tuple(known)
-        for name in self.columns:
-            if name not in known:
+        for name, sources in self.columns.items():
+            if name not in known and sources != (LEFT_OUT,):
                 near = get_close_matches(name, known, n=1)
                 expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
                 raise ImportProblem(path, None, "--map", f"the unknown name {quoted(name)}", expected)
+        worker = self.columns.get("worker", ("",))
+        if NUMBER in worker[0] and worker[0] != NUMBER and self.columns.get("value") == worker:
+            actual = f"{quoted(worker[0])} for value and worker"
+            raise ImportProblem(path, None, "--map", actual, f"worker={NUMBER}, their names")
         if self.zone:
             parse_zone(self.zone, path)
 
@@ -178,7 +247,7 @@ class ColumnMapping(BaseModel):
         def records(
             path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
         ) -> Iterator[Record]:
-            if not self.columns:
+            if not self.reads_rows:
                 yield from map(self.fixed, read(path, columns, notes, encoding))
                 return
             reading = _Reading(self, path, columns, notes, alone)
@@ -226,30 +295,77 @@ class _Reading:
     ) -> None:
         self.how, self.path, self.notes, self.alone = how, path, notes, alone
         ours = () if how.title else columns.required + columns.optional
+        self.excluded_columns = {name for name, sources in how.columns.items() if sources == (LEFT_OUT,)}
+        self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS else set()
         # columns that are named as ours need no mapping
-        self.sources = {name: (name,) for name in ours if alone} | dict(how.columns)
+        sources = {name: (name,) for name in ours if alone} | dict(how.columns)
+        self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
         self.columns = replace(columns, loose=True, strict=False)
         required = how.asked or (() if how.title else how.single())
-        needed = chain.from_iterable(how.columns[name] for name in required)
-        self.unseen = {source for source in needed if "{" not in source.replace(NUMBER, "")}
+        needed = chain.from_iterable(self.sources.get(name, ()) for name in required)
+        self.unseen = {
+            source
+            for source in needed
+            if "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
+        }
+        self.unseen |= {*how.where, *self._columns_of_people()}
         names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *ours, *how.json_in))
-        self.raw = Columns((), tuple(names), loose=True, header=how.header, rest=how.rest, quoted=how.quoted)
+        self.raw = Columns(
+            (), tuple(names), loose=True, header=how.header, header_row=how.header_row, rest=how.rest,
+            quoted=how.quoted,
+        )  # fmt: skip
         self.groups: Mapping[str, Any] | None = None
         self.example: Mapping[str, Any] = {}
+        self.has_match = not how.where
+        with_numbers = [
+            name for name, sources in self.sources.items() if any(NUMBER in source for source in sources)
+        ]
+        self.numbered_sources = [
+            source
+            for name in with_numbers
+            for source in self.sources[name]
+            if NUMBER in source and (name, source) != ("worker", NUMBER)
+        ]
+        # a list of answers, where nothing else says that a row holds several
+        self.list_source = ""
+        if not self.numbered_sources and ("worker" in with_numbers or how.workers):
+            self.list_source = self.sources.get("value", ("",))[0]
+        self.keys_of: dict[tuple[str, ...], list[str]] = {}
+
+    def _columns_of_people(self) -> list[str]:
+        value = self.how.columns.get("value", (NUMBER,))[0]
+        return [value.replace(NUMBER, person) for person in self.how.people]
 
     def files(self) -> list[Path]:
         how, path = self.how, self.path
-        files = sorted(path.glob(how.files)) if how.files and path.is_dir() else [path]
+        if not (how.files and path.is_dir()):
+            return [path]
+        files = next(filter(None, (sorted(path.glob(pattern)) for pattern in how.files)), [])
         if not files:
-            raise ImportProblem(path, None, None, "no such files", f"some as {how.files}")
+            raise ImportProblem(path, None, None, "no such files", f"some as {' or '.join(how.files)}")
         return files
 
+    def _fits(self, values: Mapping[str, Any]) -> bool:
+        """Return whether a row is one of those that are read."""
+        cells = {column: foreign.look_up(values, column) for column in self.how.where}
+        self.unseen -= {column for column, cell in cells.items() if cell is not None}
+        fits = all(as_cell(cells[column]).strip() == wanted for column, wanted in self.how.where.items())
+        self.has_match = self.has_match or fits
+        return fits
+
     def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
+        for record, values in self.raw_rows(read, encoding, checked=True):
+            yield from self._judgments(replace(record, values=values))
+
+    def raw_rows(
+        self, read: RecordReader, encoding: str | None, *, checked: bool = False
+    ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
+        """Yield the rows that are read, each with its record; ``checked`` looks for the columns of the mapping."""
         how = self.how
         for file in self.files():
             for record in read(file, self.raw, self.notes, encoding):
                 opened = self.opened(how.fixed(record))
-                if not self.example:
+                if checked and not self.example:
                     self._check_header(record, opened)
                 for values in foreign.exploded(opened, how.rows):
                     if any(
@@ -257,8 +373,8 @@ class _Reading:
                         for name, rule in how.skip.items()
                     ):
                         self.notes.count("skipped-row")
-                        continue
-                    yield from self._judgments(replace(record, values=values))
+                    elif not how.where or self._fits(values):
+                        yield record, values
 
     def opened(self, record: Record) -> dict[str, Any]:
         """Return the values with what cells of lists, JSON and radio buttons hold."""
@@ -290,29 +406,48 @@ class _Reading:
     def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
         """Refuse columns that the header of a table lacks, before its rows do."""
         self.example = values
+        is_export = {"study", "protocol", "assignment"} <= values.keys()
+        for name in DECIDING if self.alone and not (self.how.title or is_export) else ():
+            if self.sources.get(name) == (name,) and name not in self.how.columns and name in values:
+                self.notes.count("acting-column", detail=name)
+        for source in self.sources.get("value", ()) if self.alone else ():
+            if is_letter_shown(values, source):
+                expected = (
+                    "the folder of the annotators, whose user_state.json says which text it was (potato)"
+                )
+                raise ImportProblem(self.path, record.line, source, "letters of places", expected)
         if not self.alone:
             self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
         if not record.textual:
             return
         there = {*values, *(self.groups or ())}
-        workers = self.sources.get("worker", ("worker",))
-        if self.alone and not any("{" in source or source in there for source in workers):
-            raise self._unknown(workers[0])
+        workers = self.sources.get("worker", ())
+        if (
+            self.alone
+            and workers
+            and not any("{" in source or source in there or _CONSTANT.fullmatch(source) for source in workers)
+        ):
+            raise self.unknown(workers[0])
         for source in sorted(self.unseen):
             top = source.partition(".")[0]
             later = NUMBER in source or (self.how.sparse and source.startswith(self.how.sparse))
             if not later and not {source, top} & there:
-                raise self._unknown(source)
+                raise self.unknown(source)
 
-    def _unknown(self, source: str) -> ImportProblem:
+    def unknown(self, source: str) -> ImportProblem:
         near = get_close_matches(source, map(str, self.example), n=1)
         expected = f"{near[0]!r} perhaps" if near else "a column of the file"
+        if source == "worker":
+            expected += " (--workers anonymous, if it does not say who answered)"
         return ImportProblem(self.path, None, "--map", f"the unknown column {quoted(source)}", expected)
 
     def finish(self) -> None:
-        """Refuse columns that no row has."""
-        if self.unseen and self.example:
-            raise self._unknown(min(self.unseen))
+        """Refuse columns that no row has, and a part of the rows that is empty."""
+        if self.example and (never := self.unseen & set(self.how.where) or (self.has_match and self.unseen)):
+            raise self.unknown(min(never))
+        if self.example and not self.has_match:
+            wanted = ", ".join(f"{column}={cell}" for column, cell in self.how.where.items())
+            raise ImportProblem(self.path, None, "--where", f"no row with {wanted}", "at least one")
 
     def _judgments(self, record: Record) -> Iterator[Record]:
         """Yield a record in our columns for each judgment of a row."""
@@ -322,35 +457,81 @@ class _Reading:
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get(name), str):
                     values[entry[name]] = foreign.plain(entry.get(value))
-        records = [self._ours(replace(record, values=values), number) for number in self._numbers(values)]
+        records = [self._ours(replace(record, values=cells), key) for key, cells in self._keyed(values)]
+        self.notes.count("empty-answer", not records)
         for judgment in records:
             if len(records) > 1:  # a time shared by several answers belongs to none of them
                 values = {name: v for name, v in judgment.values.items() if name != "wall_seconds"}
                 judgment = replace(judgment, values=values)
             yield judgment
 
-    def _numbers(self, values: Mapping[str, Any]) -> Iterable[int]:
-        """Return the numbers that columns with ``{n}`` have in a row; 0 if there are none such."""
-        numbered = [source for source in chain.from_iterable(self.sources.values()) if NUMBER in source]
-
-        def are_there(number: int) -> bool:
-            return any(
-                foreign.look_up(values, name.replace(NUMBER, str(number))) is not None for name in numbered
+    def _keyed(self, values: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+        """Return what ``{n}`` stands for in a row, each with the values for it; once if there is no ``{n}``."""
+        if self.how.people:
+            return [(person, values) for person in self.how.people]
+        if self.numbered_sources:
+            keys = dict.fromkeys(
+                key for source in self.numbered_sources for key in self._keys(source, values)
             )
+            whole = {
+                f"{path}.{key}": member  # whose key may have dots
+                for path in {
+                    source[: -len(NUMBER) - 1]
+                    for source in self.numbered_sources
+                    if source.endswith(f".{NUMBER}")
+                }
+                for key, member in foreign.members_of(foreign.look_up(values, path))
+            }
+            return [(key, values | whole) for key in sorted(keys, key=_in_order)]
+        if self.list_source:
+            cell = foreign.look_up(values, self.list_source)
+            if isinstance(cell, str) and cell.lstrip().startswith("["):
+                with suppress(ValueError):
+                    cell = load_json(cell)
+            if isinstance(cell, list):
+                return [(str(at), {**values, self.list_source: member}) for at, member in enumerate(cell)]
+        return [("", values)]
 
-        return takewhile(are_there, count(0 if are_there(0) else 1)) if numbered else (0,)
+    def _keys(self, source: str, values: Mapping[str, Any]) -> list[str]:
+        """Return what ``{n}`` of a source stands for: numbers in names of columns, or a container's keys."""
+        names = (source, *values)
+        if names not in self.keys_of:
+            if len(self.keys_of) >= MOST_HEADERS:
+                self.keys_of.clear()
+            pattern = re.compile(r"(\d+)".join(map(re.escape, source.split(NUMBER))))
+            matches = (pattern.fullmatch(name) for name in values)
+            self.keys_of[names] = [match.group(1) for match in matches if match]
+        if keys := self.keys_of[names]:
+            return keys
+        before, _, after = source.partition(NUMBER)
+        path, _, start = before.rpartition(".")
+        end = after.partition(".")[0]
+        container = foreign.look_up(values, path) if path else None
+        inside = (key for key, _ in foreign.members_of(container))
+        return [
+            key[len(start) : len(key) - len(end)]
+            for key in inside
+            if key.startswith(start)
+            and key.endswith(end)
+            and (not (start or end) or key[len(start) : len(key) - len(end)].isdecimal())
+        ]
 
-    def _ours(self, record: Record, number: int) -> Record:
+    def _ours(self, record: Record, key: str) -> Record:
+        missing = self.how.missing
         ours: dict[str, Any] = {}
         origins: dict[str, str] = {}
         taken: set[str] = set()
         for name, sources in self.sources.items():
             for source in sources:
-                origin = source.replace(NUMBER, str(number))
-                value = self._cell(record, origin)
+                origin = source.replace(NUMBER, key)
+                is_key = source == NUMBER and name == "worker"
+                value = key if is_key else self._cell(record, origin)
                 if value is not None:
-                    self.unseen.discard(source)
+                    if self.unseen:
+                        self.unseen -= {source, origin}
                     taken.add(origin)
+                    if missing and name not in WRITTEN and str(value).strip() in missing:
+                        value = ""
                 if value is not None and value != "":
                     ours[name], origins[name] = value, origin
                     break
@@ -358,20 +539,31 @@ class _Reading:
                     ours[name] = ""  # unless a later source has it
                 origins.setdefault(name, origin)
         if not self.alone:
-            others = record.values.keys() - taken - ours.keys()
+            others = record.values.keys() - taken - ours.keys() - self.excluded_columns
             ours = {name: value for name, value in record.values.items() if name in others} | ours
         return replace(record, values=ours, origins=origins, renamed=self.alone)
 
     def _cell(self, record: Record, source: str) -> Any:
+        if (constant := _CONSTANT.fullmatch(source)) and source not in record.values:
+            return constant.group(2)
         if "{" not in source or source in record.values:
             return foreign.look_up(record.values, source)
-        cells = {
-            name: record.file.parent.name if name == FOLDER else foreign.look_up(record.values, name)
-            for name in _IN_BRACES.findall(source)
-        }
+        cells = {name: _in_braces(record, name) for name in _IN_BRACES.findall(source)}
         if any(cell is None or cell == "" for cell in cells.values()):
             return None
         return _IN_BRACES.sub(lambda match: str(cells[match.group(1)]).strip(), source)
+
+
+def _in_braces(record: Record, name: str) -> Any:
+    if name == FOLDER:
+        return record.file.parent.name
+    return (
+        Path(unpacked_name(record.file.name)).stem if name == FILE else foreign.look_up(record.values, name)
+    )
+
+
+def _in_order(key: str) -> tuple[int, str]:
+    return (int(key), key) if key.isdecimal() else (0, "")
 
 
 def _merged(records: Iterable[Record]) -> Iterator[Record]:
@@ -407,10 +599,12 @@ class MappedJudgments(TableJudgments):
     Attributes:
         text_of: (system, image) -> what the system wrote, for files without texts.
         as_before: whether units and captions are named as before texts had one form, to know a stored file again.
+        items_of: source text in one form -> names of the dataset's items with it, for files without images.
     """
 
     text_of: Callable[[str, str], str | None] | None = None
     as_before = False
+    items_of: Callable[[str], Sequence[str]] | None = None
 
     def __init__(
         self,
@@ -432,6 +626,9 @@ class MappedJudgments(TableJudgments):
         self._reader = how.reader(read, alone=True)
         self._zone = parse_zone(how.zone, path) if how.zone else None
         self._images: Container[str] | None = None
+        self._names: NamesOfImages | None = None
+        self._raters: Counter[int] = Counter()
+        self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
         # where each row has to name its system, a blank cell says that none gave the text
         self._names_systems = "system" in (how.asked or (() if how.title else how.single()))
         self._texts: dict[str, str] = {}
@@ -443,6 +640,9 @@ class MappedJudgments(TableJudgments):
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
         self._images = images
+        if self.how.match_names and isinstance(images, Iterable):
+            self._names = NamesOfImages(images)
+        self._raters.clear()
         return super().judgments(images, captions)
 
     def _counted(
@@ -458,7 +658,16 @@ class MappedJudgments(TableJudgments):
                 continue
             yield record
 
+    def records(self) -> Iterator[Record]:
+        """Yield the rows in our columns, as they are before they are checked."""
+        rows = self._counted(self.path, Columns(()), self.notes, self._encoding)
+        yield from self.refusals.rows(rows, self._named)
+
     def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
+        return super()._row(self._named(record), captions)
+
+    def _named(self, record: Record) -> Record:
+        """Return a record in our columns, with its unit, its person and the systems that it credits."""
         values = {name: self._typed(record, name, value) for name, value in record.values.items()}
         outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
         values = {
@@ -467,14 +676,21 @@ class MappedJudgments(TableJudgments):
             if value is not None
             and (value != "" or name not in OUTPUTS or (name in outputs and not self.as_before))
         }
-        worker = str(values.get("worker", "")).strip()
-        if not worker:
-            raise _problem(record, "worker", None, "it in every row")
-        values["worker"] = self._worker_name(worker)
+        for name, labels in self._labels.items():
+            label = values.get(name)
+            if isinstance(label, str) and (first := labels.earlier(label)) is not None:
+                self.notes.count("alike", detail=f"{quoted(first)} and {quoted(label)}")
+        if self.how.workers != ANONYMOUS:
+            worker = str(values.get("worker", "")).strip()
+            if not worker:
+                raise _problem(record, "worker", None, "it in every row")
+            values["worker"] = self._worker_name(worker)
         if values.get("used") in (False, "false"):
             self.notes.count("rejected-assignment")
         if isinstance(values.get("image"), str):
             values["image"] = self._image(values["image"])
+        elif "image" not in values and "text" in values:
+            values["image"] = self._item(record, str(values["text"]))
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
             text = foreign.marked(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
@@ -488,11 +704,14 @@ class MappedJudgments(TableJudgments):
             form = str if self.as_before else one_text
             shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
             values["unit"] = content_key("unit", *(shown.get(name) for name in WHAT), *systems)
+        if self.how.workers == ANONYMOUS:
+            self._raters[unit := hash(values["unit"])] += 1
+            values["worker"] = f"anon-{self._raters[unit]}"
         ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
-        return super()._row(replace(record, values=ours, textual=True), captions)
+        return replace(record, values=ours, textual=True)
 
     def _typed(self, record: Record, name: str, value: Any) -> Any:
-        value = value if name in ("answer", "spans", "content", "marks") else foreign.plain(value)
+        value = value if name in STRUCTURED else foreign.plain(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return "" if name in OUTPUTS else None
@@ -510,9 +729,9 @@ class MappedJudgments(TableJudgments):
                 return parse_time(str(text), self._zone).isoformat()
             except ValueError:
                 raise _problem(record, name, text, TIME_EXPECTED) from None
-        if name in self.how.scale and isinstance(text, int | float):
+        if name in self.how.factor and isinstance(text, int | float):
             try:
-                return text * self.how.scale[name]
+                return text * self.how.factor[name]
             except OverflowError:  # a whole number of hundreds of digits
                 raise _problem(record, name, text, "a number") from None
         return text
@@ -525,7 +744,18 @@ class MappedJudgments(TableJudgments):
             address = urlsplit(text if _ADDRESS.match(text) else "")
         except ValueError:  # such as a bracket of IPv6 that is never closed
             return text
-        return unquote(address.path).rpartition("/")[2] or text
+        name = unquote(address.path).rpartition("/")[2] or text
+        return name if self._names is None else self._names.name_of(name)
+
+    def _item(self, record: Record, text: str) -> str:
+        """Return the item with a source text; without a dataset, a name made of the text."""
+        if self.items_of is None:
+            return content_key("text", one_text(text))
+        names = self.items_of(one_text(text))
+        if len(names) == 1:
+            return names[0]
+        actual = f"{len(names)} items with {quoted(text)}" if names else quoted(text)
+        raise record.problem("text", actual, "the source text of one item of the dataset")
 
     def _credit(self, record: Record, values: dict[str, Any]) -> None:
         """Credit the systems that the row names with its texts, by caption id; by side where both have one."""
@@ -638,6 +868,30 @@ def read_mapping(path: Path) -> ColumnMapping:
             expected = "a table"
         where = ".".join(map(str, first["loc"][:2]))
         raise ImportProblem(path, None, where, actual, expected) from None
+
+
+def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: str | None) -> list[str]:
+    """Return the criteria that the answers of a file are about, in order; none if it does not tell them apart.
+
+    Raises:
+        ImportProblem: a row without a criterion, or more of them than a file of judgments has.
+    """
+    if not how.criterion:
+        return list(how.criteria)
+    reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
+    names: dict[str, None] = {}
+    for record, values in reading.raw_rows(read, encoding):
+        reading.example = reading.example or values
+        name = as_cell(foreign.look_up(values, how.criterion)).strip()
+        if not name and foreign.look_up(values, how.criterion) is None:
+            raise reading.unknown(how.criterion)
+        if not name:
+            raise record.problem(how.criterion, "nothing", "a criterion in every row")
+        names[name] = None
+        if len(names) > MOST_CRITERIA:
+            actual = f"more than {MOST_CRITERIA} different texts in {quoted(how.criterion)}"
+            raise ImportProblem(path, record.line, "--criterion", actual, "a column of criteria")
+    return list(names)
 
 
 @cache

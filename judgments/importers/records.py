@@ -54,6 +54,8 @@ MOST_SECONDS = 1_000_000_000  # thirty years
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
+IF_TITLE = " (--header-row N, if rows of a title stand above it)"
+MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -95,6 +97,8 @@ class Record:
     renamed: bool = False
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
+        if word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), ""):
+            expected += f", or nothing, as --missing {word} reads it"
         origin = where = self.origins.get(column, column) if column else None
         if self.renamed and origin != column:
             where = f"{origin} ({column})"
@@ -558,11 +562,13 @@ class JudgmentSource(Source, ABC):
         protocol: of every row; None if rows state it.
         anonymous: whether no rater is a person.
         setting: what the rows so far need of a design (`Kind.setting_with`).
+        states_scale: whether the file or its reader says which scale the answers are on, and not they alone.
     """
 
     protocol: str | None = None
     anonymous: bool = False
     setting: str = ""
+    states_scale: bool = False
 
     @abstractmethod
     def judgments(
@@ -583,8 +589,9 @@ class Columns:
 
     `loose` does not look for misspelt names. `instead` maps a required column to its substitute.
 
-    Of tables in layouts of others: `header` names the columns of one without a header; `rest` takes the cells of a
-    row from its place on; `quoted` is false where quotation marks are text, but around whole cells.
+    `header_row` is the line of the header, from 1, below rows of a title. Of tables in layouts of others: `header`
+    names the columns of one without a header; `rest` takes the cells of a row from its place on; `quoted` is false
+    where quotation marks are text, but around whole cells.
     """
 
     required: tuple[str, ...]
@@ -595,6 +602,7 @@ class Columns:
     header: tuple[str, ...] = ()
     rest: str = ""
     quoted: bool = True
+    header_row: int = 0
 
     def names_of(self, cells: Iterable[str]) -> list[str]:
         """Return the names of a header; known ones may be written in another case."""
@@ -743,7 +751,7 @@ def find_header(
         raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
     if names.count("") > 1:
         raise ImportProblem(
-            path, line, None, "columns without a name in the header", "a name for each column"
+            path, line, None, "columns without a name in the header", f"a name for each column{IF_TITLE}"
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -794,7 +802,8 @@ def named_cells(
 ) -> dict[str, str]:
     if len(cells) != len(names):
         actual = counted(len(cells), "cell")
-        expected = f"{len(names)} as in the header (a text that holds {separator!r} needs quotes)"
+        why = IF_TITLE if len(names) == 1 else f" (a text that holds {separator!r} needs quotes)"
+        expected = f"{len(names)} as in the header{why}"
         raise ImportProblem(path, line, None, actual, expected)
     return dict(zip(names, cells, strict=True))
 
@@ -805,6 +814,8 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
     number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
     if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header
         number, text, separators = 2, next((text for _, text in lines), ""), named.group(1)
+    while number < columns.header_row and text:
+        number, text = number + 1, next((text for _, text in lines), "")
     if columns.header:
         header = Header(number - 1, max(separators, key=text.count), list(columns.header))
         lines = chain([(number, text)], lines)

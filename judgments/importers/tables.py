@@ -7,13 +7,14 @@ read in a request.
 
 from __future__ import annotations
 
+import csv
 import re
-from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,10 @@ from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.archives import DAMAGE_OF_WORKBOOKS, workbook_rows
 from common.texts import one_text, parting
+from judgments.importers.names import NamesOfImages, unknown_image
 from judgments.importers.records import (
+    IF_TITLE,
+    SEPARATORS,
     SHORT_NAME_LIMIT,
     Address,
     BadValue,
@@ -63,7 +67,11 @@ PAIR_COLUMNS = Columns(("image", "caption"))
 
 INPUTS = Columns((), loose=True)
 
-CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
+CANDIDATE_COLUMNS = Columns(
+    ("image", "caption"), ("rank", "score", "system", "text"), instead={"image": "text"}
+)
+
+STANDARD = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COLUMNS.optional}
 
 MOST_TEXT = 100_000  # characters of an image's text
 
@@ -251,20 +259,23 @@ class CaptionRegister:
 def numbering_items(read: RecordReader) -> RecordReader:
     """Return a reader that names the items of a table without a column `image` by their source texts.
 
-    Items are ``text-1``, ``text-2``, ... in the order of the file. Rows of several systems with equal texts are
-    about one item; what a system has again is another.
+    Items are ``text-1``, ``text-2``, ... in the order of the file. Rows with equal texts are about one item, unless a
+    system gives something else for the same text: that is another.
     """
 
     def records(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
         required = tuple(name for name in wanted.required if name != "image")
         several = replace(wanted, required=required, optional=(*wanted.optional, "image", "text", "system"))
+        columns_of_systems = [name for name in wanted.optional if name not in STANDARD]
         numbers: dict[tuple[str, int], str] = {}
-        repeated: Counter[tuple[str, str]] = Counter()
+        outputs: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for record in read(path, several, notes, encoding):
             if "image" not in record.values and record.get("text") is not None:
                 text, system = one_text(str(record.get("text"))), str(record.get("system") or "")
-                repeated[text, system] += 1
-                name = numbers.setdefault((text, repeated[text, system]), f"text-{len(numbers) + 1}")
+                names = ("caption",) if system else columns_of_systems
+                output = hash(tuple(str(record.get(name)) for name in names))
+                position = outputs[text, system].setdefault(output, len(outputs[text, system]))
+                name = numbers.setdefault((text, position), f"text-{len(numbers) + 1}")
                 record = replace(record, values={**record.values, "image": name})
             yield record
 
@@ -305,7 +316,8 @@ class Taken:
     def _from_columns(
         self, records: RecordReader, path: Path, wanted: Columns, encoding: str | None
     ) -> Iterator[Record]:
-        wide = Columns(("image",), (*wanted.optional, *self.columns), loose=True)
+        optional = (*wanted.optional, *self.columns)
+        wide = Columns(("image",), optional, loose=True, instead=wanted.instead)
         for record in records(path, wide, ImportNotes(), encoding):
             about = {
                 name: value for name, value in record.values.items() if name in ("image", *wanted.optional)
@@ -317,6 +329,21 @@ class Taken:
 
 
 ALL = Taken()
+
+MOST_LOOKED_AT = 1_000  # records that tell whether a file names systems
+
+
+def systems_named(read: RecordReader, path: Path, encoding: str | None) -> list[str]:
+    """Return who wrote the captions of a table, by its column `system`, in order; "" for people."""
+    systems: dict[str, None] = {}
+    optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
+    for number, record in enumerate(read(path, Columns((), optional, loose=True), ImportNotes(), encoding)):
+        if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
+            return []
+        systems[str(record.get("system") or "").strip()] = None
+        if number == MOST_LOOKED_AT and not any(systems):
+            return []
+    return list(systems)
 
 
 def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
@@ -441,17 +468,32 @@ def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
 class TableCandidates(CandidateSource):
     """One system's captions: `image, caption`, optionally `rank, score`.
 
-    Several captions of an image need distinct ranks. A `system` column must name one system.
+    Several captions of an image need distinct ranks. A `system` column must name one system. Without `image`, `text`
+    names the items by their source texts; where several items have one, what is said of it in turn is about each.
+
+    Attributes:
+        items_of: source text in one form -> names of the dataset's items with it.
     """
 
     shape = Shape(CandidateRow, columns={"text": "caption"})
+    items_of: Callable[[str], Sequence[str]] | None = None
 
-    def __init__(self, path: Path, encoding: str | None = None, *, records: RecordReader) -> None:
+    def __init__(
+        self,
+        path: Path,
+        encoding: str | None = None,
+        *,
+        records: RecordReader,
+        match_names: bool = False,
+    ) -> None:
         super().__init__(path, encoding)
         self._records = records
+        self._match_names = match_names
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
         register = CandidateRegister(self.notes, images, self._text_of)
+        names = NamesOfImages(images) if self._match_names and isinstance(images, Iterable) else None
+        outputs: defaultdict[str, dict[int, int]] = defaultdict(dict)
         system: str | None = None
 
         def new_row(record: Record) -> CandidateRow | None:
@@ -464,20 +506,36 @@ class TableCandidates(CandidateSource):
                     expected = f"one system a file, as {quoted(system)} before"
                     raise record.problem("system", quoted(name), expected)
                 system = name
+            if "image" not in record.values:
+                record = self._with_item(record, outputs)
             row = self.shape.read(record)
+            if names is not None and images is not None and row.image not in images:
+                row = replace(row, image=names.name_of(row.image))
             return row if register.add(record, row) else None
 
         yield from filter(None, self._read(self._records, CANDIDATE_COLUMNS, new_row))
         register.finish(self.path)
 
-    def _text_of(self, image: str, rank: int) -> str:
-        """Return the first caption that the file has there."""
+    def _text_of(self, image: str, rank: int) -> str | None:
+        """Return the first caption that the file has there; None if its rows do not name items."""
         for record in self._records(self.path, CANDIDATE_COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
                 row = self.shape.read(record)
                 if (row.image, row.rank or 1) == (image, rank):
                     return row.text
-        return ""
+        return None
+
+    def _with_item(self, record: Record, outputs: defaultdict[str, dict[int, int]]) -> Record:
+        text = one_text(record.read("text", read_text))
+        items = self.items_of(text) if self.items_of is not None else ()
+        if not items:
+            raise record.problem(
+                "text", quoted(record.get("text")), "the source text of an item of the dataset"
+            )
+        before = outputs[text]
+        position = before.setdefault(hash(str(record.get("caption"))), len(before))
+        image = items[min(position, len(items) - 1)]
+        return replace(record, values={**record.values, "image": image})
 
 
 class CandidateRegister:
@@ -487,7 +545,7 @@ class CandidateRegister:
     """
 
     def __init__(
-        self, notes: ImportNotes, images: Container[str] | None, text_of: Callable[[str, int], str]
+        self, notes: ImportNotes, images: Container[str] | None, text_of: Callable[[str, int], str | None]
     ) -> None:
         self._notes = notes
         self._images = images
@@ -498,7 +556,7 @@ class CandidateRegister:
     def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
         """Return whether the candidate is new; refuse another caption of the same rank."""
         if self._images is not None and row.image not in self._images:
-            raise record.problem(column, quoted(row.image), "an image of the dataset")
+            raise record.problem(column, quoted(row.image), unknown_image(row.image, self._images))
         key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
         if key in self._seen:
             line, before = self._seen[key]
@@ -516,8 +574,9 @@ class CandidateRegister:
         if self._looked_back:
             return ""
         self._looked_back = True
-        first, second = parting(self._text_of(row.image, row.rank or 1), row.text)
-        return "" if first == second else f": {first} there and {second} here"
+        text = self._text_of(row.image, row.rank or 1)
+        first, second = parting(text or "", row.text)
+        return "" if text is None or first == second else f": {first} there and {second} here"
 
     def finish(self, path: Path) -> None:
         if not self._seen:
@@ -545,9 +604,11 @@ def read_json_list(
 
 
 def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Yield the rows of the first sheet, whose first row is the header."""
+    """Yield the rows of the first sheet; the first is the header, unless `columns` says which."""
     names: dict[int, str] = {}
     for number, cells in _rows(path):
+        if number < columns.header_row:
+            continue
         if not names:
             cells = {at: cell for at, cell in cells.items() if cell.strip()}
             listed = columns.header or columns.names_of(cells.values())
@@ -559,7 +620,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
                 continue
         if beyond := [at for at, cell in cells.items() if cell and at not in names]:
             actual = f"{quoted(cells[beyond[0]])} in column {beyond[0] + 1}"
-            raise ImportProblem(path, number, None, actual, "cells below the header alone")
+            raise ImportProblem(path, number, None, actual, f"cells below the header alone{IF_TITLE}")
         if any(cells.values()):
             yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)
     if not names:
@@ -578,6 +639,19 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         raise ImportProblem(path, None, None, f"damaged data ({why})", "an Excel workbook (.xlsx)") from error
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def first_lines(
+    path: Path, encoding: str | None, *, workbook: bool, most: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first rows of CSV or of a workbook with their lines, whatever they hold."""
+    if workbook:
+        for number, cells in islice(_rows(path), most):
+            yield number, [cells.get(at, "") for at in range(max(cells, default=-1) + 1)]
+        return
+    lines = [text for _, text in islice(read_lines(path, encoding=encoding, newline=""), most)]
+    separator = max(SEPARATORS, key="".join(lines).count)
+    yield from enumerate(csv.reader(lines, delimiter=separator), 1)
 
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:

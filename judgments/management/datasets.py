@@ -16,48 +16,12 @@ from judgments.importers import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,
     TABLE_FORMATS,
-    ColumnMapping,
     ImportProblem,
 )
-from judgments.importers.mapping import EXAMPLE, parse_pairs, read_mapping
+from judgments.importers.options import COLUMNS, add_options, mapping_of
 from judgments.management.base import add_parameters, as_text
 from judgments.models import Dataset, Output
 from judgments.studies.studies import find_dataset
-
-
-def add_mapping(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--map",
-        "--columns",
-        metavar="PAIRS",
-        help=f"which column of the file is what, {EXAMPLE}; {{n}} in a name counts what a row asked",
-    )
-    parser.add_argument(
-        "--values", metavar="PAIRS", help="what answers in words stand for, such as left=1,right=2"
-    )
-    parser.add_argument("--zone", help="for times that name no zone, one such as America/Los_Angeles")
-    parser.add_argument(
-        "--mapping",
-        type=Path,
-        metavar="FILE",
-        help="a TOML file with [columns], [values] and zone, instead of these",
-    )
-
-
-def mapping_of(options: dict[str, Any]) -> ColumnMapping | None:
-    columns, answers, zone = (options[name] or "" for name in ("map", "values", "zone"))
-    if (file := options["mapping"]) is not None:
-        if columns or answers or zone:
-            raise ImportProblem(file, None, "--mapping", "other options beside it", "the file alone")
-        return read_mapping(file)
-    if not (columns or answers or zone):
-        return None
-    path, example = options["path"], "pairs such as left=1,right=2"
-    return ColumnMapping(
-        columns=parse_pairs(columns, path, "--map") if columns else {},
-        values=parse_pairs(answers, path, "--values", example) if answers else {},
-        zone=zone,
-    )
 
 
 @contextmanager
@@ -98,12 +62,14 @@ class ImportDataset(QuorumCommand):
             "--images", help="a folder with the pictures, or the address they are served from"
         )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
-        add_mapping(parser)
+        add_options(parser, *COLUMNS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
         with progress_bar() as progress, columns_offered("dataset", options):
-            summary = import_dataset(**source, mapping=mapping_of(options), progress=progress)
+            summary = import_dataset(
+                **source, mapping=mapping_of(options, options["path"]), progress=progress
+            )
         self.say("\n".join(summary.lines("Dataset")))
 
 
@@ -117,12 +83,14 @@ class ImportCandidates(QuorumCommand):
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--system", required=True)
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
-        add_mapping(parser)
+        add_options(parser, *COLUMNS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
         with progress_bar() as progress, columns_offered("import_candidates", options, options["dataset"]):
-            summary = import_candidates(**source, mapping=mapping_of(options), progress=progress)
+            summary = import_candidates(
+                **source, mapping=mapping_of(options, options["path"]), progress=progress
+            )
         self.say("\n".join(summary.lines("System")))
 
 

@@ -78,6 +78,12 @@ SMALL = """() => {
         return Math.hypot(x, Math.max(near.top - box.y, 0, box.y - near.bottom)) < 12;
     })).map(([one, box]) => `${one.outerHTML.slice(0, 90)}: ${box.right - box.left} x ${box.bottom - box.top}`);
 }"""
+# Menus that open or close with the width of the window do so after it changed, some of them slowly.
+SETTLED = """async () => {
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+    const ending = document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime < Infinity);
+    await Promise.all(ending.map((one) => one.finished.catch(() => null)));
+}"""
 # What scrolls by itself, the page in the frame too.
 SCROLLS = """() => {
     const inside = document.querySelector("[data-preview]").contentDocument;
@@ -135,6 +141,7 @@ def problems(page: Page) -> list[str]:
     page.wait_for_load_state()
     for width, height in ((1440, 900), (720, 450), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(SETTLED)
         problems += [f"{width}: runs over: {one}" for one in page.evaluate(RUNS_OVER)]
         problems += [f"{width}: small: {one}" for one in page.evaluate(SMALL)]
         if width == 720:

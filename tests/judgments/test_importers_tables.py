@@ -242,7 +242,10 @@ def test_candidates_have_one_caption_an_image_or_ranks(tmp_path):
             "c.csv, line 4, image: found a second caption of image \"a\" (the first is on line 2): 'One' there and "
             "'Three' here, expected one caption an image, or ranks that differ.",
         ),
-        ("image,caption,score\na,One,nan\n", 'c.csv, line 2, score: found "nan", expected a number.'),
+        (
+            "image,caption,score\na,One,nan\n",
+            'c.csv, line 2, score: found "nan", expected a number, or nothing, as --missing nan reads it.',
+        ),
         ("image,caption,score\na,One,good\n", 'c.csv, line 2, score: found "good", expected a number.'),
         (
             "image,caption,rank\na,One,-1\n",

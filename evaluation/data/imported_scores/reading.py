@@ -1,4 +1,4 @@
-"""Read scores of captions, systems or pairs from JSON lines, CSV, and mt-metrics-eval's folders.
+"""Read scores of captions, systems or pairs from tables of any format, and mt-metrics-eval's folders.
 
 A table has a column per metric; the others say what is scored:
 
@@ -28,24 +28,24 @@ from common.incoming import DAMAGE, Excess, limits, open_bounded, quoted, unpack
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from evaluation.numeric.arrays import Floats
+from judgments.importers import TABLE_FORMATS, ColumnMapping
 from judgments.importers.records import (
     BadValue,
     Columns,
     Record,
-    csv_rows,
-    find_header,
-    named_cells,
-    read_json_lines,
+    RecordReader,
     read_name,
     read_number,
     read_output,
 )
+from judgments.importers.tables import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 Per = ScoreKeys.Per
 
 SCORE = "score"
-FORMATS = ("jsonl", "csv", "mt-metrics-eval")
+OF_WMT = "mt-metrics-eval"
+FORMATS = (*TABLE_FORMATS, OF_WMT)
 SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"
 NO_SCORE = ("None", "")
 CHECKED_EACH = 10_000  # rows
@@ -104,51 +104,47 @@ class ScoreRows:
         return ImportProblem(self.file, line, column, actual, expected)
 
 
-def format_of(path: Path) -> str:
-    """Return the format that a path's name suggests, csv by default."""
-    names = [suffix.lower() for suffix in path.suffixes]
-    if path.is_dir() or unpacked_name(path.name).endswith((SEGMENTS, SYSTEMS)):
-        return "mt-metrics-eval"
-    return "jsonl" if {".jsonl", ".ndjson", ".json"} & set(names) else "csv"
-
-
-def read_scores(path: Path, metrics: Sequence[str], *, format: str = "") -> list[ScoreRows]:
+def read_scores(
+    path: Path, metrics: Sequence[str], *, format: str = "", mapping: ColumnMapping | None = None
+) -> list[ScoreRows]:
     """Return the metrics' scores; without names, all of mt-metrics-eval.
+
+    Args:
+        format: one of FORMATS; "" for what the file is.
+        mapping: of a table's columns.
 
     Raises:
         ImportProblem: the file cannot be read. EvaluationError: an invalid name or format.
     """
     check_names(metrics)
-    format = format or format_of(path)
-    if format not in FORMATS:
+    name = unpacked_name(path.name).lower()
+    if not format and (path.is_dir() or name.endswith((SEGMENTS, SYSTEMS))):
+        format = OF_WMT
+    elif not format and name.endswith((".jsonl", ".ndjson")):
+        format = "jsonl"
+    if format and format not in FORMATS:
         raise EvaluationError(
             f"There is no format {format!r} of scores; expected one of {', '.join(FORMATS)}."
         )
-    if format == "mt-metrics-eval":
+    if format == OF_WMT:
+        if mapping is not None:
+            raise ImportProblem(path, None, "--map", "columns of mt-metrics-eval", "them for tables alone")
         return list(_read_mt_metrics_eval(path, metrics))
     if not metrics:
         raise EvaluationError(f"{path} needs the name of its metric; expected --metric NAME.")
-    records = (
-        _csv_records(path, metrics)
-        if format == "csv"
-        else read_json_lines(path, Columns((), loose=True), ImportNotes())
-    )
+    records = score_records(TABLE_FORMATS.get(format, read_table), path, metrics, mapping)
     return [read_score_rows(records, path, metrics)]
 
 
-def _csv_records(path: Path, metrics: Sequence[str]) -> Iterator[Record]:
-    known = {*KEYS, SCORE, *metrics}
-    lines = read_lines(path, newline="")
-    number, text = next(lines, (1, ""))
-    header = find_header(
-        path,
-        number,
-        text,
-        wanted=f"a header with what is scored and {' and '.join(metrics) if len(metrics) > 1 else SCORE}",
-        score=lambda names: len(known.intersection(names)),
-    )
-    for line, cells in csv_rows(path, lines, header):
-        yield Record(path, line, named_cells(path, line, header.names, cells, header.separator), textual=True)
+def score_records(
+    read: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
+) -> Iterator[Record]:
+    """Yield the records of a table in the columns of scores."""
+    columns = Columns((), (*KEYS, SCORE, *metrics), loose=True)
+    if mapping is not None:
+        mapping.check(path, columns.optional)
+        read = mapping.reader(read)
+    return read(path, columns, ImportNotes(), None)
 
 
 def check_names(metrics: Iterable[str]) -> None:

@@ -7,12 +7,14 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from rest_framework import serializers
 
 from common.amounts import counted, thousands
@@ -29,6 +31,7 @@ from judgments.models import Caption, Dataset, Item, Output, System
 
 if TYPE_CHECKING:
     from evaluation.data.imported_scores.reading import ScoreRows
+    from judgments.importers import ColumnMapping
 
 Per = ScoreKeys.Per
 
@@ -593,3 +596,23 @@ class ScoresRequest(Parameters):
     replace = serializers.BooleanField(
         default=False, help_text="Store them in place of earlier scores of the same metric."
     )
+    map = serializers.CharField(
+        required=False,
+        label=_lazy("Columns"),
+        help_text="Which column of the file is what, such as image=filename,score=comet.",
+    )
+    where = serializers.CharField(
+        required=False, help_text="Read the rows alone whose column holds this, such as language=de."
+    )
+    missing = serializers.CharField(required=False, help_text="Words for an empty cell, such as NA,None.")
+    header_row = serializers.CharField(
+        required=False, help_text="The line of the header, where rows of a title stand above it."
+    )
+
+
+def mapping_of_scores(values: dict[str, Any], path: Path) -> ColumnMapping | None:
+    """Take what a request says of the columns out of its values."""
+    from judgments.importers.options import mapping_of  # lazily: commands start without the importers
+
+    names = ("map", "where", "missing", "header_row")
+    return mapping_of({name: values.pop(name, None) for name in names}, path)

@@ -12,8 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from evaluation.data.imported_scores.reading import check_names, read_score_rows
-from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, signature_of
+from evaluation.data.imported_scores.reading import check_names, read_score_rows, score_records
+from evaluation.data.imported_scores.storing import (
+    ScoresRequest,
+    import_scores,
+    mapping_of_scores,
+    signature_of,
+)
 from evaluation.models import ImportedMetric
 from judgments.access.permissions import staff_of, token_of
 from judgments.access.roles import require_editor
@@ -92,9 +97,9 @@ class DatasetScoresView(APIView):
         records = (
             Record(Path(BODY), None, row, path=f"[{index}]") for index, row in enumerate(values.pop("rows"))
         )
-        import_scores(
-            dataset=dataset, files=[read_score_rows(records, Path(BODY), metrics)], by=user, **values
-        )
+        mapping = mapping_of_scores(values, Path(BODY))
+        named = score_records(lambda *_: records, Path(BODY), metrics, mapping)
+        import_scores(dataset=dataset, files=[read_score_rows(named, Path(BODY), metrics)], by=user, **values)
         return Response(_serialize_metrics(dataset), status=201)
 
 

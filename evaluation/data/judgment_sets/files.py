@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,10 +25,13 @@ from common.incoming import READ_AT_ONCE, quoted
 from common.texts import one_text
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Sides, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
+from judgments.design.scale import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
-from judgments.importers import JUDGMENT_FORMATS, open_judgments
+from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
+from judgments.importers.mapping import MappedJudgments
+from judgments.importers.names import Lookalikes
 from judgments.importers.records import (
     Columns,
     CreditedRow,
@@ -46,6 +49,7 @@ from judgments.kinds import KINDS, Kind
 TEXT_TABLES = ("jsonl", "csv")
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
 REASONS = ("not used", "control items", "without a value")
+MOST_LABELS = 10_000  # different texts that are compared
 _STEP = 1000  # rows between two progress reports
 
 
@@ -54,7 +58,8 @@ class FileJudgments:
     """N included judgments, and counts of the excluded.
 
     units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
-    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested.
+    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested. alike: what
+    is to be said of labels that differ in type, case or blanks alone.
     """
 
     units: NDArray[np.int64]
@@ -66,6 +71,8 @@ class FileJudgments:
     left_out: dict[str, int]
     contents: list[Content] = field(default_factory=list)
     says_answers: bool = False
+    scale: str = ""
+    alike: list[str] = field(default_factory=list)
 
     @property
     def anonymous(self) -> bool:
@@ -109,11 +116,13 @@ def read_judgment_table(
     numeric: bool = False,
     contents: bool = False,
     encoding: str | None = None,
+    mapping: ColumnMapping | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FileJudgments:
     """Read a judgments file line by line, in UTF-8 unless a byte order mark or `encoding` says otherwise.
 
-    `numeric` refuses non-numeric values. `contents` reads what units show. `progress` gets line numbers.
+    `numeric` refuses non-numeric values. `contents` reads what units show. `mapping` names the columns of a table of
+    any format. `progress` gets line numbers.
     Raise ImportProblem, also for a repeated judgment of a unit by a worker and for mixed protocols.
     """
     units, workers, lines = array("q"), array("q"), array("q")
@@ -125,8 +134,8 @@ def read_judgment_table(
     rows = 0
     left_out: Counter[str] = Counter()
     shows: list[Content] = []
-    says_answers = False
-    for record in _read_records(path, encoding):
+    says_answers, scale = False, ""
+    for record in _read_records(path, encoding, mapping):
         rows += 1
         if progress is not None and rows % _STEP == 0:
             progress(record.line or 0)
@@ -147,6 +156,7 @@ def read_judgment_table(
         protocol = protocol or named
         textual = textual or isinstance(value, str)
         says_answers = says_answers or record.get("answers") is not None
+        scale = scale or str(record.get("scale") or "")
         if contents and unit not in unit_index:
             shows.append(_read_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
@@ -155,6 +165,8 @@ def read_judgment_table(
         values.append(value)
     if not rows:
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
+    values, alike = _without_types(values) if textual else (values, [])
+    textual = any(isinstance(value, str) for value in values)
     column = np.array(values, dtype=object if textual else np.float64)
     # The column ``answers`` says that numbers hold strength and confidence beside a side (preferences.py).
     table = FileJudgments(
@@ -167,6 +179,8 @@ def read_judgment_table(
         left_out={why: left_out[why] for why in REASONS if left_out[why]},
         contents=shows,
         says_answers=says_answers,
+        scale=scale,
+        alike=alike,
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
@@ -174,7 +188,7 @@ def read_judgment_table(
 
 def open_kind_of(path: Path, *, encoding: str | None = None) -> Kind | None:
     """Return the kind that a judgments file names, if its answers are open."""
-    record = next(_read_records(path, encoding), None)
+    record = next(_read_records(path, encoding, None), None)
     kind = KINDS.get(str(record.get("protocol"))) if record is not None else None
     return kind if kind is not None and kind.is_open else None
 
@@ -250,7 +264,7 @@ def read_source(
         values.append(row.value)
     return Source(
         name=format,
-        kind=KINDS.get(source.protocol or ""),
+        kind=KINDS[source.protocol].with_setting(source.setting) if source.protocol else None,
         units=list(unit_index),
         contents=contents,
         unit=np.array(units, dtype=np.int64),
@@ -288,8 +302,12 @@ def _source_of_table(
 def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     """Return the kind with the options that the values need; refuse those that none allow."""
     rule = AnswerRule(kind)
+    try:
+        rule.hold_to_scale(table.scale)
+    except ValueError as error:
+        raise ImportProblem(path, None, "scale", *refused(table.scale, error, kind)) from None
     for value in dict.fromkeys(table.values.tolist()):
-        answer = int(value) if isinstance(value, float) and value.is_integer() else value
+        answer = plain_number(value) if isinstance(value, float) else value
         try:
             rule.check_number(answer, more=table.says_answers)
         except ValueError as error:
@@ -338,11 +356,39 @@ def _strip_texts(*texts: str | None) -> Captions:
     return reference, first, second
 
 
-def _read_records(path: Path, encoding: str | None) -> Iterator[Record]:
+def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
+    """Take texts for the numbers that other rows have, as in CSV, and say what labels differ in little alone."""
+    numbers = {value for value in values if not isinstance(value, str)}
+    texts = dict.fromkeys(value for value in values if isinstance(value, str))
+    same = {text: number for text in texts if (number := _number(text)) in numbers}
+    alike = [
+        f"{quoted(text)} is a text in some rows and a number in others, and counts as the number"
+        for text in same
+    ]
+    labels = Lookalikes()
+    for text in texts.keys() - same.keys() if len(texts) <= MOST_LABELS else ():
+        if (first := labels.earlier(text)) is not None:
+            alike.append(
+                f"{quoted(first)} and {quoted(text)} differ in case or blanks alone, and count as two"
+            )
+    return [same.get(value, value) if isinstance(value, str) else value for value in values], alike
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _read_records(path: Path, encoding: str | None, mapping: ColumnMapping | None) -> Iterator[Record]:
+    if mapping is not None:
+        yield from MappedJudgments(path, mapping, read_table, protocol=None, encoding=encoding).records()
+        return
     columns = _RequiredColumns(("unit", "worker", "value"))
     if not read_head(path, READ_AT_ONCE, encoding=encoding).strip():
         raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
-    return read_table(path, columns, ImportNotes(), encoding)
+    yield from read_table(path, columns, ImportNotes(), encoding)
 
 
 def _read_optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:

@@ -21,7 +21,12 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import NotThere, QuorumError
 from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, signature_of
+from evaluation.data.imported_scores.storing import (
+    ScoresRequest,
+    import_scores,
+    mapping_of_scores,
+    signature_of,
+)
 from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric
 from evaluation.presentation.content import p_value
@@ -36,6 +41,7 @@ from judgments.api.resources import COUNTING
 from judgments.datasets.page import import_or_queue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
+from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
@@ -153,7 +159,7 @@ def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[
 
 
 def _describe_answers(study: Study) -> dict[float, str]:
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     if kind.two_sided:
         return {float(side): str(label) for side, label in SIDE_LABELS.items()}
     return {float(choice.value): choice.text for choice in kind.choices}
@@ -203,10 +209,11 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
     metrics = values.pop("metric", [])
     args = {"study": study.slug, "metrics": metrics, **values}
 
+    mapping = mapping_of_scores(values, Path(upload.name or ""))
+
     def read(path: Path) -> str:
-        return import_scores(
-            dataset=study.dataset, files=read_scores(path, metrics), by=user, **values
-        ).summary()
+        files = read_scores(path, metrics, mapping=mapping)
+        return import_scores(dataset=study.dataset, files=files, by=user, **values).summary()
 
     import_or_queue(request, upload, read, kind="import_scores", args=args)
 

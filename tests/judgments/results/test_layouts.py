@@ -268,10 +268,9 @@ def test_all_errors_are_told_at_once_with_their_lines_and_are_put_right_in_place
     rows = [["pier.jpg", "A pier.", "ann", 9, False], *TABLE[1:], ["x.jpg", "An x.", "zoe", 0, False]]
     path = table_in(form, tmp_path, rows)
     columns = {"image": "FileName", "first_text": "Output A", "worker": "Rater", "value": "Rating"}
+    mapping = ColumnMapping(columns=columns)
     with pytest.raises(ImportProblem) as caught:
-        list(
-            open_judgments(form, path, protocol="graded", mapping=ColumnMapping(columns=columns)).judgments()
-        )
+        list(open_judgments(form, path, protocol="graded", mapping=mapping, scale="1:4").judgments())
     first, second = str(caught.value).splitlines()
     line = {"jsonl": 1, "parquet": 1}.get(form, 2)
     assert f"line {line}, Rating (value): found 9, expected" in first
@@ -409,3 +408,71 @@ def test_whatever_records_hold_they_are_read_or_refused(form: str, records: list
         with contextlib.suppress(ImportProblem):
             how = ColumnMapping(columns={"image": "id", "value": "better"})
             list(open_judgments(form, path, mapping=how).judgments())
+
+
+def state_of(user: str, letter: str, order: list[int], label: str = "selection") -> dict[str, Any]:
+    """What Potato 2.12.1 keeps of an annotator who chose between two texts, as `UserState.to_json` writes it."""
+    return {
+        "user_id": user,
+        "instance_id_ordering": ["i1"],
+        "instance_id_to_behavioral_data": {"i1": {"total_time_ms": 4500}},
+        "instance_id_to_label_to_value": {
+            "i1": [[{"schema": "better", "name": label}, letter], [{"schema": "fits", "name": "yes"}, "true"]]
+        },
+        "instance_id_to_presentation_order": {"i1": {"better": order, "fits": ["yes", "no"]}},
+    }
+
+
+def states_in(folder: Path, *states: dict[str, Any]) -> None:
+    for state in states:
+        (folder / state["user_id"]).mkdir()
+        (folder / state["user_id"] / "user_state.json").write_text(json.dumps(state, indent=2))
+
+
+def test_potato_s_states_say_which_text_was_chosen_wherever_it_was_shown(tmp_path: Path) -> None:
+    states_in(tmp_path, state_of("ann", "A", [0, 1]), state_of("ben", "A", [1, 0]))
+    rows = judged("potato", tmp_path, columns={"value": "better.value"}, values={"A": 1, "B": 2})
+    assert [(row.unit, row.worker, row.value, row.seconds) for row in rows] == [
+        ("i1", "ann", 1, 4.5),
+        ("i1", "ben", 2, 4.5),
+    ]
+    assert [
+        row.value for row in judged("potato", tmp_path, columns={"value": "fits"}, values={"yes": 1})
+    ] == [
+        1,
+        1,
+    ]
+
+
+def test_potato_s_scales_turn_with_the_texts(tmp_path: Path) -> None:
+    states_in(
+        tmp_path, state_of("ann", "-2", [0, 1], "scale_value"), state_of("ben", "-2", [1, 0], "scale_value")
+    )
+    rows = judged("potato", tmp_path, columns={"value": "better.value"})
+    assert [row.value for row in rows] == [-2, 2]
+
+
+def test_a_damaged_order_of_potato_s_is_refused(tmp_path: Path) -> None:
+    states_in(tmp_path, state_of("ann", "A", [0, 0]))
+    with pytest.raises(
+        ImportProblem, match=r"found the order \[0, 0\], expected every text of the item once"
+    ):
+        judged("potato", tmp_path, columns={"value": "better.value"}, values={"A": 1})
+
+
+@pytest.mark.parametrize("form", ["csv", "potato"])
+@pytest.mark.parametrize("mark", [pytest.param(".", id="dot"), pytest.param(":::", id="colons")])
+def test_potato_s_tables_of_letters_are_refused(tmp_path: Path, form: str, mark: str) -> None:
+    path = tmp_path / "annotations.csv"
+    path.write_text(f"instance_id,user_id,better{mark}selection\ni1,ann,A\ni1,ben,A\n")
+    columns = {"unit": "instance_id", "worker": "user_id", "value": f"better{mark}selection"}
+    with pytest.raises(ImportProblem, match="found letters of places, expected the folder of the annotators"):
+        judged(form, path, columns=columns, values={"A": 1, "B": 2})
+
+
+def test_a_text_in_quotation_marks_is_that_of_all_rows(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("image,said,who,stars\na.jpg,A dog,ann,3\n")
+    columns = {"image": "image", "first_text": "said", "system": "'GPT-4'", "worker": "who", "value": "stars"}
+    (row,) = judged("csv", path, columns=columns)
+    assert [credit.system for credits in row.credits.values() for credit in credits] == ["GPT-4"]

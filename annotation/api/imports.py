@@ -1,0 +1,113 @@
+"""Judgments collected elsewhere, over HTTP: POST /api/datasets/{name}/judgments/."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+from django.core.exceptions import PermissionDenied
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.importing import import_judgments
+from common.parameters import Parameters
+from judgments.access.permissions import staff_of, token_of
+from judgments.access.roles import require_editor
+from judgments.importers import ImportProblem
+from judgments.importers.options import OPTIONS, mapping_of
+from judgments.kinds import KINDS
+from judgments.studies.studies import find_dataset
+
+BODY = "rows"  # in place of a file's name
+
+
+class SentJudgments(Parameters):
+    """Judgments as rows, with the options of the command `study import`."""
+
+    study = serializers.SlugField(max_length=80, help_text="Slug of the study to make.")
+    protocol = serializers.ChoiceField(
+        choices=list(KINDS), required=False, help_text="Of rows that do not name one."
+    )
+    rows = serializers.ListField(
+        child=serializers.DictField(), min_length=1, help_text="Objects with the columns of a file."
+    )
+    scale = serializers.CharField(
+        required=False,
+        max_length=40,
+        help_text="Of graded or slider answers, LOW:HIGH[:STEP], such as 1:5:0.5.",
+    )
+    match_names = serializers.BooleanField(default=False, help_text=OPTIONS["match_names"][1])
+    dry_run = serializers.BooleanField(
+        default=False, help_text="Refuse what an import refuses, and store nothing."
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        texts = OPTIONS.keys() - {"match_names", "header_row"}
+        options = {name: serializers.CharField(required=False, help_text=OPTIONS[name][1]) for name in texts}
+        return super().get_fields() | dict(sorted(options.items()))
+
+
+class ImportedStudySerializer(serializers.Serializer[Any]):
+    """What came of an import."""
+
+    study = serializers.CharField(help_text="The slug; of several criteria, all of them with commas between.")
+    created = serializers.BooleanField(help_text="False if the same judgments were there already.")
+    counts = serializers.DictField(child=serializers.IntegerField())
+    notes = serializers.ListField(child=serializers.CharField())
+
+
+class DatasetJudgmentsView(APIView):
+    """POST /api/datasets/{name}/judgments/"""
+
+    scope: ClassVar[str] = "studies"
+
+    @extend_schema(
+        request=SentJudgments,
+        responses={
+            200: ImportedStudySerializer,
+            201: ImportedStudySerializer,
+            404: OpenApiResponse(description="No such dataset that you may read."),
+            409: OpenApiResponse(
+                description="The study has other judgments, or you are no editor of the dataset."
+            ),
+        },
+        operation_id="datasets_import_judgments",
+        summary="Import judgments collected elsewhere",
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Stores them as a study, all or none; 2.5 MB at once, larger files by the command."""
+        token = token_of(request)
+        if token is not None and token.limited:
+            raise PermissionDenied("A token of some studies reads no datasets.")
+        if not staff_of(request).has_perm("judgments.add_study"):
+            raise PermissionDenied("You may not create studies.")
+        dataset = find_dataset(name, user=staff_of(request))
+        require_editor(staff_of(request), dataset)
+        values = SentJudgments.read(request.data)
+        how = mapping_of(values, Path(BODY))
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"{BODY}.jsonl"
+            path.write_text("".join(json.dumps(row) + "\n" for row in values["rows"]))
+            try:
+                summary = import_judgments(
+                    format="jsonl",
+                    path=path,
+                    dataset=dataset.name,
+                    study=values["study"],
+                    protocol=values.get("protocol"),
+                    mapping=how,
+                    scale=values.get("scale", ""),
+                    dry_run=values["dry_run"],
+                )
+            except ImportProblem as problem:
+                for each in getattr(problem, "problems", (problem,)):
+                    each.file = BODY
+                raise
+        shown = {"study": summary.what, "created": summary.created}
+        content = ImportedStudySerializer(shown | {"counts": summary.counts, "notes": summary.notes}).data
+        return Response(content, status=201 if summary.created else 200)

@@ -1,0 +1,52 @@
+"""Match names of images that differ in case, blanks and ending, and notice labels that differ in nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from common.incoming import compose_name
+
+_ENDING = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp)$")
+_BLANKS = re.compile(r"[\s_]+")
+
+
+class Lookalikes:
+    """Notice labels that differ from an earlier one in case, blanks or type alone."""
+
+    def __init__(self) -> None:
+        self._labels: set[tuple[type, str | float]] = set()
+        self._by_core: dict[str, str | float] = {}
+
+    def earlier(self, label: str | float) -> str | float | None:
+        """Return the first label that this one is like, when it is met first; else None."""
+        if (key := (type(label), label)) in self._labels:
+            return None
+        self._labels.add(key)
+        first = self._by_core.setdefault(_BLANKS.sub("", str(label)).casefold(), label)
+        return None if (type(first), first) == key else first
+
+
+class NamesOfImages:
+    """The names of a dataset's images, by what is left of them without case, blanks and ending."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_core: defaultdict[str, list[str]] = defaultdict(list)
+        for name in names:
+            self._by_core[_core(name)].append(name)
+
+    def name_of(self, name: str) -> str:
+        """Return the only image that a name may mean; the name itself if there is none, or several."""
+        names = self._by_core.get(_core(name), [])
+        return names[0] if len(names) == 1 else name
+
+
+def unknown_image(name: str, images: object) -> str:
+    """Return what was expected instead of a name that none of the images has."""
+    near = NamesOfImages(images).name_of(name) if isinstance(images, Iterable) else name
+    return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
+
+
+def _core(name: str) -> str:
+    return _BLANKS.sub("", _ENDING.sub("", compose_name(name).strip().casefold()))

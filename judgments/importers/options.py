@@ -1,0 +1,97 @@
+"""The options that say how a table is read, which commands, pages and calls give as text."""
+
+from __future__ import annotations
+
+import csv
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from common.incoming import quoted
+from judgments.importers.mapping import ANONYMOUS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
+from judgments.importers.textio import ImportProblem
+
+# Name -> its value in the usage line, and its help.
+COLUMNS: dict[str, tuple[str, str]] = {
+    "map": (
+        "PAIRS",
+        f"which column of the file is what, {EXAMPLE}; {{n}} in a name counts what a row asked, kind=- leaves out a "
+        "column that has one of our names, worker={file} names people by the files of a folder",
+    ),
+    "values": ("PAIRS", "what answers in words stand for, such as left=1,right=2"),
+    "zone": ("ZONE", "for times that name no zone, one such as America/Los_Angeles"),
+    "where": ("COLUMN=VALUE", "read the rows alone whose column holds this; several with commas between"),
+    "missing": ("WORDS", "words for an empty cell, such as NA,None; texts keep them"),
+    "header_row": ("N", "the line of the header, where rows of a title stand above it"),
+    "match_names": ("", "take names of images that differ in case, blanks and ending for the same"),
+}
+OF_JUDGMENTS: dict[str, tuple[str, str]] = {
+    "people": ("COLUMNS", "columns with a person's answers each, named as the person, such as Ada,Ben,Eva"),
+    "criterion": ("COLUMN", "a column that names what each answer is about; each criterion becomes a study"),
+    "workers": (ANONYMOUS, f"{ANONYMOUS}: the file does not say who answered, so each row is another person"),
+}
+OPTIONS = {**COLUMNS, **OF_JUDGMENTS}
+
+
+def add_options(parser: ArgumentParser, *names: str) -> None:
+    """Add options of a command, and ``--mapping`` for a file with all of them."""
+    for name in names:
+        metavar, help_text = OPTIONS[name]
+        options = [f"--{name.replace('_', '-')}", *(["--columns"] if name == "map" else [])]
+        if metavar:
+            parser.add_argument(*options, metavar=metavar, help=help_text)
+        else:
+            parser.add_argument(*options, action="store_true", help=help_text)
+    parser.add_argument(
+        "--mapping", type=Path, metavar="FILE", help="a TOML file with these and others (docs/imports.md)"
+    )
+
+
+def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
+    """Return what the options say of the columns, from text; None if they say nothing.
+
+    Raises:
+        ImportProblem: an option that cannot be read, or one beside a file of a mapping.
+    """
+    texts = {name: options[name] for name in OPTIONS if options.get(name)}
+    if (file := options.get("mapping")) is not None:
+        if texts:
+            raise ImportProblem(file, None, "--mapping", "other options beside it", "the file alone")
+        return read_mapping(file)
+    if not texts:
+        return None
+    values: dict[str, Any] = {
+        name: texts[name] for name in ("zone", "criterion", "match_names") if name in texts
+    }
+    values["columns"] = parse_pairs(texts["map"], path, "--map") if "map" in texts else {}
+    if "values" in texts:
+        values["values"] = parse_pairs(texts["values"], path, "--values", "pairs such as left=1,right=2")
+    if "where" in texts:
+        values["where"] = parse_pairs(texts["where"], path, "--where", "pairs such as language=de")
+    for name in ("people", "missing"):
+        if name in texts:
+            values[name] = _names(texts[name], path, f"--{name}")
+    if "header_row" in texts:
+        values["header_row"] = _line(texts["header_row"], path)
+    if "workers" in texts:
+        if texts["workers"] != ANONYMOUS:
+            raise ImportProblem(path, None, "--workers", quoted(texts["workers"]), ANONYMOUS)
+        values["workers"] = ANONYMOUS
+    return ColumnMapping(**values)
+
+
+def _names(text: str, path: Path, option: str) -> list[str]:
+    """Return names with commas between; a name with a comma stands in quotation marks."""
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+    if not all(names):
+        raise ImportProblem(path, None, option, quoted(text), "names with commas between")
+    if len(set(names)) < len(names):
+        raise ImportProblem(path, None, option, "a name twice", "every name once")
+    return names
+
+
+def _line(text: str, path: Path) -> int:
+    if not (str(text).isascii() and str(text).isdecimal() and 0 < int(text) < 10**6):
+        raise ImportProblem(path, None, "--header-row", quoted(text), "a line's number, from 1")
+    return int(text)

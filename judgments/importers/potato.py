@@ -1,0 +1,96 @@
+"""Read what Potato keeps of its annotators, a ``user_state.json`` each, as the records of its older lines.
+
+Where Potato draws the order of two texts, an answer is the letter of the place where the text was shown, and the order
+lies in the state alone: `instance_id_to_presentation_order`, by item and scheme the texts' numbers in the order shown
+(github.com/davidjurgens/potato, 2.12.1, potato/server_utils/presentation_order.py). Answers become the letter of the
+text in the item's own list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from common.incoming import quoted
+from judgments.importers.records import Columns, Record, read_document
+from judgments.importers.tables import read_table
+from judgments.importers.textio import ImportNotes, ImportProblem
+
+STATE = "user_state.json"
+ANSWERS, ORDERS, BEHAVIOUR = (
+    f"instance_id_to_{what}" for what in ("label_to_value", "presentation_order", "behavioral_data")
+)
+READ = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTER, SCALE = "selection", "scale_value"  # of two texts: which one, or by how much
+
+
+def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+    """Read a state, or a table of any format."""
+    if path.name == STATE:
+        yield from _read_state(path, encoding)
+    else:
+        yield from read_table(path, columns, notes, encoding)
+
+
+def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
+    """Return whether a column of Potato's tables holds the letter of a place, of which they do not say the text."""
+    if "instance_id" not in names or not names.keys() & {"user_id", "user"}:
+        return False
+    ends = tuple(f"{mark}{label}" for mark in (".", ":::") for label in (LETTER, SCALE))
+    return source.endswith(ends) or any(f"{source}{end}" in names for end in ends)
+
+
+def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
+    members = read_document(path, encoding)
+    state = {key: value for key, number, value, _ in members if number is None and key in READ}
+    answers = state.get(ANSWERS)
+    if not isinstance(answers, dict):
+        raise ImportProblem(path, None, None, "no answers by item", "the state of an annotator of Potato")
+    for item, labels in answers.items():
+        record = Record(path, None, {}, path=f"{ANSWERS}.{item}")
+        values = {
+            "id": item,
+            "user_id": state.get("user_id") or path.parent.name,
+            "label_annotations": _by_scheme(record, labels, _of_item(state, ORDERS, item)),
+            "behavioral_data": _of_item(state, BEHAVIOUR, item),
+        }
+        yield Record(path, None, values, path=record.path)
+
+
+def _of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[str, Any]:
+    by_item = state.get(name)
+    of_item = by_item.get(item) if isinstance(by_item, dict) else None
+    return of_item if isinstance(of_item, dict) else {}
+
+
+def _by_scheme(record: Record, labels: object, orders: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return scheme -> label -> value of an item's answers, with letters and scales of the item's own texts."""
+    schemes: dict[str, dict[str, Any]] = {}
+    for entry in labels if isinstance(labels, list) else ():
+        if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], dict)):
+            raise record.problem(None, quoted(entry), "a label and its value")
+        scheme, label = str(entry[0].get("schema")), str(entry[0].get("name"))
+        schemes.setdefault(scheme, {})[label] = _unshuffled(record, entry[1], label, orders.get(scheme))
+    return schemes
+
+
+def _unshuffled(record: Record, value: Any, label: str, order: object) -> Any:
+    """Return an answer about places as one about the item's own texts."""
+    if not isinstance(order, list) or not all(type(position) is int for position in order):
+        return value
+    if sorted(order) != list(range(len(order))):
+        raise record.problem(None, f"the order {json.dumps(order)}", "every text of the item once")
+    if label == SCALE:
+        return value if order == sorted(order) else _turned(record, value)
+    at = LETTERS.find(value) if isinstance(value, str) and len(value) == 1 else -1
+    return LETTERS[order[at]] if 0 <= at < len(order) <= len(LETTERS) else value
+
+
+def _turned(record: Record, value: Any) -> Any:
+    try:
+        return -float(value)
+    except (TypeError, ValueError):
+        raise record.problem(SCALE, quoted(value), "a number") from None
