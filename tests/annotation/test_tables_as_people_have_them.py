@@ -145,7 +145,8 @@ def test_a_file_without_people_has_agreement_and_no_figures_of_people(imports: I
 
 
 def test_columns_that_have_our_names_are_left_out_when_asked_and_told_else(imports: Imports) -> None:
-    assert "kind" in refusal(imports, OURS, "--map", COLUMNS)
+    assert 'found "news"' in (said := refusal(imports, OURS, "--map", COLUMNS))
+    assert "kind=- leaves the column out" in said
     said = imports(OURS, "--map", f"{COLUMNS},kind=-", "--dry-run")
     assert "Column “invalidated” counts, as it has one of our names; COLUMN=- leaves it out." in said
     assert "Column “kind”" not in said
