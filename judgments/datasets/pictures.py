@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from django.conf import settings
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext
 from PIL import ExifTags, UnidentifiedImageError
 from PIL import Image as PillowImage
@@ -22,6 +23,7 @@ from PIL import Image as PillowImage
 from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import ADDRESS_LIMIT, compose_name, limits
+from judgments.importers.names import NamesOfImages
 
 EXIF = b"Exif\x00\x00"
 NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data of a scan
@@ -242,8 +244,13 @@ def picture_address(images: str, file: str) -> str:
     return address
 
 
-def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
+def checked_pictures(
+    folder: Path, names: Iterable[tuple[str, str]], *, match_names: bool = False
+) -> dict[str, Path]:
     """Return the file of each image, from (image name, file name) pairs.
+
+    Args:
+        match_names: whether names may differ in case, blanks and ending.
 
     Raises:
         PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
@@ -256,6 +263,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     paths: dict[str, Path] = {}
     missing: list[str] = []
     spelled: dict[str, Path] = {}  # file systems keep an accent as it was typed
+    files = SimpleLazyObject(lambda: NamesOfImages(_files_in(root)))
     for image, file in names:
         path = (folder / file).resolve()
         if not file.isascii() and not path.is_file():
@@ -263,6 +271,8 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
                 compose_name(str(entry.relative_to(root))): entry for entry in root.rglob("*")
             }
             path = spelled.get(compose_name(file), path).resolve()
+        if match_names and not path.is_file():
+            path = (folder / files.name_of(file)).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r leads out of %(folder)s; expected a file in it.")
@@ -272,6 +282,13 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
             paths[image] = path
         else:
             missing.append(file)
+    if missing and (alike := files.name_of(missing[0])) != missing[0]:
+        raise PictureProblem(
+            gettext(
+                "%(folder)s has no picture %(missing)r, but %(alike)r, which is taken if names may differ."
+            )
+            % {"folder": folder, "missing": missing[0], "alike": alike}
+        )
     if missing:
         raise PictureProblem(
             gettext("%(folder)s lacks %(n)s of %(what)s pictures, the first is %(missing)r.")
@@ -280,6 +297,10 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     for path in paths.values():
         picture_format(path)
     return paths
+
+
+def _files_in(root: Path) -> list[str]:
+    return [str(entry.relative_to(root)) for entry in root.rglob("*") if entry.is_file()]
 
 
 class PictureCopy:

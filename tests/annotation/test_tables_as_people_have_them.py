@@ -145,7 +145,8 @@ def test_a_file_without_people_has_agreement_and_no_figures_of_people(imports: I
 
 
 def test_columns_that_have_our_names_are_left_out_when_asked_and_told_else(imports: Imports) -> None:
-    assert 'found "news"' in (said := refusal(imports, OURS, "--map", COLUMNS))
+    said = refusal(imports, OURS, "--map", COLUMNS)
+    assert 'found "news"' in said
     assert "kind=- leaves the column out" in said
     said = imports(OURS, "--map", f"{COLUMNS},kind=-", "--dry-run")
     assert "Column “invalidated” counts, as it has one of our names; COLUMN=- leaves it out." in said
@@ -245,7 +246,8 @@ def test_a_folder_has_a_file_for_each_person(imports: Imports, tmp_path: Path) -
 
 def test_words_for_nothing_are_read_as_such_when_asked(imports: Imports) -> None:
     table = "image,cap,rater,stars\nA.jpg,NA,w1,3\nA.jpg,NA,w2,NA\n"
-    assert 'found "NA"' in (said := refusal(imports, table, "--map", COLUMNS))
+    said = refusal(imports, table, "--map", COLUMNS)
+    assert 'found "NA"' in said
     assert "--missing NA" in said
     imports(table, "--map", COLUMNS, "--missing", "NA,None")
     assert answers() == {("A.jpg", "w1"): 3}
