@@ -32,6 +32,7 @@ def import_judgments(
     encoding: str = "",
     mapping: dict[str, Any] | None = None,
     good_rows: bool = False,
+    scale: str = "",
 ) -> None:
     """Import judgments; ``good_rows`` leaves the others in a file beside the upload."""
     require_editor(acting_person(), find_dataset(dataset))
@@ -50,6 +51,7 @@ def import_judgments(
             encoding=encoding or None,
             mapping=ColumnMapping.model_validate(mapping) if mapping else None,
             bad_rows=bad_rows,
+            scale=scale,
             progress=run.progress,
         )
         result |= {**asdict(summary), "study": summary.what.partition(",")[0]}

@@ -6,6 +6,7 @@ Each writer writes the rows of one table, in batches, and holds their ids by nam
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 from django.utils.text import slugify
+from pydantic import ValidationError
 
 from annotation.crowds.people import worker_name
 from annotation.models import Assignment, Exclusion, Judgment, Worker
@@ -40,6 +42,7 @@ from judgments.datasets.importing import (
     store_candidates,
 )
 from judgments.design.reading import make_design
+from judgments.design.scale import Scale
 from judgments.design.tables import SIDES
 from judgments.drawing.material import content_key, text_key
 from judgments.importers import (
@@ -77,7 +80,7 @@ from judgments.models import (
 )
 from judgments.models.studies import NOBODY
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import create_study, find_dataset, find_study
+from judgments.studies.studies import create_study, design_of, find_dataset, find_study
 
 JUDGMENT_FIELDS = (
     "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
@@ -731,7 +734,8 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES_LISTED])
+        listed = sorted(self.values.items(), key=lambda counted: _by_number(counted[0]))
+        shares = ", ".join(f"{value}: {n:,}" for value, n in listed[:MOST_VALUES_LISTED])
         more = len(self.values) - MOST_VALUES_LISTED
         return [
             f"{self.path}: {counted(self.judgments, 'judgment')} on {counted(len(self.units), 'unit')} by "
@@ -746,6 +750,13 @@ class FileContent:
         ]
 
 
+def _by_number(text: str) -> tuple[float, str]:
+    try:
+        return float(text), text
+    except ValueError:
+        return math.inf, text
+
+
 @translation.override("en")
 def inspect_judgments(
     *,
@@ -756,12 +767,13 @@ def inspect_judgments(
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
+    scale: str = "",
     progress: Progress = no_progress,
 ) -> FileContent:
     """Read a file as ``import_judgments`` would, and report its content."""
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
-    source = _opened(material, format, path, protocol, encoding, mapping)
+    source = _opened(material, format, path, protocol, encoding, mapping, scale)
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     content = FileContent(path)
     for row in source.judgments(items, _captions_of(material)):
@@ -785,7 +797,9 @@ def inspect_judgments(
             )
     if left_out is not None:
         left_out.write()
-    content.setting, content.notes = source.setting, source.notes.sentences()
+    scale_words = _scale_words(source)
+    content.setting = "" if scale_words else source.setting
+    content.notes = [*source.notes.sentences(), *filter(None, [scale_words])]
     return content
 
 
@@ -800,6 +814,7 @@ def import_judgments(
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     bad_rows: Path | None = None,
+    scale: str = "",
     design: Mapping[str, Any] | None = None,
     dry_run: bool = False,
     progress: Progress = no_progress,
@@ -811,6 +826,7 @@ def import_judgments(
         do not name one.
         mapping: of foreign columns. Several criteria become studies named `study` and the criterion.
         bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
+        scale: of graded or slider answers, LOW:HIGH[:STEP]; without it, the file states it, or its answers say it.
         design: keys of a study file for the new study, such as the weights of marked errors.
         dry_run: whether to take all back at the end, to learn what is refused.
     """
@@ -819,13 +835,18 @@ def import_judgments(
     if list(criteria) != [""]:
         return _import_criteria(
             criteria, format=format, path=path, dataset=dataset, study=study, protocol=protocol, encoding=encoding,
-            mapping=mapping, bad_rows=bad_rows, design=design, dry_run=dry_run, progress=progress,
+            mapping=mapping, bad_rows=bad_rows, scale=scale, design=design, dry_run=dry_run, progress=progress,
         )  # fmt: skip
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     references = set(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    source = _opened(material, format, path, protocol, encoding, mapping)
+    of_design = scale_of_design(design or {})
+    if scale and of_design and scale != of_design:
+        raise DataConflict(
+            f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
+        )
+    source = _opened(material, format, path, protocol, encoding, mapping, scale or of_design)
     left_out = BadRows(source, bad_rows) if bad_rows is not None else None
     existing = Study.objects.filter(slug=study).first()
     if existing is not None:
@@ -835,6 +856,9 @@ def import_judgments(
         digest = fingerprint_of(source.judgments(items, _captions_of(material)), source.winners(items))
         if existing.source != Study.Source.IMPORTED or existing.fingerprint != digest:
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
+        of_study = KINDS[existing.protocol]
+        if of_study.scale and of_study.setting(design_of(existing)) != source.setting:
+            raise DataConflict(f"There is a study {study!r} with another scale; choose another name.")
         return ImportSummary(study, False, _count_rows(existing))
     fingerprint = Fingerprint()
     try:
@@ -860,11 +884,14 @@ def import_judgments(
                 writer.study.design[table] = {**writer.study.design.get(table, {}), **values}
             if not writer.judgments and not writer.pairs.ids:
                 raise DataConflict(f"{path} holds no judgments; nothing was imported.")
+            notes = source.notes.sentences()
+            if dry_run or (source.setting and not source.states_scale):
+                notes += filter(None, [_scale_words(source)])
             Study.objects.filter(pk=writer.study.pk).update(
                 design=writer.study.design,
                 fingerprint=fingerprint.hexdigest(),
                 simulated=writer.simulated,
-                notes={"sentences": source.notes.sentences()},
+                notes={"sentences": notes},
             )
             remember_mapping(material, "import_judgments", mapping)
             sentence = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
@@ -878,9 +905,9 @@ def import_judgments(
     if left_out is not None:
         left_out.write()
     if dry_run:
-        return ImportSummary(study, False, {}, source.notes.sentences())
+        return ImportSummary(study, False, {}, notes)
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
-    return ImportSummary(study, True, counts, source.notes.sentences())
+    return ImportSummary(study, True, counts, notes)
 
 
 def _import_criteria(
@@ -923,9 +950,16 @@ def _opened(
     protocol: str | None,
     encoding: str | None,
     mapping: ColumnMapping | None,
+    scale: str,
 ) -> JudgmentSource:
     source = open_judgments(
-        format, path, protocol=protocol, encoding=encoding, mapping=mapping, worker_name=worker_name
+        format,
+        path,
+        protocol=protocol,
+        encoding=encoding,
+        mapping=mapping,
+        scale=scale,
+        worker_name=worker_name,
     )
     if isinstance(source, MappedJudgments):
         names = SimpleLazyObject(partial(names_by_text, dataset))
@@ -954,6 +988,24 @@ def _count_rows(study: Study) -> dict[str, int]:
         "candidate pairs": study.pairs.count(),
         "published winners": study.pairs.exclude(published_winner=None).count(),
     }
+
+
+def scale_of_design(keys: Mapping[str, Any]) -> str:
+    """Return the scale that keys of a study file state; what is none is refused with the study."""
+    try:
+        return str(Scale.model_validate(keys["scale"])) if "scale" in keys else ""
+    except ValidationError:
+        return ""
+
+
+def _scale_words(source: JudgmentSource) -> str:
+    """Say which scale answers were taken for; "" if they have none."""
+    kind = KINDS.get(source.protocol or "")
+    scale = None if kind is None else kind.with_setting(source.setting).scale
+    if scale is None:
+        return ""
+    why = "as stated" if source.states_scale else "by their values; --scale LOW:HIGH:STEP states another one"
+    return f"The answers are taken for points of the scale {scale.in_words}, {why}."
 
 
 def _create_imported_study(slug: str, dataset: str, protocol: str, keys: Mapping[str, Any]) -> Study:

@@ -96,6 +96,12 @@ class ImportJudgments(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
         add_options(parser, *OPTIONS)
         parser.add_argument(
+            "--scale",
+            default="",
+            metavar="LOW:HIGH[:STEP]",
+            help="of graded or slider answers, such as 1:5:0.5 or (with =) --scale=-3:3; without it, they say it",
+        )
+        parser.add_argument(
             "--bad-rows",
             type=Path,
             metavar="PATH",
@@ -114,7 +120,7 @@ class ImportJudgments(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.importing import import_judgments, inspect_judgments
+        from annotation.importing import import_judgments, inspect_judgments, scale_of_design
         from judgments.design.reading import toml_values
         from judgments.importers import by_criterion
         from judgments.importers.options import mapping_of
@@ -123,7 +129,8 @@ class ImportJudgments(QuorumCommand):
 
         mapping = mapping_of(options, options["path"])
         source = {
-            name: options[name] for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows")
+            name: options[name]
+            for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows", "scale")
         }
         path = options["design"]
         new = {
@@ -131,6 +138,7 @@ class ImportJudgments(QuorumCommand):
             "design": toml_values(read_whole(path), source=str(path)) if path else None,
         }
         if options["dry_run"]:
+            source["scale"] = source["scale"] or scale_of_design(new["design"] or {})
             with progress_bar() as progress, columns_offered("import_judgments", options, options["dataset"]):
                 table = {name: options[name] for name in ("format", "path", "encoding")}
                 inspected = {

@@ -40,7 +40,7 @@ class Snapshot:
     invalidated: Mapping[UUID, str]
     unconfirmed: frozenset[UUID]
     withdrawn: frozenset[int]
-    decisions: Mapping[int, int]
+    decisions: Mapping[int, float]
     excluded_workers: frozenset[int] = frozenset()
     systems: frozenset[int] | None = None
     outputs: int = 0

@@ -28,6 +28,17 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tupl
 )
 
 
+class NumberField(serializers.FloatField):
+    """A number that is an int where it is whole: 3, and not 3.0."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        number = super().to_internal_value(data)
+        return int(number) if number.is_integer() else number
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class Parameters(serializers.Serializer[Any]):
     """Parameters of an operation: fields with bounds, ``label``, ``help_text`` and ``initial``.
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from common.rows import AppendOnlyRow
 from judgments.design.tables import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
-from judgments.models.datasets import Person, account_key
+from judgments.models.datasets import NumberField, Person, account_key
 
 LONGEST_METRIC = 80  # characters of a metric's name with its options
 # What an evaluation computes, unless asked for others.
@@ -426,7 +426,7 @@ class JudgeAnswer(models.Model):
     rater = models.CharField(max_length=80, blank=True, help_text="Who of another crowd; empty for a model.")
     swapped = models.BooleanField(default=False, help_text="Whether the second candidate was shown first.")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    value = models.SmallIntegerField(null=True, blank=True, help_text="In the unit's order.")
+    value = NumberField(null=True, blank=True, help_text="In the unit's order.")
     answer = models.JSONField(null=True, blank=True, help_text="One that is no number, in the unit's order.")
     reply = models.TextField(blank=True, help_text="What the model wrote.")
     answered_by = models.CharField(max_length=200, blank=True, help_text="The model, as its reply names it.")

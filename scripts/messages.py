@@ -41,7 +41,7 @@ WORKERS_CODE = (
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
     "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/results/challenges/page.py", "evaluation/results/challenges/submissions.py",
-    "evaluation/results/challenges/views.py", "judgments/design/wordings.py",
+    "evaluation/results/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
     "judgments/hit_templates/filling.py", "judgments/hit_templates/kind.py", "judgments/hit_templates/reading.py",
     "judgments/kinds",
 )  # fmt: skip

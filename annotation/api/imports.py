@@ -36,6 +36,11 @@ class SentJudgments(Parameters):
     rows = serializers.ListField(
         child=serializers.DictField(), min_length=1, help_text="Objects with the columns of a file."
     )
+    scale = serializers.CharField(
+        required=False,
+        max_length=40,
+        help_text="Of graded or slider answers, LOW:HIGH[:STEP], such as 1:5:0.5.",
+    )
     match_names = serializers.BooleanField(default=False, help_text=OPTIONS["match_names"][1])
     dry_run = serializers.BooleanField(
         default=False, help_text="Refuse what an import refuses, and store nothing."
@@ -96,6 +101,7 @@ class DatasetJudgmentsView(APIView):
                     study=values["study"],
                     protocol=values.get("protocol"),
                     mapping=how,
+                    scale=values.get("scale", ""),
                     dry_run=values["dry_run"],
                 )
             except ImportProblem as problem:

@@ -34,7 +34,7 @@ from annotation.work.submissions import (
     submit_assignment,
 )
 from annotation.work.worksheet import answer_key, page_units_of, picture_url, shown_unit
-from common.parameters import Parameters
+from common.parameters import NumberField, Parameters
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.studies.studies import design_of, find_study
@@ -105,6 +105,15 @@ class SourceText(Schema):
     language = serializers.CharField(help_text="A BCP 47 tag; empty where the study does not say.")
 
 
+class ShownScale(Schema):
+    """The points that can be answered: from the lowest to the highest by steps, with the words of some."""
+
+    low = NumberField()
+    high = NumberField()
+    step = NumberField()
+    labels = serializers.DictField(child=serializers.CharField(), help_text="Point -> its words.")
+
+
 class ShownUnit(Schema):
     """A unit as shown: triplet has a, b, c; pairwise image, b, c; relevance and graded image, caption."""
 
@@ -117,6 +126,7 @@ class ShownUnit(Schema):
     c = Sentence(required=False)
     image = Picture(required=False)
     caption = Sentence(required=False)
+    scale = ShownScale(required=False, help_text="Of graded and slider, where the study has one of its own.")
 
 
 class AssignmentReply(Schema):
@@ -131,7 +141,7 @@ class Answer(Schema):
     """One answer, as the worker sees the unit."""
 
     position = serializers.IntegerField(min_value=1)
-    value = serializers.IntegerField(required=False, help_text="Of kinds with numbers.")
+    value = NumberField(required=False, help_text="Of kinds with numbers.")
     answer = serializers.JSONField(required=False, help_text="Of open kinds, instead of value.")
     seconds = serializers.FloatField(required=False, help_text="Active time.")
     wall_seconds = serializers.FloatField(required=False, help_text="Time by the clock.")

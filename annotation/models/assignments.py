@@ -15,7 +15,7 @@ from django.utils.translation import pgettext_lazy
 
 from annotation.models.people import Worker
 from judgments.models import HIT, Caption, Study, Unit
-from judgments.models.datasets import account_key
+from judgments.models.datasets import NumberField, account_key
 
 LEASED_STATES = ("reserved", "accepted")
 
@@ -230,7 +230,7 @@ class Judgment(models.Model):
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="judgments")
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="judgments")
-    value = models.SmallIntegerField(null=True, blank=True)
+    value = NumberField(null=True, blank=True)
     answer = models.JSONField(null=True, blank=True, help_text="Open answers: text, keywords, links.")
     presented = models.CharField(max_length=11, choices=Presented, blank=True)
     seconds = models.FloatField(
@@ -437,9 +437,7 @@ class Adjudication(models.Model):
     side = models.JSONField(
         null=True, blank=True, help_text="The side that the unit's kind drew for this person."
     )
-    value = models.SmallIntegerField(
-        null=True, blank=True, help_text="The final answer, in the unit's order."
-    )
+    value = NumberField(null=True, blank=True, help_text="The final answer, in the unit's order.")
     answer = models.JSONField(null=True, blank=True, help_text="The final answer of an open kind.")
     reason = models.CharField(max_length=500, blank=True, help_text="In the adjudicator's words.")
     votes = models.JSONField(default=dict, blank=True, help_text="The votes as they stood when it was sent.")

@@ -26,7 +26,7 @@ from annotation.work.joining import find_worker
 from annotation.work.stopping import settle_study
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
-from common.parameters import KeysField, Parameters, Reason
+from common.parameters import KeysField, NumberField, Parameters, Reason
 from judgments.access.roles import Right
 from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation, row_of
@@ -344,7 +344,7 @@ def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
 class DecideRequest(Parameters):
     """The answer as the person sees the unit."""
 
-    value = serializers.IntegerField()
+    value = NumberField()
     reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
 
 

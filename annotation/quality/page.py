@@ -446,11 +446,11 @@ def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
-    labels = {str(choice.value): choice.text for choice in kind.choices}
+    labels = {str(choice.value): choice.text for choice in kind.choices if choice.has_words}
     low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
-    if low in labels:
+    if low in labels and (high in labels or not high):
         return _(" or ").join(labels[part] for part in (low, high) if part in labels)
-    return kind.describe_answer(expected)
+    return kind.describe_expected(expected)
 
 
 def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCounts]) -> list[ControlGroup]:

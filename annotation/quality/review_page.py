@@ -41,6 +41,7 @@ from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown
 from judgments.admin.base import signed_in
+from judgments.design.scale import display_number
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
@@ -151,7 +152,7 @@ def draw_case_figure(
 def _axis_labels(kind: Kind) -> tuple[str, str]:
     if kind.two_sided:
         return pgettext("staff", "left"), pgettext("staff", "right")
-    return ("", "") if kind.is_open else (f"{max(kind.values)}", f"{min(kind.values)}")
+    return ("", "") if kind.is_open else (display_number(max(kind.values)), display_number(min(kind.values)))
 
 
 def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> float:
@@ -202,7 +203,7 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
 def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> list[dict[str, Any]]:
     if not cases:
         return []
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     answers = latest_answers(study, {case.worker_id for case in cases})
     usual = median_seconds(study)
     writers = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}

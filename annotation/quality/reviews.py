@@ -40,7 +40,7 @@ from judgments.access.roles import RIGHTS, Right, note_event
 from judgments.drawing.material import rng_for
 from judgments.kinds import KINDS
 from judgments.models import Study, StudyRole, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 LONGEST_REASON = 500
 MOST_ASSIGNMENTS_LOGGED = 1_000  # in a log entry
@@ -82,7 +82,7 @@ def reasons_against(
             continue
         title = _(RULES[rule].title) if rule in RULES else rule
         reasons[worker].append(describe_evidence(rule, evidence) or f"{title}.")
-    controls, kind = design_of(study).controls, KINDS[study.protocol]
+    controls, kind = design_of(study).controls, kind_of(study)
     tallies = control_tallies(study, workers=workers) if known is None else known
     records = records_from_tallies(
         (tally for tally in tallies if tally.worker in workers),

@@ -298,7 +298,7 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     answers = control_answers(study, workers=[worker.pk])
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     judgments = [_control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
     fresh = sum(answer.assignment in latest for answer in answers)
     return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=fresh)
@@ -314,7 +314,7 @@ def _control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudg
 
 def pages_of(study: Study) -> Iterator[SubmittedPage]:
     """Yield the finished pages of a study in order of submission."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     known: dict[tuple[UUID, int], OwnJudgment] = {
         (answer.assignment, answer.unit): _control_judgment(answer, kind, 0)
         for answer in control_answers(study)

@@ -104,7 +104,7 @@ class QuizSheet:
             return None
         if position in self.questions:
             return bool(answer["value"] == self.questions[position].expected)
-        page_unit, kind = self.page_units[position], KINDS[self.design.protocol]
+        page_unit, kind = self.page_units[position], KINDS[self.design.protocol].for_design(self.design)
         canonical = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
         return kind.is_right(canonical, page_unit.unit.expected)
 
@@ -226,10 +226,7 @@ def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
     )
     if right:
         return right
-    expected = page_unit.unit.expected
-    if isinstance(expected, str):  # a range
-        return (expected,)
-    return (kind.describe_answer(kind.sides.from_canonical(expected, side=page_unit.side)),)
+    return (kind.describe_expected(kind.sides.from_canonical(page_unit.unit.expected, side=page_unit.side)),)
 
 
 # our choice: a question with so many answers and a lower accuracy is suspect

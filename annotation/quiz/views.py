@@ -63,7 +63,7 @@ from annotation.work.worksheet import (
 )
 from common.amounts import spell_number
 from common.errors import NotThere
-from common.parameters import Parameters
+from common.parameters import NumberField, Parameters
 from judgments.admin.base import picture_address
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.design.requirements import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
@@ -290,7 +290,7 @@ class QuizAnswer(work.Schema):
     """One answer: the option's number, or the answer of the kind."""
 
     position = serializers.IntegerField(min_value=1)
-    value = serializers.IntegerField(required=False)
+    value = NumberField(required=False)
     answer = serializers.JSONField(required=False)
 
 
@@ -502,4 +502,4 @@ def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str])
     """Return the right answer; of two candidates, which have no fixed side, the text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
-    return " / ".join(right) or (expected if isinstance(expected, str) else kind.describe_answer(expected))
+    return " / ".join(right) or kind.describe_expected(expected)

@@ -19,6 +19,7 @@ from annotation.work import worksheet
 from common.markup import render_inline
 from common.texts import is_empty, readable
 from evaluation.statistics.aggregation.votes_and_means import SURE
+from judgments.design.scale import display_number, number_text
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
 from judgments.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer
@@ -42,6 +43,18 @@ SCRIPT_LETTERS = 4
 def percent(share: float) -> str:
     """Return a share as an SVG length in any language: 0.25 is "25%"."""
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+@register.filter
+def digits(number: float | None) -> str:
+    """Return a number as forms hold it, whatever the language of the page; "" for None."""
+    return "" if number is None else number_text(number)
+
+
+@register.filter
+def display(number: float) -> str:
+    """Return a number as people read it: 2,5 in German, and with a minus sign."""
+    return display_number(number)
 
 
 @register.filter

@@ -235,7 +235,7 @@ def page_size(design: StudyDesign) -> int:
     return design.units_per_hit - design.controls.per_hit
 
 
-def count_answers(*, study: Study, answers: Iterable[tuple[Unit, int | None]]) -> None:
+def count_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
     """Add the answers of a submission to an arena's pairs of systems, in the transaction that stores them."""
     judged = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in judged})
@@ -280,8 +280,8 @@ def counts_for_pair(tally: Counter[tuple[int, int, str]], first: int, second: in
     }
 
 
-def _result_of(value: int | None) -> str:
-    return RESULTS.get((value or 0) % MUCH, "ties")
+def _result_of(value: float | None) -> str:
+    return RESULTS.get(int(value or 0) % MUCH, "ties")
 
 
 def _add_counts(study: Study, tally: Counter[tuple[int, int, str]]) -> None:

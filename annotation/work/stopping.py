@@ -30,7 +30,7 @@ from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
 from judgments.studies.generation import unit_range
-from judgments.studies.studies import design_of, stops_early
+from judgments.studies.studies import design_of, kind_of, stops_early
 
 HITS_AT_ONCE = 200
 
@@ -190,7 +190,7 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     )
     unused = _excluded_workers(study, design, {worker for _, _, worker in rows})
     cast = Counter(unit for unit, _, _ in rows)
-    used: defaultdict[int, list[int]] = defaultdict(list)
+    used: defaultdict[int, list[float]] = defaultdict(list)
     for unit, value, worker in rows:
         if worker not in unused and value is not None:
             used[unit].append(value)
@@ -250,7 +250,7 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
     return control_records(
         answers,
         rule=design.controls,
-        is_right=KINDS[study.protocol].is_right,
+        is_right=kind_of(study).is_right,
     )
 
 

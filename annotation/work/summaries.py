@@ -34,7 +34,7 @@ from judgments.drawing.controls import REPEATED
 from judgments.drawing.material import LARGEST_PAGE, SCREENS
 from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 SUBMITTED_STATES = (*FINISHED_STATES, *EXCLUDED_STATES)
 MOST_REJECTED = 50
@@ -140,7 +140,7 @@ def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
     Fewer items, or revised answers, would reveal which items are controls.
     """
     for part in shown:
-        kind = KINDS[part.study.protocol]
+        kind = kind_of(part.study)
         answers = control_answers(part.study, workers=[worker.pk], as_first_given=True)
         if len(answers) >= part.design.controls.after:
             right = sum(kind.is_right(answer.answer, answer.expected) for answer in answers)

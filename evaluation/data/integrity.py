@@ -38,7 +38,7 @@ from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from common.amounts import spell_cents
 from evaluation.data.judgment_sets.loaders import changed_blocks
 from evaluation.models import Analysis, Deposit
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 from judgments.models import (
     HIT,
     CandidatePair,
@@ -265,10 +265,10 @@ def adjudications_are_of_judged_units() -> Sentences:
     rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
     yield from _sentences(rows, "adjudication {pk} is of a control item or of another study's unit.")
     decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
-    for slug, protocol, pk, value in decided.values_list("study__slug", "study__protocol", "pk", "value"):
-        kind = KINDS.get(protocol)
-        if kind is not None and value not in ((0, 1, 2, 3) if kind.two_sided else kind.values):
-            yield f"Study {slug}: adjudication {pk} decides {value}, which its kind does not know."
+    for row in decided.select_related("study"):
+        kind = _kind_if_readable(row.study)
+        if kind is not None and row.value not in ((0, 1, 2, 3) if kind.two_sided else kind.values):
+            yield f"Study {row.study.slug}: adjudication {row.pk} decides {row.value}, which its kind does not know."
 
 
 def designs_can_be_read() -> Sentences:
@@ -478,20 +478,28 @@ def exclusions_hold() -> Sentences:
     yield from _sentences(apart, "worker {worker__name} is {standing}, which their exclusions do not say.")
 
 
+def _kind_if_readable(study: Study) -> Kind | None:
+    """Return the kind under the study's design; the plain one if the design cannot be read, as is said elsewhere."""
+    kind = KINDS.get(study.protocol)
+    if kind is not None:
+        with suppress(ValidationError):
+            return kind_of(study)
+    return kind
+
+
 def values_are_allowed() -> Sentences:
     """A judgment has a valid value or open answer, and a side if the kind has sides."""
     for study in Study.objects.order_by("slug"):
-        kind = KINDS.get(study.protocol)
+        kind = _kind_if_readable(study)
         if kind is None:
             yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
             continue
-        with suppress(ValidationError):  # a design that cannot be read is named elsewhere
-            kind = kind_of(study)
         judgments = Judgment.objects.filter(assignment__study=study)
         if kind.is_open:
             wrong = judgments.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
         else:
-            wrong = judgments.exclude(value__in=kind.values)
+            known = judgments.order_by().values_list("value", flat=True).distinct()
+            wrong = judgments.filter(Q(value=None) | Q(value__in=set(known) - {None, *kind.values}))
         for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
             where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
             yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."

@@ -52,7 +52,12 @@ class Aggregate(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.aggregation import consensus_tables, run_aggregation, workers_table
+        from evaluation.results.aggregation import (
+            consensus_tables,
+            run_aggregation,
+            scale_sentence,
+            workers_table,
+        )
         from evaluation.results.systems import systems_sentence
 
         study, values = self.study_and_values(options)
@@ -84,6 +89,8 @@ class Aggregate(OperationCommand):
         if verdict := aggregation.result["systems_verdict"]:
             self.say(systems_sentence(verdict))
         self.say_tables(tables)
+        if sentence := scale_sentence(result):
+            self.say(sentence)
         self._remarks(result)
 
     def _remarks(self, result: dict[str, Any]) -> None:

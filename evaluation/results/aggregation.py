@@ -60,6 +60,7 @@ from evaluation.results.rankings import (
 from evaluation.results.systems import verdict_of_systems
 from evaluation.statistics.inference import NAIVE
 from judgments.access.roles import note_event
+from judgments.design.scale import Scale, display_number, plain_number
 from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
 from judgments.studies.generation import Progress, describe_stopping, no_progress
@@ -76,7 +77,7 @@ ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JU
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
 # Parts of the file that few studies have.
-IF_ANY = ("figures", "systems", "systems_verdict", "rankings", "filter_audit", "clusters")
+IF_ANY = ("scale", "figures", "systems", "systems_verdict", "rankings", "filter_audit", "clusters")
 COEFFICIENT_NAMES = {
     "percent": gettext_noop("percent agreement"),
     "fleiss": gettext_noop("Fleiss' kappa"),
@@ -169,8 +170,26 @@ def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
     }
 
 
+def _scale_dict(scale: Scale) -> dict[str, float]:
+    """Return a study's own scale; ``describes_above`` is its middle, above which a mean says that a text describes."""
+    ends = {name: getattr(scale, name) for name in ("low", "high", "step")}
+    return {**ends, "describes_above": plain_number(scale.middle)}
+
+
+def scale_sentence(result: Mapping[str, Any]) -> str:
+    """Say on which scale the answers are, and which share of it counts; "" on the usual one of the kind."""
+    if "scale" not in result:
+        return ""
+    *ends, above = result["scale"].values()
+    scale = Scale(**dict(zip(("low", "high", "step"), ends, strict=True)))
+    return _(
+        "Answers are on the scale %(scale)s. “describes”: the share of outputs with a mean in its upper half, above "
+        "%(middle)s."
+    ) % {"scale": scale.in_words, "middle": display_number(above)}
+
+
 def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
-    relevance, notes = KINDS[study.protocol].relevance, study.notes
+    relevance, notes = kind_of(study).relevance, study.notes
     if not notes.get("audited") or relevance is None:
         return {}, frozenset()
     passed, audited = loaders.units_by_filter(study)
@@ -272,6 +291,7 @@ def compute_aggregation(
             "systems_verdict": verdict_of_systems(study, table, consensus),
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
+            **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),
             "figures": dict(figures.study),
             **({"clusters": NAIVE} if clusters == NAIVE else {}),
             **({"dawid_skene": without_units(model)} if model else {}),

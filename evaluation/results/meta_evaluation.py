@@ -70,7 +70,7 @@ from evaluation.statistics.meta import (
 )
 from evaluation.statistics.meta.pairwise import CALIBRATE
 from judgments.access.roles import note_event
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
@@ -377,7 +377,7 @@ class MetaEvaluation:
 
 def compared_kind(study: Study) -> Kind:
     """Return the study's kind. Raise EvaluationError if its answers are not held against metrics."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     if kind.comparison.refusal:
         raise EvaluationError(
             f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"

@@ -35,7 +35,13 @@ from evaluation.data.ranked_lists import outputs_of
 from evaluation.data.releases.storage import erased_since
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import percent
-from evaluation.results.aggregation import captions_table, consensus_tables, questions_tables, unused_context
+from evaluation.results.aggregation import (
+    captions_table,
+    consensus_tables,
+    questions_tables,
+    scale_sentence,
+    unused_context,
+)
 from evaluation.results.consensus import SIDE_LABELS, WORKER_MODELS, components_sentence
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
@@ -265,7 +271,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["readings"] = readings_tables(evaluation.result) + ties_tables(evaluation.result)
     if aggregation is not None:
         context |= unused_context(aggregation.result)
-        context |= verdict_context(study, aggregation.result)
+        context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}
         of_items = evaluation if study.design.get("purpose") != "labels" else None
         context["lead"] = _leading_findings(aggregation, of_items, context["figures"])
         context["ways"] = [

@@ -28,7 +28,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from common.parameters import Parameters
+from common.parameters import NumberField, Parameters
 from judgments.access.permissions import (
     IsStaff,
     may_cancel,
@@ -46,6 +46,7 @@ from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.jobs import cancel_job, queue_positions, retry_job, scope_of
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
+from judgments.models.datasets import NumberField as NumberColumn
 from judgments.models.studies import of_studies
 from judgments.operations import Operation, Outcome, operation_of
 from judgments.studies.studies import create_study, find_study
@@ -153,6 +154,11 @@ class HITFilters(Filters):
 
 
 class RowSerializer(serializers.ModelSerializer[Row]):
+    serializer_field_mapping = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        NumberColumn: NumberField,
+    }
+
     def get_extra_kwargs(self) -> dict[str, Any]:
         return {name: {"read_only": True} for name in self.Meta.fields}
 

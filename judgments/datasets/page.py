@@ -51,6 +51,7 @@ from judgments.datasets.understanding import (
     Understood,
     as_understood,
 )
+from judgments.design.scale import parse_scale
 from judgments.importers import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,
@@ -370,12 +371,18 @@ class RankingsForm(UploadForm):
     files_help = gettext_noop("Lines of qid, Q0, docid, rank, score and system, with blanks between.")
 
 
+SCALE_HELP = gettext_lazy(
+    "Of graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. Left empty, the answers say it, and the import says "
+    "what it took."
+)
+
+
 class JudgmentsForm(UploadForm):
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
     job = "import_judgments"
     title = gettext_noop("Import judgments")
     lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")
-    field_order = ("study", "format", "files", "protocol")
+    field_order = ("study", "format", "files", "protocol", "scale")
 
     study = forms.CharField(
         label=gettext_lazy("Short name of the study"),
@@ -397,8 +404,22 @@ class JudgmentsForm(UploadForm):
         widget=UnfoldAdminSelectWidget,
     )
 
+    scale = forms.CharField(
+        label=gettext_lazy("Scale of the answers"),
+        required=False,
+        max_length=40,
+        help_text=SCALE_HELP,
+        widget=UnfoldAdminTextInputWidget,
+    )
+
+    def clean_scale(self) -> str:
+        try:
+            return parse_scale(self.cleaned_data["scale"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
     def arguments(self) -> dict[str, str]:
-        return {"study": self.cleaned_data["study"], "protocol": self.cleaned_data["protocol"]}
+        return {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
 
 
 def _apply_format(understood: Understood, format: str) -> None:
@@ -661,6 +682,7 @@ class DatasetAdmin(QuorumAdmin):
             table=uploads.offered(waiting["kind"], waiting["args"], table),
             problems=table.problems,
             of_judgments=waiting["kind"] == "import_judgments",
+            scale_help=SCALE_HELP,
         )
 
     def _page(self, request: HttpRequest, template: str, title: str, **shown: Any) -> HttpResponse:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,12 @@ from judgments.datasets.understanding import (
     table_of,
     understand,
 )
+from judgments.design.scale import Extent, parse_scale
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
 from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, LEFT_OUT, parse_pairs
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.importers.textio import ImportProblems
+from judgments.kinds import KINDS
 from judgments.models import Job
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
@@ -379,7 +382,25 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", {}).items()),
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
+        "scale": args.get("scale", ""),
+        "scale_of_rows": _scale_of_first_rows(table, str(args.get("protocol") or ""))
+        if kind == "import_judgments"
+        else "",
     }
+
+
+def _scale_of_first_rows(table: Table, protocol: str) -> str:
+    """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
+    kind, column = KINDS.get(protocol), table.chosen.get("value")
+    if kind is None or kind.scale is None or column not in table.names:
+        return ""
+    cells = [row[table.names.index(column)].strip() for row in table.rows]
+    try:
+        numbers = [float(cell) for cell in cells if cell]
+        extent = reduce(Extent.with_number, numbers[1:], Extent.of(numbers[0]))
+        return extent.scale_by_values(kind.scale).in_words
+    except (ValueError, IndexError):
+        return ""
 
 
 def chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
@@ -441,6 +462,10 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
     )
     if waiting["kind"] == "import_judgments":
         args["good_rows"] = "good_rows" in values
+        try:
+            args["scale"] = parse_scale(values.get("scale", ""))
+        except ValueError as error:
+            raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
     return args
 
 

@@ -142,7 +142,8 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             "by_hand changes single items, but these are drawn while people work, or were chosen by chance; "
             "expected no arena and no choice beside it"
         )
-    if design.labels and len(design.labels) != len(kind.labelled):
+    yield from _contradictions_of_scale(design, kind)
+    if design.labels and design.scale is None and len(design.labels) != len(kind.labelled):
         wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
         yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {
             "n": len(design.labels),
@@ -234,6 +235,24 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield gettext(
             'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
         )
+
+
+def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.scale is None:
+        return
+    if kind.scale is None:
+        yield gettext("scale is for graded and slider, and %(name)s has none; expected no such table") % {
+            "name": kind.name
+        }
+        return
+    if problem := kind.scale_problem(design.scale):
+        yield gettext("scale has %(n)s points; %(problem)s") % {"n": len(design.scale), "problem": problem}
+    if design.labels:
+        yield gettext(
+            "labels has %(n)s texts, but the words of a study's own scale stand in scale.labels; expected none"
+        ) % {"n": len(design.labels)}
+    if len(set(design.scale.labels.values())) < len(design.scale.labels):
+        yield gettext("scale.labels has the same text twice, so that two answers could not be told apart")
 
 
 def _contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, mode
 
 from judgments.design.panels import PANEL_PRESETS, Panel
 from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
+from judgments.design.scale import Scale
 from judgments.design.tables import (
     Access,
     AnswerOptions,
@@ -163,6 +164,7 @@ class StudyDesign(Part):
         title="Worked examples",
         description="Shown with the instructions.",
     )
+    scale: Scale | None = None
     source: Source = Source()
     answers: AnswerOptions = AnswerOptions()
     arena: Arena = Arena()
@@ -227,14 +229,15 @@ class StudyDesign(Part):
             values["access"].pop("address_share", None)
         if self.controls.least == Controls().least:
             values["controls"].pop("least", None)
-        for key in ("purpose", "registration", "chosen", "by_hand", "translations"):
+        for key in ("purpose", "scale", "registration", "chosen", "by_hand", "translations"):
             if key in values and not values[key]:
                 del values[key]
         return values
 
 
 def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
-    originals = {"labels": design.labels, "examples": design.examples, "questions": design.quiz.questions}
+    labels = tuple(design.scale.labels) if design.scale else design.labels
+    originals = {"labels": labels, "examples": design.examples, "questions": design.quiz.questions}
     for language, texts in design.translations.items():
         for name in TRANSLATED_LISTS:
             count, expected = len(getattr(texts, name)), len(originals[name])

@@ -213,7 +213,7 @@ class KnownItem(Part):
     reference: str = Field("", description="triplet: sentence A.")
     first: str = ""
     second: str = ""
-    expected: Annotated[int, Field(ge=-(2**53), le=2**53)] | str = Field(
+    expected: Annotated[int, Field(ge=-(2**53), le=2**53)] | float | str = Field(
         description="The right answer, in the order the texts are given."
     )
     why: str = Field("", max_length=500, description="Shown where answers are explained.")

@@ -179,6 +179,7 @@ def open_judgments(
     protocol: str | None = None,
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
+    scale: str = "",
     worker_name: Callable[[str], str] = str,
 ) -> JudgmentSource:
     """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
@@ -186,15 +187,24 @@ def open_judgments(
     Args:
         protocol: chooses among a published set's judgments; else that of rows without one.
         mapping: of columns; in a layout, of those that it leaves open.
+        scale: of the answers of a table, LOW:HIGH[:STEP]; without it, rows state it or answers say it.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
         how, read = _layout(format, path, mapping)
-        return MappedJudgments(path, how, read, protocol=protocol, encoding=encoding, worker_name=worker_name)
+        mapped = MappedJudgments(
+            path, how, read, protocol=protocol, encoding=encoding, worker_name=worker_name
+        )
+        mapped.scale = scale
+        return mapped
     if format in TABLE_FORMATS:
         read = TABLE_FORMATS[format] if mapping is None else mapping.reader(TABLE_FORMATS[format])
-        return TableJudgments(path, read, protocol=protocol, encoding=encoding)
+        table = TableJudgments(path, read, protocol=protocol, encoding=encoding)
+        table.scale = scale
+        return table
+    if scale:
+        raise ImportProblem(path, None, "--scale", f"it for {format}", "it for tables alone")
     if mapping is not None:
         raise _fixed_columns(format, path)
     readers = JUDGMENT_FORMATS[format]

@@ -27,8 +27,19 @@ Groups = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def look_up(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a column, or of a path into nested ones; None if there is none."""
-    return values[path] if path in values else reduce(_member, path.split("."), values)
+    """Return the value of a column, or of a path into nested ones; None if there is none.
+
+    A path begins with the longest name that is a column: rows that were taken apart have columns named by paths.
+    """
+    if path in values:
+        return values[path]
+    begin, dot, end = path, ".", ""
+    while dot:
+        begin, dot, step = begin.rpartition(".")
+        end = f"{step}.{end}" if end else step
+        if dot and begin in values:
+            return reduce(_member, end.split("."), values[begin])
+    return reduce(_member, path.split("."), values)
 
 
 def _member(container: Any, step: str) -> Any:

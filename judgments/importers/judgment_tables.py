@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from common.files import as_cell, check_place, csv_line, guard_formula, unguard_formula, write_lines
 from common.incoming import quoted
 from common.texts import one_text, parting
+from judgments.design.scale import Extent, Limits, Scale, limits_of, number_text, range_of, scale_of
 from judgments.design.tables import SIDES
 from judgments.drawing.material import text_key
 from judgments.importers.names import unknown_image
@@ -58,14 +59,44 @@ ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 class AnswerRule:
     """The rule for the answers of a file: that of the page of work, under the options that the file needs.
 
+    Answers on a scale say it themselves, unless it is stated (``hold_to_scale``).
+
     Attributes:
         setting: of those options (`Kind.setting_with`); None before the first answer.
     """
 
     def __init__(self, kind: Kind) -> None:
-        self.plain = self.kind = kind
+        self.plain = kind
         self.setting: str | None = None
+        self.scale_text = ""
+        self._limits: Limits | None = None
+        self._extent: Extent | None = None
         self._numbers: set[tuple[object, bool]] = set()
+
+    @property
+    def kind(self) -> Kind:
+        return self.plain.with_setting(self.setting or "")
+
+    @property
+    def states_scale(self) -> bool:
+        return self._limits is not None and self._limits.step is not None
+
+    def hold_to_scale(self, text: str) -> None:
+        """Refuse answers beside the scale LOW:HIGH[:STEP]; without a step, the answers say it.
+
+        Raises:
+            ValueError: it is no scale, another one than before, or the kind has none.
+        """
+        if text == self.scale_text:
+            return
+        if self.plain.scale is None:
+            raise ValueError(f"expected no scale, which {self.plain.name} has not")
+        if self.scale_text:
+            raise ValueError(f"expected {self.scale_text}, as before")
+        self.scale_text, self._limits = text, limits_of(text)
+        self._extent = Extent.between(self._limits)
+        if self._limits.step:
+            self._take_scale(scale_of(text))
 
     def clean(self, answer: Any, *, unit: Any = None) -> Any:
         """Return an answer in its stored form. Raise ValueError with what was expected."""
@@ -75,9 +106,8 @@ class AnswerRule:
             except ValueError:
                 pass  # other options may allow it
         setting = self.plain.setting_with(self.setting, answer)
-        kind = self.plain.with_setting(setting)
-        stored = kind.clean_answer(answer, unit=unit, design=None)
-        self.kind, self.setting = kind, setting
+        stored = self.plain.with_setting(setting).clean_answer(answer, unit=unit, design=None)
+        self.setting = setting
         return stored
 
     def check_number(self, value: object, *, more: bool) -> None:
@@ -85,13 +115,38 @@ class AnswerRule:
 
         That neither side is better, 0, says so by itself.
         """
-        if type(value) is int and (value, more) in self._numbers:
+        if type(value) in (int, float) and (value, more) in self._numbers:
             return
-        if more or value == 0 or not self.kind.two_sided:
+        if self.plain.scale is not None and type(value) in (int, float):
+            self._check_on_scale(value)  # type: ignore[arg-type]  # it is a number
+        elif more or value == 0 or not self.kind.two_sided:
             self.clean(value)
         else:
             self.plain.clean_answer(value, unit=None, design=None)
         self._numbers.add((value, more))
+
+    def _check_on_scale(self, value: float) -> None:
+        limits, usual = self._limits, self.plain.scale
+        assert usual is not None
+        if limits is not None and limits.step:
+            if value not in (scale := scale_of(self.scale_text)):
+                raise ValueError(f"expected {scale.in_words}")
+            return
+        if limits is not None and not limits.low <= value <= limits.high:
+            raise ValueError(f"expected {number_text(limits.low)} to {number_text(limits.high)}")
+        extent = Extent.of(value) if self._extent is None else self._extent.with_number(value)
+        if limits is not None:
+            self._take_scale(extent.scale())
+        else:
+            self._take_scale(extent.scale_by_values(usual))
+        self._extent = extent
+
+    def _take_scale(self, scale: Scale) -> None:
+        usual = self.plain.scale
+        assert usual is not None
+        if problem := self.plain.scale_problem(scale):
+            raise ValueError(f"as one of {len(scale):,} answers from {scale.in_words}; {problem}")
+        self.setting = "" if scale.same_points(usual) else str(scale)
 
 
 def refused(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
@@ -109,6 +164,7 @@ class TableJudgments(JudgmentSource):
 
     Attributes:
         columns: of the rows that an import leaves out.
+        scale: of the answers, LOW:HIGH[:STEP]; "" if the rows state it, or the answers say it.
     """
 
     columns: tuple[str, ...] = JUDGMENT_COLUMNS
@@ -118,6 +174,7 @@ class TableJudgments(JudgmentSource):
     ) -> None:
         super().__init__(path, encoding)
         self.protocol = protocol
+        self.scale = ""
         self._records = records
         self._rules: dict[str, AnswerRule] = {}
         self._lines: dict[int, int | None] = {}
@@ -132,6 +189,11 @@ class TableJudgments(JudgmentSource):
     def setting(self) -> str:  # type: ignore[override]
         rule = self._rules.get(self.protocol or "")
         return rule.setting or "" if rule else ""
+
+    @property
+    def states_scale(self) -> bool:  # type: ignore[override]
+        rule = self._rules.get(self.protocol or "")
+        return rule is not None and rule.states_scale
 
     def judgments(
         self, images: Container[str] | None = None, captions: Captions | None = None
@@ -203,8 +265,13 @@ class TableJudgments(JudgmentSource):
         record = _unguarded(record)
         protocol = self._protocol(record)
         if protocol is not None and protocol not in self._rules:
-            self._rules[protocol] = AnswerRule(KINDS[protocol])
+            self._rules[protocol] = self._rule(protocol)
         rule = None if protocol is None else self._rules[protocol]
+        if rule is not None and not self.scale and record.get("scale") is not None:
+            try:
+                rule.hold_to_scale(str(record.get("scale")).strip())
+            except ValueError as error:
+                raise record.problem("scale", *refused(record.get("scale"), error, rule.plain)) from None
         value, answer = _answered(record, rule)
         values = {
             "protocol": protocol,
@@ -235,6 +302,17 @@ class TableJudgments(JudgmentSource):
         elif row.expected is not None:
             _check_expected(record, row, rule, value, None)
         return row
+
+    def _rule(self, protocol: str) -> AnswerRule:
+        rule = AnswerRule(KINDS[protocol])
+        if self.scale:
+            try:
+                rule.hold_to_scale(self.scale)
+            except ValueError as error:
+                raise ImportProblem(
+                    self.path, None, "--scale", *refused(self.scale, error, rule.plain)
+                ) from None
+        return rule
 
     def _protocol(self, record: Record) -> str | None:
         if record.get("protocol") is None:
@@ -417,11 +495,10 @@ def _expected(record: Record) -> object | None:
     value = _json_or_text(record, "expected")
     if value is None or isinstance(value, list | dict):
         return value
-    text = str(value).strip() if type(value) in (int, str) else ""
-    if re.fullmatch(r"\d{1,3}", text):
-        return int(text)
-    if re.fullmatch(r"\d{1,3}-\d{1,3}", text):
-        return text
+    text = str(value).strip() if type(value) in (int, float, str) else ""
+    with suppress(ValueError):
+        low, high = range_of(text)
+        return low if low == high and "-" not in text[1:] else text
     raise record.problem("expected", quoted(value), 'a value, or a range of grades such as "3-4"')
 
 

@@ -23,6 +23,7 @@ from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict
 
 from evaluation.statistics.choosing import OPEN
+from judgments.design.scale import Scale, display_number, number_text, plain_number
 from judgments.design.wordings import Wording
 from judgments.drawing.controls import ControlSlot, Known, Makers, hits_of
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
@@ -37,7 +38,7 @@ JUDGMENT_COLUMNS = (
     "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
     "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",
     "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
-    "invalidated", "content", "systems", "answers", "chance",
+    "invalidated", "content", "systems", "answers", "chance", "scale",
 )  # fmt: skip
 
 
@@ -48,10 +49,23 @@ class Choice:
     ``value`` is in the worker's order; ``letter`` is that of its text on the page, and works as a key too.
     """
 
-    value: int
+    value: float
     label: str
     key: str = ""
     letter: str = ""
+
+    @property
+    def code(self) -> str:
+        """The value in a form, whatever the language of the page."""
+        return number_text(self.value)
+
+    @property
+    def number(self) -> str:
+        return display_number(self.value)
+
+    @property
+    def has_words(self) -> bool:
+        return self.label != self.code
 
     @property
     def text(self) -> str:
@@ -256,7 +270,7 @@ class Aggregation(ABC):
         Whole numbers may come as arrays, also of floats.
         """
 
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+    def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
         """Return the outcome bounds of a unit after up to ``remaining`` more answers.
 
         1 is the first answer, -1 the second, 0 a tie.
@@ -357,6 +371,7 @@ class Kind(ABC):
 
     Attributes:
         values: allowed canonical answers; empty for open answers.
+        scale: the usual scale of a kind whose studies may have another; None elsewhere.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT holds images with several captions each.
         even_pages: whether pages are alike in length, rather than full up to the last.
@@ -379,7 +394,8 @@ class Kind(ABC):
 
     name: ClassVar[str]
     title: str
-    values: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
+    scale: Scale | None = None
     choices: tuple[Choice, ...] = ()
     confidences: tuple[Choice, ...] = ()  # a second part of each answer
     two_sided: ClassVar[bool] = False
@@ -393,7 +409,7 @@ class Kind(ABC):
     own_keys: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     least_options: ClassVar[int] = 0
-    labelled: ClassVar[tuple[int, ...]] = ()
+    labelled: tuple[float, ...] = ()
     content: ClassVar[type[Shown]] = Shown
     marks_text: ClassVar[bool] = False
     no_source: ClassVar[str] = ""
@@ -416,7 +432,7 @@ class Kind(ABC):
         return not self.values
 
     @property
-    def outcomes(self) -> tuple[int, ...]:
+    def outcomes(self) -> tuple[float, ...]:
         """The values of answers without their strength or confidence."""
         return self.values
 
@@ -466,6 +482,10 @@ class Kind(ABC):
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         """Return the tables of a design that give a setting."""
         return {}
+
+    def scale_problem(self, scale: Scale) -> str:
+        """Return what was expected of a scale that this kind cannot show; "" if it can."""
+        return ""
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         """Yield how a design contradicts this kind; each clause begins with its key."""
@@ -561,6 +581,10 @@ class Kind(ABC):
         labels = {choice.value: choice.text for choice in self.choices}
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
+    def describe_expected(self, expected: Any) -> str:
+        """Return what a control item expects, which is an answer or a range, as people read it."""
+        return expected if isinstance(expected, str) else self.describe_answer(expected)
+
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         """Return an open consensus as text, most frequent first."""
         return []
@@ -596,7 +620,7 @@ class Kind(ABC):
 class ChoiceKind(Kind):
     """A kind whose answers are a few whole numbers."""
 
-    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> int:
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> float:
         if type(answer) is not int or answer not in self.values:
             raise ValueError(gettext("expected %(values)s") % {"values": self._expected})
         return answer
@@ -629,25 +653,27 @@ class ChoiceRehearsal(Rehearsal):
 
     def __init__(
         self,
-        values: Sequence[int],
+        values: Sequence[float],
         leaning: Callable[[Sequence[float]], list[float]],
         is_right: Callable[[Any, Any], bool],
     ) -> None:
         self.values, self.leaning, self.is_right = values, leaning, is_right
 
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> int:
-        return int(rng.choice(self.values, p=self.leaning(qualities)))
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> float:
+        return plain_number(rng.choice(self.values, p=self.leaning(qualities)))
 
-    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
         """Draw any value for a random answer, a near miss for a wrong one."""
         if right is None:
-            return int(rng.choice(self.values))
+            return plain_number(rng.choice(self.values))
         good = [value for value in self.values if self.is_right(value, truth)]
         wrong = [value for value in self.values if value not in good]
         if right or not wrong:
-            return int(rng.choice(good))
+            return plain_number(rng.choice(good))
         distance = {value: min(abs(value - right_value) for right_value in good) for value in wrong}
-        return int(rng.choice([value for value in wrong if distance[value] == min(distance.values())]))
+        return plain_number(
+            rng.choice([value for value in wrong if distance[value] == min(distance.values())])
+        )
 
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the value, or the grade nearest to the mean, is right."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.utils.translation import gettext, pgettext
@@ -26,6 +28,16 @@ from evaluation.statistics.aggregation import (
     standardised_mean,
 )
 from evaluation.statistics.choosing import relevance_range
+from judgments.design.scale import (
+    NUMBER,
+    Scale,
+    display_number,
+    number_text,
+    plain_number,
+    range_of,
+    range_text,
+    scale_of,
+)
 from judgments.design.tables import CROSSED
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
@@ -63,6 +75,7 @@ from judgments.kinds.base import (
     Consensus,
     ConsensusColumns,
     IncludedJudgment,
+    Kind,
     KindResults,
     Page,
     Rehearsal,
@@ -70,10 +83,9 @@ from judgments.kinds.base import (
     Results,
     Units,
     or_none,
+    with_wording,
 )
 
-if TYPE_CHECKING:
-    from judgments.design.study_design import StudyDesign
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
@@ -84,8 +96,8 @@ class ImageCaptionKind(ChoiceKind):
     Control items expect ``good`` of an image's own caption and ``bad`` of another image's.
     """
 
-    good: ClassVar[Any]
-    bad: ClassVar[Any]
+    good: Any
+    bad: Any
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         draw = draw_captions(design, material, partial(self.unit_keys, design))
@@ -220,7 +232,7 @@ class TwoThirds(Aggregation):
             whole=True,
         )
 
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+    def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
         return relevance_range(values.count(1), values.count(0), remaining)
 
 
@@ -329,16 +341,13 @@ class Relevance(ImageCaptionKind):
         return [self.control(slot, image, text, self.bad, REFERENCE) for text in wrong]
 
 
-GRADES = (1, 2, 3, 4)
-
-
 class MeanGrade(Aggregation):
     """The mean grade (H13); votes of the ``listed`` grades are listed even at 0."""
 
     rule = "mean"
     level = "interval"
 
-    def __init__(self, listed: Sequence[int] = ()) -> None:
+    def __init__(self, listed: Sequence[float] = ()) -> None:
         self._listed = listed
 
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
@@ -353,37 +362,72 @@ class MeanGrade(Aggregation):
                 margin=None,
                 tie=np.zeros(len(means.n), dtype=np.bool_),
                 votes=counted.counts,
-                answers=tuple(map(str, self._listed)),
+                answers=tuple(map(number_text, self._listed)),
                 whole=False,
             )
-        votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        votes: defaultdict[int, Counter[float]] = defaultdict(Counter)
         for unit, value in zip(units, values, strict=True):
-            votes[int(unit)][int(value)] += 1
+            votes[int(unit)][float(value)] += 1
         return {
             unit: Consensus(
                 n=votes[unit].total(),
                 value=mean,
-                votes={str(grade): votes[unit][grade] for grade in sorted(votes[unit])},
+                votes={number_text(grade): votes[unit][grade] for grade in sorted(votes[unit])},
             )
             for unit, mean in zip(means.units.tolist(), means.mean.tolist(), strict=True)
         }
 
 
-def in_range(answer: int, expected: Any) -> bool:
+def in_range(answer: float, expected: Any) -> bool:
     """Compare with a range ("3-4") or one grade."""
-    grades = [int(grade) for grade in str(expected).split("-")]
-    return grades[0] <= answer <= grades[-1]
+    low, high = range_of(str(expected))
+    return low <= answer <= high
 
 
-def nearest_grade(mean: float) -> int:
-    """Return the grade nearest to a mean; halves round down."""
-    return math.ceil(mean - 0.5)
+@dataclass(frozen=True, slots=True)
+class ScaleLeaning:
+    """Weight points by nearness to the quality, which is the lowest point at 1 and the highest at 4.
+
+    Attributes:
+        spread: the share of the scale over which a weight falls by a factor of e.
+    """
+
+    scale: Scale
+    spread: float
+
+    def __call__(self, qualities: Sequence[float]) -> list[float]:
+        low, length = self.scale.low, self.scale.length
+        centre = low + (qualities[0] - 1) / 3 * length
+        weights = [math.exp(-abs(point - centre) / (self.spread * length)) for point in self.scale.points]
+        return [weight / sum(weights) for weight in weights]
 
 
-def grade_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Weight grades by a factor of e per grade of distance."""
-    weights = [math.exp(-abs(grade - qualities[0])) for grade in GRADES]
-    return [weight / sum(weights) for weight in weights]
+class ScaleRehearsal(ChoiceRehearsal):
+    def __init__(self, scale: Scale, spread: float, is_right: Callable[[Any, Any], bool]) -> None:
+        super().__init__(scale.points, ScaleLeaning(scale, spread), is_right)
+        self.scale = scale
+
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+        """Return whether the point nearest to the mean is right."""
+        if consensus.value is None:
+            return False
+        return self.is_right(self.values[self.scale.steps_to(consensus.value)], truth)
+
+
+SAME = 0.15  # share of the scale by which equal answers to a repeated caption differ at most; or a point
+MOST_GRADES = 11  # that a page shows as choices
+KEYS = "1234567890x"
+
+
+def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
+    return [name for name in names if float(name) not in (scale.low, scale.high)]
+
+
+def keys_of(points: Sequence[float]) -> list[str]:
+    """Return a key for each of up to ``MOST_GRADES`` points: its own digit where it has one, else its place."""
+    if all(point in range(10) for point in points):
+        return [str(point) for point in points]
+    return list("0123456789x" if points == tuple(range(11)) else KEYS)[: len(points)]
 
 
 class Graded(ImageCaptionKind):
@@ -391,35 +435,141 @@ class Graded(ImageCaptionKind):
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]
     title = wording.title
-    values: tuple[int, ...] = GRADES
-    labelled: ClassVar[tuple[int, ...]] = (4, 3, 2, 1)
+    scale: Scale = Scale(low=1, high=4)
+    values: tuple[float, ...] = scale.points
+    labelled: tuple[float, ...] = values[::-1]
     choices: tuple[Choice, ...] = tuple(
         Choice(grade, label, str(grade)) for grade, label in zip(labelled, wording.choices, strict=True)
     )
     defaults = {"question": wording.question, "seconds_per_unit": 12.0}
     page = Page("annotation/kinds/graded.html")
     good, bad = "3-4", "1-2"
-    aggregation = MeanGrade(GRADES)
+    aggregation = MeanGrade(values)
     comparison = Comparison(cuts=GRADE_THRESHOLDS)
     relevance = RelevanceScale(
-        describes=lambda mean: nearest_grade(mean) >= 3,
-        grade=lambda mean: nearest_grade(mean) - 1,
+        describes=scale.is_upper,
+        grade=scale.steps_to,
         averaged=True,
     )
-    rehearsal: Rehearsal = ChoiceRehearsal(GRADES, grade_probabilities, in_range)
+    rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
+    study_scale: Scale | None = None  # of a study, which its page and its clients are told
+    point_names: Mapping[str, str] = {}  # of that scale
 
-    def expected_on_repeat(self, answer: int) -> str:
+    def setting(self, design: StudyDesign) -> str:
+        usual = type(self).scale
+        return "" if design.scale is None or design.scale.same_points(usual) else str(design.scale)
+
+    def with_setting(self, setting: str) -> Kind:
+        return self.on_scale(scale_of(setting)) if setting else self
+
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        return {"scale": scale_of(setting).model_dump(mode="json")} if setting else {}
+
+    def for_design(self, design: StudyDesign) -> Kind:
+        if design.scale is None:
+            return super().for_design(design)
+        worded = with_wording(self, design.judged, ())
+        assert isinstance(worded, Graded)
+        # the labels of a design with a scale are those of a translation
+        labels = dict(zip(design.scale.labels, design.labels, strict=True)) if design.labels else {}
+        return worded.on_scale(design.scale, labels or design.scale.labels)
+
+    def scale_problem(self, scale: Scale) -> str:
+        if len(scale) <= MOST_GRADES:
+            return ""
+        return pgettext("staff", "expected %(most)d at most; slider asks for a place on a line") % {
+            "most": MOST_GRADES
+        }
+
+    def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
+        """Return this kind with a study's own scale; ``labels`` names its points, or some of them."""
+        changed = copy(self)
+        changed.scale = changed.study_scale = scale
+        changed.values = scale.points
+        changed.good, changed.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
+        changed.relevance = RelevanceScale(describes=scale.is_upper, grade=scale.steps_to, averaged=True)
+        changed.point_names = dict(labels or scale.labels)
+        changed.labelled = tuple(map(float, changed.point_names))
+        changed.answer_on(scale)
+        return changed
+
+    def answer_on(self, scale: Scale) -> None:
+        """Take the choices, the votes and the simulated answers from a scale."""
+        self.choices = tuple(
+            Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
+            for point, key in zip(scale.points, keys_of(scale.points), strict=True)
+        )
+        self.page = replace(self.page, template="annotation/kinds/scale.html", keys=())
+        self.aggregation = MeanGrade(scale.points)
+        self.comparison = replace(self.comparison, cuts=scale.points[:0:-1])
+        self.rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
+
+    @property
+    def poles(self) -> tuple[str, str]:
+        """The words of both ends; built-in ones if a study names no point of its scale."""
+        if self.point_names:
+            ends = (number_text(self.scale.low), number_text(self.scale.high))
+            return self.point_names.get(ends[0], ""), self.point_names.get(ends[1], "")
+        low, high = self.default_poles
+        return low, high
+
+    @property
+    def default_poles(self) -> list[str]:
+        judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
+        return WORDINGS["slider"][judged].ends
+
+    @property
+    def names_inner_points(self) -> bool:
+        return bool(inner_names(self.scale, self.point_names))
+
+    @property
+    def shows_keys(self) -> bool:
+        """Whether keys stand beside the points of a study's own scale, as some are not their numbers."""
+        return any(choice.key != choice.code for choice in self.choices)
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
+        text = form.get(f"u{position}")
+        if self.study_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
+            return plain_number(float(text))
+        return super().read_form(form, position, unit)
+
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> float:
+        if self.study_scale is None:
+            return super().clean_answer(answer, unit=unit, design=design)
+        if type(answer) not in (int, float) or answer not in self.study_scale:
+            raise ValueError(gettext("expected %(values)s") % {"values": self.study_scale.in_words})
+        return plain_number(answer)
+
+    def describe_answer(self, answer: Any) -> str:
+        if self.study_scale is None or not isinstance(answer, int | float):
+            return super().describe_answer(answer)
+        label = self.point_names.get(number_text(answer))
+        return f"{display_number(answer)}: {label}" if label else display_number(answer)
+
+    def describe_expected(self, expected: Any) -> str:
+        if self.study_scale is None:
+            return super().describe_expected(expected)
+        low, high = range_of(str(expected))
+        if low == high:
+            return self.describe_answer(low)
+        return gettext("%(low)s to %(high)s") % {"low": display_number(low), "high": display_number(high)}
+
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        shown = super().present_unit(unit, side=side, picture_url=picture_url)
+        return shown if self.study_scale is None else {**shown, "scale": self.scale_for_clients()}
+
+    def scale_for_clients(self) -> dict[str, Any]:
+        """Return the scale as clients read it, with the words of the page's language."""
+        assert self.study_scale is not None
+        ends = {"low": self.scale.low, "high": self.scale.high, "step": self.scale.step}
+        return {**ends, "labels": dict(self.point_names)}
+
+    def expected_on_repeat(self, answer: float) -> str:
         """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
-        return f"{max(answer - 1, self.values[0])}-{min(answer + 1, self.values[-1])}"
+        return range_text(*self.scale.around(answer, SAME))
 
-    def is_right(self, answer: int, expected: Any) -> bool:
+    def is_right(self, answer: float, expected: Any) -> bool:
         return in_range(answer, expected)
-
-
-SAME = 15  # maximal difference in points of equal answers to a repeated caption
-NEAR = 10  # points within which a rehearsal's answer is right
-SPREAD = 12.0  # spread in points of a rehearsal's truths for equally good captions
-POSITIONS = tuple(range(101))
 
 
 class StandardisedMeans(Results):
@@ -443,29 +593,37 @@ class StandardisedMeans(Results):
         )
 
 
-def is_near(answer: int, expected: Any) -> bool:
-    """Compare with a control item's range, or with a rehearsal's truth."""
-    low, _, high = str(expected).partition("-")
-    return int(low) <= answer <= int(high) if high else abs(answer - int(low)) <= NEAR
+NEAR = 0.1  # share of the scale within which a rehearsal's answer is right
+SPREAD = 0.12  # share of the scale that a rehearsal's truths for equally good captions spread over
+FAR = 0.3  # share of the scale that mistakes lie beyond the right range at most
+ROUNDING = 1e-9
 
 
-def position_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Weight values by nearness to the quality."""
-    centre = (qualities[0] - 1) / 3 * 100
-    weights = [math.exp(-abs(value - centre) / SPREAD) for value in POSITIONS]
-    return [weight / sum(weights) for weight in weights]
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """Compare with a control item's range, or with a rehearsal's truth, which is one number."""
+
+    near: float
+
+    def __call__(self, answer: float, expected: Any) -> bool:
+        low, high = range_of(str(expected))
+        return low <= answer <= high if low < high else abs(answer - low) <= self.near + ROUNDING
 
 
-class SliderRehearsal(ChoiceRehearsal):
-    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
-        """Place mistakes up to thirty points beyond the right range."""
+class SliderRehearsal(ScaleRehearsal):
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
+        """Place mistakes up to a share of the scale beyond the right range."""
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
-        good = [value for value in self.values if self.is_right(value, truth)]
-        far = int(rng.integers(1, 31))
-        below, above = min(good) - far, max(good) + far
-        fitting = [value for value in (below, above) if value in self.values]
-        return int(rng.choice(fitting)) if fitting else super().draw_answer(unit, truth, right=right, rng=rng)
+        good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
+        far = int(rng.integers(1, max(1, round(FAR * (len(self.values) - 1))) + 1))
+        near = (min(good) - far, max(good) + far)
+        fitting = [self.values[index] for index in near if 0 <= index < len(self.values)]
+        return (
+            plain_number(rng.choice(fitting))
+            if fitting
+            else super().draw_answer(unit, truth, right=right, rng=rng)
+        )
 
 
 class Slider(Graded):
@@ -473,7 +631,8 @@ class Slider(Graded):
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]
     title = wording.title
-    values = POSITIONS
+    scale = Scale(low=0, high=100)
+    values = scale.points
     choices = ()
     labelled = (0, 100)
     good, bad = "70-100", "0-30"
@@ -492,11 +651,40 @@ class Slider(Graded):
     aggregation = MeanGrade()
     results = StandardisedMeans()
     comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
-    relevance = RelevanceScale(describes=lambda mean: mean > 50, grade=nearest_grade, averaged=True)
-    rehearsal = SliderRehearsal(POSITIONS, position_probabilities, is_near)
+    relevance = RelevanceScale(describes=scale.is_upper, grade=scale.steps_to, averaged=True)
+    matches = Nearness(NEAR * 100)
+    rehearsal = SliderRehearsal(scale, SPREAD, matches)
 
-    def expected_on_repeat(self, answer: int) -> str:
-        return f"{max(answer - SAME, 0)}-{min(answer + SAME, 100)}"
+    def scale_problem(self, scale: Scale) -> str:
+        return "" if len(scale) > 2 else pgettext("staff", "expected 3 at least; name a smaller step")
 
-    def is_right(self, answer: int, expected: Any) -> bool:
-        return is_near(answer, expected)
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        inner = inner_names(design.scale, design.scale.labels) if design.scale else []
+        if inner:
+            yield pgettext(
+                "staff", "scale.labels names %(name)s, but a slider has words for its two ends alone"
+            ) % {"name": inner[0]}
+
+    @property
+    def default_poles(self) -> list[str]:
+        assert self.wording is not None
+        return self.wording.ends
+
+    def answer_on(self, scale: Scale) -> None:
+        self.page = replace(
+            self.page,
+            keys=(
+                (("0", "…", "9"), _("tenths of the line")),
+                (("7", "5"), _("three quarters of the line")),
+                (("←", "→"), _("one step less, one step more")),
+                ((_("Page ↓"), _("Page ↑")), _("a tenth of the line less, a tenth more")),
+                ((_("Home"), _("End")), _("the two ends")),
+            ),
+        )
+        cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))
+        self.comparison = replace(self.comparison, cuts=tuple(cuts))
+        self.matches = Nearness(NEAR * scale.length)
+        self.rehearsal = SliderRehearsal(scale, SPREAD, self.matches)
+
+    def is_right(self, answer: float, expected: Any) -> bool:
+        return self.matches(answer, expected)

@@ -168,7 +168,7 @@ class Majority(Aggregation):
             whole=True,
         )
 
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+    def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
         counts = Counter(value % MUCH for value in values)
         if len(self._labels) == 2:
             return majority_range(counts[FIRST], counts[SECOND], remaining)
@@ -265,7 +265,9 @@ class PairKind(ChoiceKind):
         changed.choices = tuple(self._choices(changed.more))
         changed.confidences = HOW_SURE if "confidence" in changed.more else ()
         sure = CONFIDENCES if changed.confidences else (0,)
-        changed.values = tuple(SURE * level + choice.value for choice in changed.choices for level in sure)
+        changed.values = tuple(
+            SURE * level + int(choice.value) for choice in changed.choices for level in sure
+        )
         changed.aggregation = Majority(changed.outcomes)
         changed.rehearsal = ChoiceRehearsal(changed.values, PairLeaning(changed.values), is_same_side)
         keys = tuple(choice.key for choice in changed.choices)
@@ -296,7 +298,7 @@ class PairKind(ChoiceKind):
 
     @property
     def outcomes(self) -> tuple[int, ...]:
-        return tuple(sorted({choice.value % MUCH for choice in self.choices}, key=(1, 2, 0, 3).index))
+        return tuple(sorted({int(choice.value) % MUCH for choice in self.choices}, key=(1, 2, 0, 3).index))
 
     @property
     def sides_apart(self) -> bool:

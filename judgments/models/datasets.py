@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -27,6 +28,23 @@ def account_key(
     """Refer to the account that did something; a command has none."""
     options: dict[str, Any] = {"related_name": "+", "null": True, "blank": True, "help_text": help_text}
     return models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=on_delete, **options)
+
+
+class NumberField(models.FloatField):
+    """A number that is read as an int where it is whole: 3, and not 3.0.
+
+    A column of SQLite with numeric affinity does so itself, so that rows are read without a converter.
+    """
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        return "numeric" if connection.vendor == "sqlite" else super().db_type(connection)
+
+    def get_db_converters(self, connection: BaseDatabaseWrapper) -> list[Any]:
+        return [] if connection.vendor == "sqlite" else [_as_number]
+
+
+def _as_number(value: float | None, expression: Any, connection: BaseDatabaseWrapper) -> float | None:
+    return int(value) if value is not None and value.is_integer() else value
 
 
 def picture_path(item: Item, filename: str) -> str:

@@ -79,7 +79,7 @@ def describe_stopping(design: StudyDesign) -> str:
     return f"{rule.rule}{margin},full-depth-{rule.full_depth:g}"
 
 
-def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining: int) -> tuple[int, int]:
+def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int) -> tuple[int, int]:
     """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
 
     Under the rule "margin" a large enough lead is final.
@@ -164,7 +164,7 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     has_splits = material.has_splits
     own_split = has_splits and split != design.sampling.split
     pool = [image for image in material.images if image.split == split or not has_splits]
-    makers = KINDS[design.protocol].control_items(design)
+    makers = KINDS[design.protocol].for_design(design).control_items(design)
     usable = [image for image in pool if makers.quiz_usable(image)]
     reserved = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
     most = len(usable) - reserved
@@ -189,7 +189,8 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
 
 
 def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
-    make, rng = KINDS[design.protocol].control_items(design).reference, rng_for(design.seed, "quiz")
+    kind, rng = KINDS[design.protocol].for_design(design), rng_for(design.seed, "quiz")
+    make = kind.control_items(design).reference
     if not aside.images:
         return ()
     if make is None:

@@ -60,6 +60,22 @@ make_study(
     tellers, "best-worst", slug="best-of", judgments_per_unit=100, controls={"per_hit": 0}, units_per_hit=3,
     answers={"worst": False}, sampling={"options": "all"},
 )
+AGREEMENT = {
+    "1": "I disagree with every word of what the text says", "2": "I disagree with most of it",
+    "3": "I rather disagree", "4": "I neither agree nor disagree, or cannot say what the text means",
+    "5": "I rather agree", "6": "I agree with most of it", "7": "I agree with every word of what the text says",
+}
+BETTER = {"-3": "much worse than what people write", "3": "much better than what people write"}
+for protocol, slug, scale in (
+    ("graded", "likert", {"low": 1, "high": 7, "labels": AGREEMENT}),
+    ("graded", "better", {"low": -3, "high": 3, "labels": BETTER}),
+    ("graded", "tens", {"low": 0, "high": 10}),
+    ("graded", "halves", {"low": 1, "high": 5, "step": 0.5, "labels": {"1": "bad", "5": "good"}}),
+    ("slider", "tenths", {"low": 0, "high": 1, "step": 0.1, "labels": {"0": "never", "1": "always"}}),
+):
+    make_study(
+        tellers, protocol, slug=slug, scale=scale, judgments_per_unit=100, controls={"per_hit": 0}, units_per_hit=3
+    )
 make_study(
     make_texts(), "slider", slug="summaries", judged="summary", source={"show": True, "language": "en"},
     judgments_per_unit=100,

@@ -17,7 +17,7 @@ from tests.judgments.desk import words
 from tests.judgments.results.test_layouts import HEADER, TABLE, table_in
 
 pytestmark = pytest.mark.django_db
-RATED = "filename,source,output,hypothesis,Annotator,Rating\na.jpg,Ein Hund,A dog,A cat,ann,3\nb.jpg,x,A cat,y,ben,9\n"
+RATED = "filename,source,output,hypothesis,Annotator,Rating\na.jpg,Ein Hund,A dog,A cat,ann,3\nb.jpg,x,A cat,y,ben,44\n"
 
 
 @pytest.fixture
@@ -70,12 +70,12 @@ def test_columns_are_guessed_shown_with_the_first_rows_and_put_right_in_place(
     }  # fmt: skip
     job = job_of(designer.post(address, GUESSED))
     assert job.state == Job.State.FAILED
-    assert "f.csv, line 3, Rating (value): found 9, expected" in job.error
+    assert "f.csv, line 3, Rating (value): found 44, expected" in job.error
     assert not Judgment.objects.exists()
     job_page = designer.get(reverse("admin:judgments_job_change", args=[job.pk]))
     assert address in job_page.content.decode()
     page = designer.get(address)
-    assert 'name="fix-0" value="9"' in page.content.decode()
+    assert 'name="fix-0" value="44"' in page.content.decode()
     assert job_of(designer.post(address, GUESSED | {"fix-0": "4"})).state == Job.State.DONE
     assert set(Judgment.objects.values_list("value", flat=True)) == {3, 4}
     # the choice is offered for the next file of the dataset
@@ -96,7 +96,7 @@ def test_right_rows_come_in_and_the_others_are_offered_as_a_file_when_asked(
     assert download in designer.get(reverse("admin:judgments_job_change", args=[job.pk])).content.decode()
     sent: Any = designer.get(download)
     (row,) = csv.DictReader(io.StringIO(b"".join(sent.streaming_content).decode()))
-    assert (row["line"], row["value"], row["system"]) == ("3", "9", "y")
+    assert (row["line"], row["value"], row["system"]) == ("3", "44", "y")
     designer.force_login(User.objects.create_superuser("other"))
     assert designer.get(download).status_code == 404
     assert designer.get(address).status_code == 302

@@ -156,13 +156,14 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
         ({"value": "1"}, 'value: found "1", expected 0 or 1 (relevance).'),
         ({"value": None}, "value: found nothing, expected 0 or 1 (relevance)."),
         (
-            {"protocol": "graded", "value": 2.5},
-            "value: found 2.5, expected 1 or 2 or 3 or 4 (graded).",
+            {"protocol": "graded", "value": 44},
+            "value: found 44 (as one of 44 answers from 1 to 44), expected 11 at most; slider asks for a place on a "
+            "line (graded).",
         ),
         ({"protocol": "triplet", "value": 0}, "value: found 0, expected 1 or 2 (triplet)."),
         (
-            {"protocol": "slider", "value": 101},
-            "value: found 101, expected 0 to 100 (slider).",
+            {"protocol": "slider", "value": 2_000_000},
+            "value: found 2000000, expected numbers from -1,000,000 to 1,000,000 (slider).",
         ),
         (
             {"protocol": "caption"},

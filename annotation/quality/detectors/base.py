@@ -51,9 +51,12 @@ class AnswerFormat:
     hidden_line: bool = False
 
     @classmethod
-    def from_values(cls, values: Sequence[int], *, level: str, sided: bool, **writing: bool) -> AnswerFormat:
+    def from_values(
+        cls, values: Sequence[float], *, level: str, sided: bool, **writing: bool
+    ) -> AnswerFormat:
         nominal = level == "nominal" or not values
-        distance = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
+        length = 0.0 if nominal else max(values) - min(values)
+        distance = max(length / (len(values) - 1) / 2, length / 10) if length else 0.0
         return cls(values=len(values), sided=sided, agreement_distance=distance, **writing)
 
 

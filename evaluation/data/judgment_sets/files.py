@@ -24,6 +24,7 @@ from common.incoming import quoted
 from common.texts import one_text
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
+from judgments.design.scale import plain_number
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, refused
 from judgments.importers.mapping import MappedJudgments
@@ -67,6 +68,7 @@ class FileJudgments:
     left_out: dict[str, int]
     contents: list[Content] = field(default_factory=list)
     says_answers: bool = False
+    scale: str = ""
     alike: list[str] = field(default_factory=list)
 
     @property
@@ -113,7 +115,7 @@ def read_judgment_table(
     rows = 0
     left_out: Counter[str] = Counter()
     shows: list[Content] = []
-    says_answers = False
+    says_answers, scale = False, ""
     for record in _read_records(path, encoding, mapping):
         rows += 1
         if progress is not None and rows % _STEP == 0:
@@ -135,6 +137,7 @@ def read_judgment_table(
         protocol = protocol or named
         textual = textual or isinstance(value, str)
         says_answers = says_answers or record.get("answers") is not None
+        scale = scale or str(record.get("scale") or "")
         if contents and unit not in unit_index:
             shows.append(_read_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
@@ -157,6 +160,7 @@ def read_judgment_table(
         left_out={why: left_out[why] for why in REASONS if left_out[why]},
         contents=shows,
         says_answers=says_answers,
+        scale=scale,
         alike=alike,
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
@@ -197,7 +201,7 @@ def read_source(
         values.append(row.value)
     return Source(
         name=format,
-        kind=KINDS.get(source.protocol or ""),
+        kind=KINDS[source.protocol].with_setting(source.setting) if source.protocol else None,
         units=list(unit_index),
         contents=contents,
         unit=np.array(units, dtype=np.int64),
@@ -235,8 +239,12 @@ def _source_of_table(
 def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     """Return the kind with the options that the values need; refuse those that none allow."""
     rule = AnswerRule(kind)
+    try:
+        rule.hold_to_scale(table.scale)
+    except ValueError as error:
+        raise ImportProblem(path, None, "scale", *refused(table.scale, error, kind)) from None
     for value in dict.fromkeys(table.values.tolist()):
-        answer = int(value) if isinstance(value, float) and value.is_integer() else value
+        answer = plain_number(value) if isinstance(value, float) else value
         try:
             rule.check_number(answer, more=table.says_answers)
         except ValueError as error:

@@ -68,12 +68,13 @@ from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.numeric.signatures import Signature, Value, quorum_version
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.inputs import encode
+from judgments.design.scale import plain_number
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.generation import describe_stopping
-from judgments.studies.studies import design_of, draws_at_claim, stops_early
+from judgments.studies.studies import design_of, draws_at_claim, kind_of, stops_early
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -347,7 +348,7 @@ def _control_records(
     study: Study, tallies: list[ControlTally], rule: Controls | None = None
 ) -> dict[int, ControlRecord]:
     rule = rule or rule_of_controls(study)
-    return records_from_tallies(tallies, rule=rule, is_right=KINDS[study.protocol].is_right)
+    return records_from_tallies(tallies, rule=rule, is_right=kind_of(study).is_right)
 
 
 def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
@@ -359,7 +360,7 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
     number = {fact: at for at, fact in enumerate(facts)}
     numbers = np.array([number[tuple(fact)] for fact in of_control.values()], dtype=np.int64)
     fact = numbers[places_in(np.fromiter(of_control, dtype=np.int64), unit)]
-    answer = (value - value.min()).astype(np.int64)
+    answer = np.unique(value, return_inverse=True)[1]
     code = (places_in(np.unique(worker), worker) * len(facts) + fact) * (answer.max() + 1) + answer
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
     tallies, repeated = [], False
@@ -369,7 +370,9 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
         if control_kind == REPEATED:
             repeated = True
         elif expected is not None:
-            tallies.append(ControlTally(int(worker[row]), int(value[row]), expected, control_kind, n))
+            tallies.append(
+                ControlTally(int(worker[row]), plain_number(value[row]), expected, control_kind, n)
+            )
     return [*tallies, *_repeated_tallies(study)] if repeated else tallies
 
 
@@ -518,7 +521,7 @@ def _hash_judgments(
     used: Flags,
 ) -> str:
     known, code = np.unique(value, return_inverse=True) if answer else encode(value)
-    answers: list[Any] = [None if np.isnan(number) else int(number) for number in known.tolist()]
+    answers: list[Any] = [None if np.isnan(number) else plain_number(number) for number in known.tolist()]
     open_rows = [row for row, open_answer in enumerate(answer) if open_answer is not None]
     code[open_rows] = len(answers) + np.arange(len(open_rows))
     data_hash = DataHash()
@@ -824,8 +827,10 @@ def control_rule(study: Study) -> Value:
 def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
     """Return uncommon signature fields, now or at ``moment``."""
     fields: dict[str, Value] = {}
-    if answers := KINDS[study.protocol].setting(design_of(study)) if KINDS[study.protocol].two_sided else "":
-        fields["answers"] = answers
+    kind = KINDS[study.protocol]
+    if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
+        # a colon separates a field from its value
+        fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
     if draws_at_claim(study):
         fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
     if chosen := design_of(study).chosen:

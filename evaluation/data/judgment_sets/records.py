@@ -22,6 +22,7 @@ from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.numeric.signatures import Signature, Value
 from evaluation.statistics.aggregation import majority_vote, mean_grade
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from judgments.design.scale import plain_number
 from judgments.kinds import Kind
 
 if TYPE_CHECKING:
@@ -80,9 +81,9 @@ class JudgmentTable:
         return self.used & ~self.control
 
     def answers_of(self, keep: Flags) -> list[Any]:
-        """Return the answers of the rows ``keep``: whole numbers, or open ones."""
+        """Return the answers of the rows ``keep``: numbers, or open ones."""
         return [
-            self.answer[row] if np.isnan(self.full_value[row]) else int(self.full_value[row])
+            self.answer[row] if np.isnan(self.full_value[row]) else plain_number(self.full_value[row])
             for row in np.flatnonzero(keep).tolist()
         ]
 
@@ -180,7 +181,7 @@ def texts_of(column: pa.Array) -> Iterator[str]:
 class Decision:
     """An adjudication: decision in the unit's order, time in ISO 8601, and the votes then."""
 
-    value: int
+    value: float
     by: str
     at: str
     reason: str
@@ -575,7 +576,7 @@ class Source:
             winners = zip(votes.units.tolist(), votes.winner.tolist(), strict=True)
             labels = votes.labels.tolist()
             return {unit: labels[index] for unit, index in winners if index >= 0}
-        answers = [int(answer) for answer in self.value.tolist()]
+        answers = [plain_number(answer) for answer in self.value.tolist()]
         consensus = self.kind.aggregation.consensus(self.unit.tolist(), answers)
         return {unit: float(winner.value) for unit, winner in consensus.items() if winner.value is not None}
 

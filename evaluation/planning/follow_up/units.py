@@ -27,6 +27,7 @@ from evaluation.results.consensus import consensus_of
 from evaluation.results.systems import items_left
 from judgments.access.roles import note_event
 from judgments.design.reading import make_design
+from judgments.design.scale import plain_number
 from judgments.drawing.material import SCREEN
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
@@ -36,6 +37,7 @@ from judgments.studies.studies import (
     create_study,
     design_of,
     draws_at_claim,
+    kind_of,
     next_copy,
     without_short_code,
 )
@@ -266,7 +268,7 @@ def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
     if consensus.source == Consensus.Source.ADJUDICATED:
         votes = [consensus.value]
     else:
-        votes = [int(value) for value, count in consensus.votes.items() if count]
+        votes = [plain_number(float(value)) for value, count in consensus.votes.items() if count]
     for expected in kind.expectations:
         if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
             return Candidate(consensus, expected)
@@ -280,7 +282,7 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     Raises:
         WrongState: the design is frozen, or no chosen unit qualifies.
     """
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
     items = [candidate.as_known() for candidate in candidates if candidate is not None]
     if not items:

@@ -42,7 +42,6 @@ from judgments.access.permissions import studies_of, study_for, token_of
 from judgments.access.roles import Right
 from judgments.admin.base import BoundedPaginator
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, StudySerializer
-from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import Outcome
 from judgments.studies.studies import find_study, kind_of
@@ -76,7 +75,7 @@ class KnownItemSerializer(RowSerializer[Consensus]):
     def get_expected(self, row: Consensus) -> Any:
         """Return the unanimous or adjudicated answer."""
         assert row.unit is not None
-        candidate = candidate_of(KINDS[row.unit.study.protocol], row)
+        candidate = candidate_of(kind_of(row.unit.study), row)
         return candidate.expected if candidate else None
 
 
@@ -238,7 +237,7 @@ def _describe_decision(adjudication: Adjudication) -> str:
     if value is None:
         return "–"
     if kind.two_sided:
-        return f"{value} ({SIDE_LABELS[value]})"
+        return f"{value} ({SIDE_LABELS[int(value)]})"
     labels = {choice.value: choice.text for choice in kind.choices}
     return f"{value} ({labels[value].lower()})" if value in labels else str(value)
 

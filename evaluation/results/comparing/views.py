@@ -41,6 +41,7 @@ from judgments.api.resources import COUNTING
 from judgments.datasets.page import import_or_queue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
+from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
@@ -158,7 +159,7 @@ def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[
 
 
 def _describe_answers(study: Study) -> dict[float, str]:
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     if kind.two_sided:
         return {float(side): str(label) for side, label in SIDE_LABELS.items()}
     return {float(choice.value): choice.text for choice in kind.choices}

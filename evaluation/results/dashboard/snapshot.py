@@ -107,7 +107,7 @@ def agreement_so_far(votes: VotesInOrder, level: str, *, seed: int) -> list[dict
 
 
 def winners_so_far(
-    votes: VotesInOrder, pair: Ints, images: Ints, decided: Mapping[int, int] | None = None
+    votes: VotesInOrder, pair: Ints, images: Ints, decided: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, PeoplesWinners]]:
     """Yield, per checkpoint, the winners of (P,) pairs (V15 §3) with what the pairs are clustered by.
 
@@ -129,7 +129,7 @@ def winners_so_far(
         outcome = 1.0 * (first > np.maximum(second, other)) - 1.0 * (second > np.maximum(first, other))
         if upto == looks[-1]:
             for unit, winner in (decided or {}).items():
-                outcome[unit] = {1: 1.0, 2: -1.0}.get(winner, 0.0)
+                outcome[unit] = {1: 1.0, 2: -1.0}.get(int(winner), 0.0)
                 is_decided[unit] = True
         lead = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
         clusters: dict[str, Any] = {ITEM: images}
@@ -441,7 +441,7 @@ def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> I
     return scores["images"][index]
 
 
-def _decided_units(study: Study, units: Units) -> dict[int, int]:
+def _decided_units(study: Study, units: Units) -> dict[int, float]:
     decisions = loaders.decisions_of(study)
     codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
     values = [decision.value for decision in decisions.values()]

@@ -360,7 +360,7 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
     rows = answers.order_by("pk").values_list("judge__name", "unit_id", "value")
     for name, unit, value in rows.iterator(loaders.ROWS_AT_ONCE):
         number = value or 0
-        answer = SIDE.get(number % MUCH, 0.0) if two_sided else float(number)
+        answer = SIDE.get(int(number) % MUCH, 0.0) if two_sided else float(number)
         by_judge.setdefault(name, []).append((unit, answer))
     number_of = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
     means: dict[str, Floats] = {}

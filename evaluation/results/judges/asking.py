@@ -49,6 +49,7 @@ from evaluation.statistics.aggregation.votes_and_means import (
 )
 from judgments.access.roles import note_event
 from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding, without_metadata
+from judgments.design.scale import number_text, plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 from judgments.kinds.best_worst import ENDS
@@ -236,9 +237,16 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
             f"Reply with one of these and nothing else: {('; ' if kind.confidences else ', ').join(named)}."
         )
     else:
-        low, high = kind.values[0], kind.values[-1]
-        ends = [f"{value} means: {label}" for value, label in zip(kind.labelled, design.labels, strict=False)]
-        allowed = ". ".join([f"Reply with a whole number from {low} to {high} and nothing else", *ends]) + "."
+        scale = kind.scale
+        assert scale is not None  # a kind of values without choices is a slider
+        labels_of_ends = design.labels or (tuple(design.scale.labels.values()) if design.scale else ())
+        ends = [
+            f"{number_text(value)} means: {label}"
+            for value, label in zip(kind.labelled, labels_of_ends, strict=False)
+        ]
+        number = f"number from {number_text(scale.low)} to {number_text(scale.high)}"
+        number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"
+        allowed = ". ".join([f"Reply with a {number} and nothing else", *ends]) + "."
     return f"{design.question}\n\n{allowed}"
 
 
@@ -257,13 +265,14 @@ def _instructions_of_marks(options: Options) -> str:
     return ". ".join(sentences) + "."
 
 
-def reply_tokens(kind: Kind) -> dict[str, int]:
+def reply_tokens(kind: Kind) -> dict[str, float]:
     """Return what a reply may be, and the answer that it stands for."""
     if not kind.two_sided:
-        return {str(choice.value): choice.value for choice in kind.choices}
-    strength = any(value % SURE >= MUCH for value in kind.values)
-    tokens = {}
-    for value in kind.values:
+        return {choice.code: choice.value for choice in kind.choices}
+    values = [int(value) for value in kind.values]
+    strength = any(value % SURE >= MUCH for value in values)
+    tokens: dict[str, float] = {}
+    for value in values:
         token = OF_SIDE[value % MUCH]
         if strength and value % MUCH in (FIRST, SECOND):
             token += " by far" if value % SURE >= MUCH else " slightly"
@@ -326,7 +335,7 @@ def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> An
                 text.removesuffix(".").upper()
             ]
         else:
-            answer = _read_integer(text.removesuffix("."))
+            answer = plain_number(_read_decimal(text.removesuffix(".")))
         clean = kind.clean_answer(answer, unit=unit, design=None)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -337,6 +346,12 @@ def _read_integer(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,6}", text):
         raise ValueError
     return int(text)
+
+
+def _read_decimal(text: str) -> float:
+    if not re.fullmatch(r"-?[0-9]{1,7}(\.[0-9]{1,6})?", text):
+        raise ValueError
+    return float(text)
 
 
 def _read_marks(reply: str, text: str) -> dict[str, Any]:

@@ -111,6 +111,12 @@ SECTIONS = (
         "question judged labels instructions examples language",
     ),
     Section(
+        "Question", "Scale",
+        "The answers that people choose from. Left empty: those of the kind. A study with a scale of its own has its "
+        "words here.",
+        "scale.low scale.high scale.step scale.labels",
+    ),
+    Section(
         "Question", "Source text",
         "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
         "source.*",
@@ -205,6 +211,7 @@ USED_BY: dict[str, Callable[[Kind], object]] = {
     "sampling.references": lambda kind: kind.compares_pairs or kind.judges_one_caption,
     "sampling.source": lambda kind: kind.compares_pairs,
     "sampling.task": lambda kind: kind.judges_one_caption,
+    "scale": lambda kind: kind.scale,
     "source": lambda kind: not kind.no_source,
     "stopping": lambda kind: kind.aggregation.settles,
     "units_per_hit": lambda kind: not kind.grouped,
@@ -238,8 +245,13 @@ def _keys_used(section: Section, kind: Kind) -> list[str]:
 
 def fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
     """Return the fields of a table, or of the keys that a mapping lists with titles and descriptions."""
-    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-        return field.annotation.model_fields
+    for table in (field.annotation, *get_args(field.annotation)):
+        if (
+            isinstance(table, type)
+            and issubclass(table, BaseModel)
+            and get_origin(field.annotation) is not tuple
+        ):
+            return table.model_fields
     members = {}
     for name, (title, description) in extra_of(field).get("keys", {}).items():
         members[name] = FieldInfo.from_annotation(get_args(field.annotation)[1])
@@ -314,6 +326,29 @@ class LinesField(TypedField):
 
     def to_python(self, value: Any) -> Any:
         return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
+
+
+class PointsField(LinesField):
+    """The words of points of a scale, one point a line: 1 = bad."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return "\n".join(f"{point} = {label}" for point, label in value.items())
+
+    def to_python(self, value: Any) -> Any:
+        labels = {}
+        for number, line in enumerate(super().to_python(value), start=1):
+            point, equals, text = (part.strip() for part in line.partition("="))
+            if not (point and equals and text):
+                raise forms.ValidationError(
+                    gettext(
+                        "Line %(number)d is %(line)r; expected a number, = and its words, such as 1 = bad."
+                    )
+                    % {"number": number, "line": line}
+                )
+            labels[point] = text
+        return labels
 
 
 class PairsField(LinesField):
@@ -449,6 +484,8 @@ def describe_value(key: str, value: Any) -> str:
         return cents(value)
     if value is None or value in ("", []):
         return "–"
+    if key == "scale.labels":
+        return ", ".join(f"{point}: {label}" for point, label in value.items())
     if isinstance(value, dict):
         return describe_translations(value)
     if isinstance(value, list):
@@ -652,6 +689,8 @@ class DesignForm(forms.Form):
             for key in section.fields:
                 if html_name(key) in cleaned:  # what its field refused keeps the value it had
                     _put(values, key, cleaned[html_name(key)])
+        if not any(value not in (None, {}) for value in (values.get("scale") or {}).values()):
+            values.pop("scale", None)
         # a worked example that was added stays as it is written until it is translated
         for texts in (values.get("translations") or {}).values():
             if translated := texts.get("examples"):
@@ -753,9 +792,12 @@ def _form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     if kind is int:
         needed = not key.startswith("sampling.pairs.")
         return forms.IntegerField(required=needed, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
+    if key == "scale.labels":
+        return PointsField(rows=extra["rows"], **options)
     if kind is float:
         widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
-        return forms.FloatField(widget=widget, **bounds, **options)
+        needed = not key.startswith("scale.")
+        return forms.FloatField(required=needed, widget=widget, **bounds, **options)
     if Literal["all"] in get_args(kind):
         return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
     widget = UnfoldAdminTextInputWidget

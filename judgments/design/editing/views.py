@@ -661,7 +661,7 @@ def _describe_design(design: StudyDesign) -> list[Settings]:
         unset: list[str] = []
         for key, schema in section.fields.items():
             label, value = label_of(key, schema, values), value_at(values, key)
-            if not value and key != "seed" and not is_money(key):
+            if value is None or (not value and key not in ("seed", "scale.low") and not is_money(key)):
                 unset.append(label)
             else:
                 rows.append((label, _as_read(key, value, design)))

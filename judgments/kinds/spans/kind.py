@@ -318,7 +318,7 @@ class Spans(OpenKind):
         return Spans(Options.of_text(setting))
 
     @property
-    def scale(self) -> Any:
+    def question_of_score(self) -> Any:
         judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
         scale = WORDINGS["slider"][judged]
         return gettext(scale.question)

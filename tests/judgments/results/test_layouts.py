@@ -268,10 +268,9 @@ def test_all_errors_are_told_at_once_with_their_lines_and_are_put_right_in_place
     rows = [["pier.jpg", "A pier.", "ann", 9, False], *TABLE[1:], ["x.jpg", "An x.", "zoe", 0, False]]
     path = table_in(form, tmp_path, rows)
     columns = {"image": "FileName", "first_text": "Output A", "worker": "Rater", "value": "Rating"}
+    mapping = ColumnMapping(columns=columns)
     with pytest.raises(ImportProblem) as caught:
-        list(
-            open_judgments(form, path, protocol="graded", mapping=ColumnMapping(columns=columns)).judgments()
-        )
+        list(open_judgments(form, path, protocol="graded", mapping=mapping, scale="1:4").judgments())
     first, second = str(caught.value).splitlines()
     line = {"jsonl": 1, "parquet": 1}.get(form, 2)
     assert f"line {line}, Rating (value): found 9, expected" in first

@@ -13,6 +13,7 @@ from evaluation.errors import ExportError
 from judgments.access.roles import Right
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, System
+from judgments.studies.studies import kind_of
 
 TASKS = ("annotation", "search")
 
@@ -57,7 +58,7 @@ def _needs_captions_of_images(study: Study) -> str:
 
 
 def _needs_flickr8k_grades(study: Study) -> str:
-    if KINDS[study.protocol].values not in consensus.FLICKR8K:
+    if kind_of(study).values not in consensus.FLICKR8K:
         return "its files hold yes and no, or grades from 1 to 4 (relevance, graded)"
     return _needs_captions_of_images(study)
 

@@ -9,7 +9,7 @@ import json
 import sqlite3
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
@@ -34,6 +34,7 @@ from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.data.judgment_sets.records import MOST_VALUES
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.statistics.disagreement import soft_labels
+from judgments.design.scale import number_text
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS, Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
@@ -91,7 +92,7 @@ class Qrels(LineParts):
     """
 
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        kind, decisions = KINDS[work.study.protocol], work.moment.decisions
+        kind, decisions = kind_of(work.study), work.moment.decisions
         assert kind.relevance is not None  # the format refuses other kinds
         if decisions:
             work.counts.setdefault("adjudicated", 0)
@@ -119,25 +120,28 @@ class Flickr8k(LineParts):
     """Write image, caption id, and Flickr8k's columns for the study's scale."""
 
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        columns = FLICKR8K[KINDS[work.study.protocol].values]
+        columns = FLICKR8K[kind_of(work.study).values]
         for unit in units:
             cells = columns(unit.values)
             yield f"{unit.image}\t{unit.caption}\t{cells}" if cells else None
 
 
-def _crowd_columns(values: Sequence[int]) -> str:
+def _crowd_columns(values: Sequence[float]) -> str:
     """Return the columns of CrowdFlowerAnnotations.txt: share of yes, number of yes, number of no."""
     n, yes = len(values), sum(values)
     return f"{yes / n:.15g}\t{yes}\t{n - yes}" if n else ""
 
 
-def _expert_columns(values: Sequence[int]) -> str:
+def _expert_columns(values: Sequence[float]) -> str:
     """Return the columns of ExpertAnnotations.txt: exactly three grades, ascending."""
     return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
 
 
 # Scale -> the columns of its file.
-FLICKR8K = {(0, 1): _crowd_columns, (1, 2, 3, 4): _expert_columns}
+FLICKR8K: dict[tuple[float, ...], Callable[[Sequence[float]], str]] = {
+    (0, 1): _crowd_columns,
+    (1, 2, 3, 4): _expert_columns,
+}
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
@@ -437,7 +441,7 @@ class SoftLabelLines(Encoding):
             plain = soft_labels(codes, values, labels=labels, correction="none")
             corrected = soft_labels(codes, values, labels=labels, correction=CORRECTED)
             for index, unit in enumerate(units):
-                names = [f"{label:g}" for label in labels]
+                names = [number_text(label) for label in labels]
                 several = plain.judgments[index] > 1
                 write_line(
                     file,

@@ -256,6 +256,7 @@ STORED = (
 )  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 ANSWERS = "answers"  # only where two candidates can be answered otherwise than by one of them
+SCALE = "scale"  # only where a study has one of its own
 CHANCE = "chance"  # only where what is asked was drawn with unequal chances
 DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
@@ -270,10 +271,16 @@ def _question_setting(study: Study) -> str:
     return kind.setting(design_of(study)) if kind.two_sided else ""
 
 
+def _study_scale(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    return kind.setting(design_of(study)) if kind.scale else ""
+
+
 def _columns_left_out(study: Study) -> tuple[str, ...]:
     return (
         *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
         *(() if _question_setting(study) else (ANSWERS,)),
+        *(() if _study_scale(study) else (SCALE,)),
         *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
     )
 
@@ -320,7 +327,7 @@ class JudgmentRows:
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
-        left_out, question = _columns_left_out(study), _question_setting(study)
+        left_out, question, scale = _columns_left_out(study), _question_setting(study), _study_scale(study)
         live, chosen = has_chances(study), design_of(study).chosen
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
@@ -389,6 +396,7 @@ class JudgmentRows:
                 "systems": credits.get(unit_id),
                 ANSWERS: question,
                 CHANCE: shown[-1] if live else chances.get(pair or unit),
+                SCALE: scale,
             }
             for name in left_out:
                 del row[name]
@@ -495,7 +503,7 @@ def parquet_schema(study: Study) -> pa.Schema:
     import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
 
     types = {
-        "value": pa.int16(),
+        "value": pa.float64() if _study_scale(study) else pa.int16(),
         "control": pa.bool_(),
         "used": pa.bool_(),
         "simulated": pa.bool_(),

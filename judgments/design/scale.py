@@ -1,0 +1,343 @@
+"""The scale of graded and slider answers: points from a lowest to a highest one in equal steps.
+
+Numbers are doubles, each the nearest one to its decimal, so that 0.1 + 2 steps of 0.1 is the point 0.3.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Annotated, Any
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext, pgettext
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from judgments.design.requirements import Part
+
+MOST_POINTS = 100_001
+LARGEST = 1_000_000
+_DIGITS = r"-?\d{1,7}(?:\.\d{1,6})?"
+NUMBER = re.compile(_DIGITS)
+RANGE = re.compile(rf"({_DIGITS})(?:-({_DIGITS}))?")
+
+
+def plain_number(number: float) -> float:
+    """Return a number as int if it is whole."""
+    return int(number) if float(number).is_integer() else float(number)
+
+
+def number_text(number: float) -> str:
+    """Return the decimal digits of a number as files hold them: 3, -0.5."""
+    return f"{Decimal(repr(plain_number(number))):f}"
+
+
+def display_number(number: float) -> str:
+    """Return a number as people read it: with the decimal sign of the language, and a minus sign."""
+    return number_format(Decimal(number_text(number))).replace("-", "−")
+
+
+def exact(number: float) -> Fraction:
+    return Fraction(number_text(number))
+
+
+@lru_cache(maxsize=4096)
+def range_of(text: str) -> tuple[float, float]:
+    """Read one number, or a range such as "3-4" or "-1--0.5". Raise ValueError."""
+    match = RANGE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no number and no range")
+    low = plain_number(float(match[1]))
+    return low, low if match[2] is None else plain_number(float(match[2]))
+
+
+def range_text(low: float, high: float) -> str:
+    return f"{number_text(low)}-{number_text(high)}"
+
+
+_Plain = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
+Number = Annotated[_Plain, Field(ge=-LARGEST, le=LARGEST)]
+Label = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Scale(Part):
+    """The points of the answers of a graded or slider study, and what they are called."""
+
+    low: Number = Field(title="Lowest answer", description="Such as 1, 0 or -3.")
+    high: Number = Field(title="Highest answer", description="Such as 5, 100 or 3: the best one.")
+    step: Annotated[_Plain, Field(ge=0.000001, le=LARGEST)] = Field(
+        1, title="Step", description="From one answer to the next, such as 1 or 0.5."
+    )
+    labels: dict[str, Label] = Field(
+        default_factory=dict,
+        title="Words of the scale",
+        description="One a line, as 1 = bad: of both ends, or of each answer.",
+        json_schema_extra={"rows": 4},
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_labels_by_number(cls, values: Any) -> Any:
+        """Give the labels the names of their points: "1.0" names the same one as "1"."""
+        labels = values.get("labels") if isinstance(values, Mapping) else None
+        if not isinstance(labels, Mapping):
+            return values
+        named: dict[str, Any] = {}
+        for name, label in labels.items():
+            if isinstance(label, Mapping):
+                raise ValueError(
+                    pgettext(
+                        "staff",
+                        "labels.%(name)s is a table; expected a text, and quotation marks around a number with "
+                        'a point, such as "1.5"',
+                    )
+                    % {"name": name}
+                )
+            if not NUMBER.fullmatch(str(name)):
+                raise ValueError(
+                    pgettext("staff", "labels names %(name)r; expected a number of the scale")
+                    % {"name": name}
+                )
+            named[number_text(float(name))] = label
+        return {**values, "labels": {name: named[name] for name in sorted(named, key=float)}}
+
+    @model_serializer(mode="wrap")
+    def _drop_empty_labels(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        if not self.labels:
+            values.pop("labels", None)
+        return values
+
+    @model_validator(mode="after")
+    def _check_points(self) -> Scale:
+        if self.high <= self.low:
+            raise ValueError(
+                pgettext(
+                    "staff", "it goes from %(low)s to %(high)s; expected a higher end than the lower one"
+                )
+                % {"low": number_text(self.low), "high": number_text(self.high)}
+            )
+        steps = (exact(self.high) - exact(self.low)) / exact(self.step)
+        if steps.denominator != 1:
+            raise ValueError(
+                pgettext("staff", "step is %(step)s, by which %(high)s cannot be reached from %(low)s")
+                % {
+                    "step": number_text(self.step),
+                    "high": number_text(self.high),
+                    "low": number_text(self.low),
+                }
+            )
+        if steps >= MOST_POINTS:
+            raise ValueError(
+                pgettext("staff", "it has %(n)s points; expected %(most)s at most")
+                % {"n": int(steps) + 1, "most": MOST_POINTS}
+            )
+        for name in self.labels:
+            if float(name) not in self:
+                raise ValueError(
+                    pgettext("staff", "labels names %(name)s; expected a number of the scale, %(scale)s")
+                    % {"name": name, "scale": self.in_words}
+                )
+        return self
+
+    def __contains__(self, number: float) -> bool:
+        return number in self._places
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __str__(self) -> str:
+        """Return it as commands take it: 1:5:0.5, -3:3."""
+        ends = f"{number_text(self.low)}:{number_text(self.high)}"
+        return ends if self.step == 1 else f"{ends}:{number_text(self.step)}"
+
+    @cached_property
+    def points(self) -> tuple[float, ...]:
+        low, step = Decimal(number_text(self.low)), Decimal(number_text(self.step))
+        count = int((exact(self.high) - exact(self.low)) / exact(self.step)) + 1
+        return tuple(plain_number(float(low + number * step)) for number in range(count))
+
+    @cached_property
+    def _places(self) -> frozenset[float]:
+        return frozenset(self.points)
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def length(self) -> float:
+        return self.high - self.low
+
+    @property
+    def lower_half(self) -> tuple[float, float]:
+        """The points below the middle, which belongs to neither half."""
+        return self.low, self.points[(len(self) // 2) - 1]
+
+    @property
+    def upper_half(self) -> tuple[float, float]:
+        return self.points[(len(self) + 1) // 2], self.high
+
+    @property
+    def in_words(self) -> str:
+        ends = {"low": display_number(self.low), "high": display_number(self.high)}
+        if self.step == 1:
+            return gettext("%(low)s to %(high)s") % ends
+        return gettext("%(low)s to %(high)s by %(step)s") % {**ends, "step": display_number(self.step)}
+
+    @property
+    def keypad(self) -> str:
+        """The value of ``inputmode``; "" for a keypad with a minus sign."""
+        if self.low < 0:
+            return ""
+        return "numeric" if self.step == 1 and self.low == int(self.low) else "decimal"
+
+    def is_upper(self, mean: float) -> bool:
+        """Return whether a mean lies in the upper half: so it says that a text describes its item."""
+        return mean > self.middle
+
+    def steps_to(self, mean: float) -> int:
+        """Return how many steps above the lowest point the nearest one to a mean lies; halves round down."""
+        return math.ceil((mean - self.low) / self.step - 0.5)
+
+    def around(self, point: float, share: float) -> tuple[float, float]:
+        """Return the range about a point within a share of the scale, at least one step."""
+        steps = max(1, math.floor(exact(share) * (exact(self.high) - exact(self.low)) / exact(self.step)))
+        position = self.points.index(point)
+        return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
+
+    def same_points(self, other: Scale) -> bool:
+        return str(self) == str(other)
+
+
+@lru_cache(maxsize=64)
+def scale_of(text: str) -> Scale:
+    """Read LOW:HIGH or LOW:HIGH:STEP. Raise ValueError with a sentence."""
+    limits = limits_of(text)
+    try:
+        return Scale(low=limits.low, high=limits.high, step=limits.step or 1)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise ValueError(
+            pgettext("staff", "%(text)r is no scale: %(problem)s; expected LOW:HIGH:STEP, such as 1:5:0.5")
+            % {"text": text[:80], "problem": problem}
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The ends of a scale, and its step where one is named."""
+
+    low: float
+    high: float
+    step: float | None = None
+
+
+def limits_of(text: str) -> Limits:
+    """Read LOW:HIGH[:STEP]. Raise ValueError with what was expected."""
+    parts = text.strip().split(":")
+    if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
+        raise ValueError(
+            pgettext("staff", "%(text)r is no scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
+            % {"text": text[:80]}
+        )
+    low, high, *step = (plain_number(float(part)) for part in parts)
+    if high <= low or (step and step[0] <= 0):
+        raise ValueError(
+            pgettext("staff", "%(text)r is no scale; expected a lower end, a higher one, and a step above 0")
+            % {"text": text[:80]}
+        )
+    return Limits(low, high, step[0] if step else None)
+
+
+def parse_scale(text: str) -> str:
+    """Return LOW:HIGH[:STEP] without blanks, or "". Raise ValueError with a sentence."""
+    text = text.strip()
+    if text and limits_of(text).step:
+        scale_of(text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the numbers of a file say of their scale: its ends, and the largest step that reaches them all.
+
+    Steps are counted from ``origin``, and are 1 at most.
+    """
+
+    low: Fraction
+    high: Fraction
+    origin: Fraction = Fraction(0)
+    step: Fraction = Fraction(1)
+
+    @classmethod
+    def of(cls, number: float) -> Extent:
+        return cls(exact(number), exact(number)).with_number(number)
+
+    @classmethod
+    def between(cls, limits: Limits) -> Extent:
+        low, high = exact(limits.low), exact(limits.high)
+        return cls(low, high, origin=low).with_number(limits.high)
+
+    def with_number(self, number: float) -> Extent:
+        value = exact(number)
+        away = abs(value - self.origin)
+        common = math.gcd(self.step.numerator * away.denominator, away.numerator * self.step.denominator)
+        step = Fraction(common, self.step.denominator * away.denominator)
+        return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
+
+    def scale_by_values(self, usual: Scale) -> Scale:
+        """Return the scale that the numbers say: the usual one, or one with its ends and a smaller step.
+
+        Where they go beyond it, or keep to its first tenth between its points: the smallest scale from 1, from 0, or
+        as far below 0 as above it, up to a whole number.
+
+        Raises:
+            ValueError: it has too many points, or numbers that are too large.
+        """
+        ends = exact(usual.low), exact(usual.high)
+        if ends[0] <= self.low and self.high <= ends[1]:
+            if self.step == usual.step:
+                return usual
+            if self.high > ends[1] / 10:
+                return _scale_between(*ends, self.step)
+        high = math.ceil(self.high)
+        low = 1 if self.low >= 1 else 0
+        if self.low < 0:
+            high = max(high, -math.floor(self.low))
+            low = -high
+        return _scale_between(Fraction(low), Fraction(max(high, low + 1)), self.step)
+
+    def scale(self) -> Scale:
+        """Return the scale from the lowest to the highest number. Raise ValueError as ``usual_scale``."""
+        return _scale_between(self.low, self.high, self.step)
+
+
+def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
+    if max(abs(low), abs(high)) > LARGEST:
+        raise ValueError(
+            pgettext("staff", "expected numbers from %(low)s to %(high)s")
+            % {"low": f"{-LARGEST:,}", "high": f"{LARGEST:,}"}
+        )
+    if (high - low) / step >= MOST_POINTS:
+        raise ValueError(
+            pgettext(
+                "staff",
+                "expected a scale of %(most)s points at most, and all answers are points of one of %(n)s",
+            )
+            % {"most": MOST_POINTS, "n": int((high - low) / step) + 1}
+        )
+    return Scale(low=float(low), high=float(high), step=float(step))
