@@ -227,9 +227,9 @@ def test_several_criteria_are_one_import_and_a_study_each(
 
 
 def test_one_criterion_that_is_refused_leaves_none(imports: Imports) -> None:
-    table = CRITERIA_IN_ROWS.replace("adequacy,2", "adequacy,9")
+    table = CRITERIA_IN_ROWS.replace("adequacy,2", "adequacy,good")
     pairs = "image=image,first_text=cap,system=sys,worker=rater,value=score"
-    assert "found 9" in refusal(imports, table, "--map", pairs, "--criterion", "criterion")
+    assert 'found "good"' in refusal(imports, table, "--map", pairs, "--criterion", "criterion")
 
 
 def test_a_folder_has_a_file_for_each_person(imports: Imports, tmp_path: Path) -> None:
