@@ -23,7 +23,6 @@ from PIL import Image as PillowImage
 from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import ADDRESS_LIMIT, compose_name, limits
-from judgments.importers.names import NamesOfImages
 
 EXIF = b"Exif\x00\x00"
 NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data of a scan
@@ -255,6 +254,8 @@ def checked_pictures(
     Raises:
         PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
     """
+    from judgments.importers.names import NamesOfImages  # lazily: pages of work start without the importers
+
     if not folder.is_dir():
         raise PictureProblem(
             gettext("%(folder)s is not a folder; expected the pictures of the dataset.") % {"folder": folder}
