@@ -93,7 +93,10 @@ SIDE_LABELS = {
 CLUSTERED = ("item-and-rater", NAIVE)
 EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
-ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
+ANONYMOUS = (
+    "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "
+    "can be said about each of them."
+)
 NOTHING_JUDGED = "Nobody has judged anything that counts yet."
 SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
 DIFFERING_KEPT = 50

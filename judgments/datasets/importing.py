@@ -217,7 +217,7 @@ def import_dataset(
                     raise DataConflict(
                         f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
                     )
-                _attach_pictures(there, images, files, copy, user)
+                _attach_pictures(there, images, files, copy, user, mapping)
             return ImportSummary(
                 name,
                 True,
@@ -247,7 +247,7 @@ def import_dataset(
         dataset.save(update_fields=["fingerprint", "notes"])
         remember_mapping(dataset, "dataset", mapping)
         if images and copy:
-            _attach_pictures(dataset, images, files, copy, user)
+            _attach_pictures(dataset, images, files, copy, user, mapping)
         refresh_statistics(Item, Caption)
     return ImportSummary(
         name,
@@ -352,7 +352,12 @@ def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputR
 
 
 def _attach_pictures(
-    dataset: Dataset, images: str, files: dict[str, str], copy: PictureCopy, user: User | None
+    dataset: Dataset,
+    images: str,
+    files: dict[str, str],
+    copy: PictureCopy,
+    user: User | None,
+    mapping: ColumnMapping | None,
 ) -> None:
     items = list(dataset.items.order_by("position"))
     if is_address(images):
@@ -360,7 +365,9 @@ def _attach_pictures(
             item.url = picture_address(images, files[item.name])
         Item.objects.bulk_update(items, ["url"], batch_size=500)
         return
-    paths = checked_pictures(Path(images), ((item.name, files[item.name]) for item in items))
+    names = ((item.name, files[item.name]) for item in items)
+    match_names = mapping is not None and mapping.match_names
+    paths = checked_pictures(Path(images), names, match_names=match_names)
     for item in items:
         item.picture = copy.add(item.position, paths[item.name])
     Item.objects.bulk_update(items, ["picture"], batch_size=500)

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from django.conf import settings
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext
 from PIL import ExifTags, UnidentifiedImageError
 from PIL import Image as PillowImage
@@ -242,12 +243,19 @@ def picture_address(images: str, file: str) -> str:
     return address
 
 
-def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
+def checked_pictures(
+    folder: Path, names: Iterable[tuple[str, str]], *, match_names: bool = False
+) -> dict[str, Path]:
     """Return the file of each image, from (image name, file name) pairs.
+
+    Args:
+        match_names: whether names may differ in case, blanks and ending.
 
     Raises:
         PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
     """
+    from judgments.importers.names import NamesOfImages  # lazily: pages of work start without the importers
+
     if not folder.is_dir():
         raise PictureProblem(
             gettext("%(folder)s is not a folder; expected the pictures of the dataset.") % {"folder": folder}
@@ -256,6 +264,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     paths: dict[str, Path] = {}
     missing: list[str] = []
     spelled: dict[str, Path] = {}  # file systems keep an accent as it was typed
+    files = SimpleLazyObject(lambda: NamesOfImages(_files_in(root)))
     for image, file in names:
         path = (folder / file).resolve()
         if not file.isascii() and not path.is_file():
@@ -263,6 +272,8 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
                 compose_name(str(entry.relative_to(root))): entry for entry in root.rglob("*")
             }
             path = spelled.get(compose_name(file), path).resolve()
+        if match_names and not path.is_file():
+            path = (folder / files.name_of(file)).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r leads out of %(folder)s; expected a file in it.")
@@ -272,6 +283,13 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
             paths[image] = path
         else:
             missing.append(file)
+    if missing and (alike := files.name_of(missing[0])) != missing[0]:
+        raise PictureProblem(
+            gettext(
+                "%(folder)s has no picture %(missing)r, but %(alike)r, which is taken if names may differ."
+            )
+            % {"folder": folder, "missing": missing[0], "alike": alike}
+        )
     if missing:
         raise PictureProblem(
             gettext("%(folder)s lacks %(n)s of %(what)s pictures, the first is %(missing)r.")
@@ -280,6 +298,10 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     for path in paths.values():
         picture_format(path)
     return paths
+
+
+def _files_in(root: Path) -> list[str]:
+    return [str(entry.relative_to(root)) for entry in root.rglob("*") if entry.is_file()]
 
 
 class PictureCopy:

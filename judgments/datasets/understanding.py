@@ -235,6 +235,7 @@ class Part:
         unused: columns of a table with a column caption that nothing reads.
         texts: whether its table has source texts; ``sources``: whether it is these that are shown.
         columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
+        match_names: whether names of images may differ in case, blanks and ending.
     """
 
     file: str = ""
@@ -252,12 +253,13 @@ class Part:
     sources: bool = False
     columns_named: Mapping[str, str] = field(default_factory=dict)
     fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    match_names: bool = False
 
     @property
     def mapping(self) -> ColumnMapping | None:
-        if not (self.columns_named or self.fixes):
+        if not (self.columns_named or self.fixes or self.match_names):
             return None
-        return ColumnMapping(columns=self.columns_named, fixes=self.fixes)
+        return ColumnMapping(columns=self.columns_named, fixes=self.fixes, match_names=self.match_names)
 
     @property
     def taken(self) -> Taken:

@@ -39,6 +39,7 @@ from judgments.importers.judgment_tables import TableJudgments, output_columns
 from judgments.importers.names import Lookalikes, NamesOfImages
 from judgments.importers.potato import is_letter_shown
 from judgments.importers.records import (
+    DECIDING,
     MOST_SHOWN,
     SHORT_NAME_LIMIT,
     Columns,
@@ -74,8 +75,6 @@ NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2], "text")
 # Words for what is missing are words in these.
 WRITTEN = {*TEXTS, "caption", "text", "first", "second"}
 STRUCTURED = {"answer", "spans", "content", "marks", "systems", "expected"}
-# Columns with our names that decide which rows count, and how.
-DECIDING = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
 EXAMPLE = "pairs such as image=filename,value=rating"
 # what a layout's columns have to hold, and what lacks if they do not
 LACKING = (

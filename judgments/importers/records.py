@@ -54,6 +54,8 @@ MOST_SECONDS = 1_000_000_000  # thirty years
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
+# Columns with our names that decide which rows count, and how.
+DECIDING = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
 IF_TITLE = " (--header-row N, if rows of a title stand above it)"
 MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -100,6 +102,8 @@ class Record:
         if word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), ""):
             expected += f", or nothing, as --missing {word} reads it"
         origin = where = self.origins.get(column, column) if column else None
+        if self.renamed and column in DECIDING and origin == column:
+            expected += f" ({column}=- leaves the column out)"
         if self.renamed and origin != column:
             where = f"{origin} ({column})"
         if self.path:

@@ -145,7 +145,9 @@ def test_a_file_without_people_has_agreement_and_no_figures_of_people(imports: I
 
 
 def test_columns_that_have_our_names_are_left_out_when_asked_and_told_else(imports: Imports) -> None:
-    assert "kind" in refusal(imports, OURS, "--map", COLUMNS)
+    said = refusal(imports, OURS, "--map", COLUMNS)
+    assert 'found "news"' in said
+    assert "kind=- leaves the column out" in said
     said = imports(OURS, "--map", f"{COLUMNS},kind=-", "--dry-run")
     assert "Column “invalidated” counts, as it has one of our names; COLUMN=- leaves it out." in said
     assert "Column “kind”" not in said
@@ -225,9 +227,9 @@ def test_several_criteria_are_one_import_and_a_study_each(
 
 
 def test_one_criterion_that_is_refused_leaves_none(imports: Imports) -> None:
-    table = CRITERIA_IN_ROWS.replace("adequacy,2", "adequacy,9")
+    table = CRITERIA_IN_ROWS.replace("adequacy,2", "adequacy,good")
     pairs = "image=image,first_text=cap,system=sys,worker=rater,value=score"
-    assert "found 9" in refusal(imports, table, "--map", pairs, "--criterion", "criterion")
+    assert 'found "good"' in refusal(imports, table, "--map", pairs, "--criterion", "criterion")
 
 
 def test_a_folder_has_a_file_for_each_person(imports: Imports, tmp_path: Path) -> None:
@@ -244,7 +246,8 @@ def test_a_folder_has_a_file_for_each_person(imports: Imports, tmp_path: Path) -
 
 def test_words_for_nothing_are_read_as_such_when_asked(imports: Imports) -> None:
     table = "image,cap,rater,stars\nA.jpg,NA,w1,3\nA.jpg,NA,w2,NA\n"
-    assert 'found "NA"' in (said := refusal(imports, table, "--map", COLUMNS))
+    said = refusal(imports, table, "--map", COLUMNS)
+    assert 'found "NA"' in said
     assert "--missing NA" in said
     imports(table, "--map", COLUMNS, "--missing", "NA,None")
     assert answers() == {("A.jpg", "w1"): 3}

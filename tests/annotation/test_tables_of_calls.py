@@ -129,10 +129,18 @@ def test_criteria_become_studies(designer: Client, table: str, options: dict[str
 
 
 @pytest.mark.usefixtures("dataset")
+def test_a_call_names_the_scale_of_its_answers(designer: Client) -> None:
+    rows = rows_of("image,cap,rater,stars\nA.jpg,one,w1,5\nA.jpg,one,w2,2\n")
+    assert sent(designer, rows, map=COLUMNS, scale="five").status_code in (400, 409)
+    assert sent(designer, rows, map=COLUMNS, scale="1:5:1").status_code == 201
+    assert Study.objects.get().design["scale"]["high"] == 5
+
+
+@pytest.mark.usefixtures("dataset")
 def test_a_call_is_refused_as_a_command_is(designer: Client) -> None:
-    refused = sent(designer, rows_of("image,cap,rater,stars\nA.jpg,one,w1,9\n"), map=COLUMNS)
+    refused = sent(designer, rows_of("image,cap,rater,stars\nA.jpg,one,w1,good\n"), map=COLUMNS)
     assert refused.status_code == 400
-    assert refused.json()["detail"].startswith("rows, line 1, stars (value): found 9, expected")
+    assert refused.json()["detail"].startswith('rows, line 1, stars (value): found "good", expected')
     assert sent(designer, [{"a": 1}], map="image").status_code == 400
     assert not Judgment.objects.exists()
 

@@ -462,3 +462,17 @@ def test_what_cannot_be_fitted_is_refused() -> None:
         item_response([], [], [])
     with pytest.raises(BadOption, match="prior is 'strong'"):
         item_response([1], ["a"], [1], prior="strong")
+
+
+@pytest.mark.parametrize(
+    "workers", [pytest.param(["p", "q"], id="p first"), pytest.param(["q", "p"], id="q first")]
+)
+@pytest.mark.parametrize("model", [pytest.param(glad, id="glad"), pytest.param(mace, id="mace")])
+def test_of_two_who_never_agree_neither_is_right(model: Any, workers: list[str]) -> None:
+    units = [f"u{at}" for at in range(6) for _ in workers]
+    result = model(units, workers * 6, [0, 1, 1, 0] * 3)
+    assert result.posterior == pytest.approx(0.5)
+    assert set(result.winner) == {-1}
+    if model is glad:
+        assert result.accuracy[0] == pytest.approx(result.accuracy[1], abs=1e-6)
+        assert result.note == "several solutions fit the answers equally well; figures are their means"

@@ -45,6 +45,14 @@ from evaluation.statistics.inputs import (
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
+SEVERAL = "several solutions fit the answers equally well; figures are their means"
+
+# Solutions whose probabilities of labels differ by more are two.
+_ANOTHER = 1e-3
+
+# Digits of means over solutions, each of which is known to a few more.
+_DIGITS = 6
+
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
 
@@ -106,8 +114,10 @@ class Answers:
     def note(self) -> str:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
-    def fitted(self, posterior: Floats, optimum: Optimum) -> dict[str, Any]:
-        """Return the fields of a `ClimbedModel`."""
+    def fitted(self, posteriors: Sequence[Floats], optimum: Optimum) -> dict[str, Any]:
+        """Return the fields of a `ClimbedModel`; several posteriors are those of equal solutions, and averaged."""
+        posterior = np.mean(posteriors, axis=0).round(_DIGITS) if len(posteriors) > 1 else posteriors[0]
+        notes = [self.note, SEVERAL if len(posteriors) > 1 else ""]
         return {
             "units": self.units,
             "workers": self.workers,
@@ -115,7 +125,7 @@ class Answers:
             "posterior": posterior,
             "winner": winners(posterior),
             "judgments": np.bincount(self.worker, minlength=len(self.workers)),
-            "note": self.note,
+            "note": "; ".join(filter(None, notes)),
             "objective": optimum.objective,
             "gradient": optimum.gradient,
             "iterations": optimum.iterations,
@@ -146,6 +156,16 @@ def note_of(workers: int, most: int) -> str:
     return ONE_EACH if most == 1 else ""
 
 
+def solutions(optimum: Optimum, posterior_of: Callable[[Floats], Floats]) -> list[tuple[Floats, Floats]]:
+    """Return each solution with its (U, L) posterior: the optimum, and those as high that say something else."""
+    kinds = [(optimum.point, posterior_of(optimum.point))]
+    for point in optimum.others:
+        posterior = posterior_of(point)
+        if all(np.abs(posterior - other).max() > _ANOTHER for _, other in kinds):
+            kinds.append((point, posterior))
+    return kinds
+
+
 def winners(posterior: Floats) -> Ints:
     best = posterior.max(axis=1, keepdims=True)
     alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
@@ -161,9 +181,10 @@ class ClimbedModel(WorkerModel):
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The highest optimum found; fields as in the packages."""
+    """The highest optimum; fields as in the packages. `others` are the ends of other starts that are as high."""
 
     point: Floats
+    others: tuple[Floats, ...]
     objective: float
     gradient: float
     iterations: int
@@ -213,8 +234,10 @@ def climb(
         point = min((point, flat.x), key=lambda at: float(np.abs(uphill(at)).max()))
     optimum, slope = objective(point)
     gradient = float(np.abs(slope).max())
+    as_high = (end.x for end in ends if end is not first and end.fun <= best.fun + near * 1e-3)
     return Optimum(
         point=point,
+        others=tuple(as_high),
         objective=optimum,
         gradient=gradient,
         iterations=int(first.nit),
@@ -287,12 +310,21 @@ def glad(
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
-    ability, beta = optimum.point[:n_workers], np.exp(optimum.point[n_workers:])
-    right = ability[answers.worker] * beta[answers.unit]
-    posterior, _ = answers.posterior(right + others)
-    shared = answers.fitted(posterior, optimum)
-    hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
-    return GladResult(ability=ability, difficulty=1.0 / beta, accuracy=hits / shared["judgments"], **shared)
+
+    def right_of(point: Floats) -> Floats:
+        return np.asarray(point[:n_workers][answers.worker] * np.exp(point[n_workers:])[answers.unit])
+
+    fits = solutions(optimum, lambda point: answers.posterior(right_of(point) + others)[0])
+    shared = answers.fitted([posterior for _, posterior in fits], optimum)
+    points = np.stack([point for point, _ in fits])
+    expected = np.mean([scipy.special.expit(right_of(point)) for point in points], axis=0)
+    hits = np.bincount(answers.worker, weights=expected, minlength=n_workers)
+    return GladResult(
+        ability=points[:, :n_workers].mean(axis=0),
+        difficulty=(1.0 / np.exp(points[:, n_workers:])).mean(axis=0),
+        accuracy=hits / shared["judgments"],
+        **shared,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,14 +378,17 @@ def mace(
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
-    posterior, _, _, _ = _expect(answers, *objective.weights(optimum.point))
-    competence, guesses = objective.means(optimum.point)
+    fits = solutions(optimum, lambda point: _expect(answers, *objective.weights(point))[0])
+    shared = answers.fitted([posterior for _, posterior in fits], optimum)
+    competence, guesses = (
+        np.mean(means, axis=0) for means in zip(*(objective.means(point) for point, _ in fits), strict=True)
+    )
     return MaceResult(
-        entropy=scipy.special.entr(posterior).sum(axis=1),
+        entropy=scipy.special.entr(shared["posterior"]).sum(axis=1),
         competence=competence,
         guesses=guesses,
         training=training,
-        **answers.fitted(posterior, optimum),
+        **shared,
     )
 
 
