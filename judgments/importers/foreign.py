@@ -17,6 +17,8 @@ BETWEEN = "|"  # several answers
 
 KEY = "key"  # of the object that rows come from
 
+RECORD = "*"
+
 _TRUTHS = ("true", "false")
 
 _UNCHOSEN = (None, "", False, "false")
@@ -27,8 +29,19 @@ Groups = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def look_up(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a column, or of a path into nested ones; None if there is none."""
-    return values[path] if path in values else reduce(_member, path.split("."), values)
+    """Return the value of a column, or of a path into nested ones; None if there is none.
+
+    A path begins with the longest name that is a column: rows that were taken apart have columns named by paths.
+    """
+    if path in values:
+        return values[path]
+    begin, dot, end = path, ".", ""
+    while dot:
+        begin, dot, step = begin.rpartition(".")
+        end = f"{step}.{end}" if end else step
+        if dot and begin in values:
+            return reduce(_member, end.split("."), values[begin])
+    return reduce(_member, path.split("."), values)
 
 
 def _member(container: Any, step: str) -> Any:
@@ -48,16 +61,26 @@ def members_of(container: object) -> Iterator[tuple[str, Any]]:
         yield from ((str(at), member) for at, member in enumerate(container))
 
 
-def exploded(values: Mapping[str, Any], steps: Sequence[Sequence[str]]) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for each member of the lists or objects, walked together, that the first step names; and so on."""
+def exploded(
+    values: Mapping[str, Any], steps: Sequence[Sequence[str]], level: int = 1
+) -> Iterator[Mapping[str, Any]]:
+    """Yield a row for each member of the lists or objects, walked together, that the first step names; and so on.
+
+    The path ``*`` is the record itself, then its member. Columns ``key1``, ``key2``, ... hold the keys of the steps,
+    and ``key`` the last one.
+    """
     if not steps:
         yield values
         return
-    containers = {path: look_up(values, path) for path in steps[0]}
+    containers = {
+        path: values if path == RECORD and path not in values else look_up(values, path) for path in steps[0]
+    }
     first = containers[steps[0][0]]
     for key in range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ():
         members_of_key = {path: _member(container, str(key)) for path, container in containers.items()}
-        yield from exploded({**values, KEY: key, **members_of_key}, steps[1:])
+        yield from exploded(
+            {**values, KEY: key, f"{KEY}{level}": key, **members_of_key}, steps[1:], level + 1
+        )
 
 
 def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
