@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
+from judgments.design.scale import LARGEST
 from judgments.design.wordings import JUDGED
 
 PairKind = Literal["HC", "HI", "HM", "MM"]
@@ -213,9 +214,9 @@ class KnownItem(Part):
     reference: str = Field("", description="triplet: sentence A.")
     first: str = ""
     second: str = ""
-    expected: Annotated[int, Field(ge=-(2**53), le=2**53)] | float | str = Field(
-        description="The right answer, in the order the texts are given."
-    )
+    expected: (
+        Annotated[int, Field(ge=-(2**53), le=2**53)] | Annotated[float, Field(ge=-LARGEST, le=LARGEST)] | str
+    ) = Field(description="The right answer, in the order the texts are given.")
     why: str = Field("", max_length=500, description="Shown where answers are explained.")
 
 

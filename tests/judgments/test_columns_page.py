@@ -70,7 +70,7 @@ def test_columns_are_guessed_shown_with_the_first_rows_and_put_right_in_place(
     }  # fmt: skip
     job = job_of(designer.post(address, GUESSED))
     assert job.state == Job.State.FAILED
-    assert "f.csv, line 3, Rating (value): found 44" in job.error
+    assert "f.csv, line 3, Rating (value): found 44 (as one of 44 answers" in job.error
     assert not Judgment.objects.exists()
     job_page = designer.get(reverse("admin:judgments_job_change", args=[job.pk]))
     assert address in job_page.content.decode()

@@ -160,7 +160,7 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
             "value: found 44 (as one of 44 answers from 1 to 44), expected 11 at most; slider asks for a place on a "
             "line (graded).",
         ),
-        ({"protocol": "triplet", "value": 0}, "value: found 0, expected 1 or 2 (triplet)."),
+        ({"protocol": "triplet", "value": 4}, "value: found 4, expected 1 or 2 (triplet)."),
         (
             {"protocol": "slider", "value": 2_000_000},
             "value: found 2000000, expected numbers from -1,000,000 to 1,000,000 (slider).",
