@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.texts import moved, one_text, parting
+from common.texts import is_empty, moved, one_text, parting
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,13 @@ def test_a_mark_covers_the_same_letters_in_every_writing(text: str) -> None:
             for other in writings(text):
                 marked = other[moved(start, text, other) : moved(end, text, other)]
                 assert one_text(f"|{marked}|") == one_text(f"|{text[start:end]}|")
+
+
+@pytest.mark.parametrize("text", ["", " \t\n", "​", "‏‎", "\u2066\u2069"])
+def test_text_without_visible_characters_looks_empty(text: str) -> None:
+    assert is_empty(text)
+
+
+@pytest.mark.parametrize("text", ["a", ".", "犬", "🐕", "́"])
+def test_text_with_any_visible_character_does_not(text: str) -> None:
+    assert not is_empty(text)

@@ -29,6 +29,8 @@ def right_answers(sheet: QuizSheet, *, wrong: int = 0) -> list[dict[str, Any]]:
     """Right answers to everything an attempt asks, but for the first ``wrong`` ones."""
     kind = KINDS[sheet.design.protocol]
     answers = []
+    value: float
+    others: list[float]
     for position in range(1, sheet.size + 1):
         if position in sheet.questions:
             value = sheet.questions[position].expected

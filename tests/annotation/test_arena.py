@@ -196,7 +196,7 @@ def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
         assert pair.second_system is not None
         first.append(pair.first_system.name)
         second.append(pair.second_system.name)
-        preferences.append({1: 1, 2: -1, 0: 0}[row.value or 0])
+        preferences.append({1: 1, 2: -1, 0: 0}[int(row.value or 0)])
         weights.append(1 / (HITUnit.objects.get(hit=row.assignment.hit, unit=row.unit).chance or 0))
     expected = preference_strengths(first, second, preferences, weights=weights)
     assert {one["system"]: one["strength"] for one in found["systems"]} == pytest.approx(

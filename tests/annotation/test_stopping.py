@@ -227,9 +227,9 @@ def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_
     values = KINDS[protocol].values
     study = stopping_study(protocol, full_depth=0.1)
     kind = KINDS[protocol]
-    drawn: dict[tuple[int, int], int] = {}
+    drawn: dict[tuple[int, int], float] = {}
 
-    def vote(unit: Unit, worker: Worker) -> int:
+    def vote(unit: Unit, worker: Worker) -> float:
         leaning = unit.pk % 2
         return drawn.setdefault((unit.pk, worker.pk), values[leaning if rng.random() < 0.75 else 1 - leaning])
 
@@ -253,7 +253,7 @@ def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_
     assert slots_add_up(study)
     assert check_integrity().problems == []
     ended = compute_aggregation(study=study).consensus
-    cast: dict[int, list[int]] = {row.pk: [] for row in ended.units}
+    cast: dict[int, list[float]] = {row.pk: [] for row in ended.units}
     for unit, value in Judgment.objects.current().values_list("unit_id", "value"):
         assert value is not None
         cast[unit].append(value)

@@ -5,7 +5,6 @@ from django.utils import translation
 
 from annotation.templatetags.annotation_tags import (
     box_of_word,
-    is_blank,
     largest_first,
     percent,
     text_direction,
@@ -82,16 +81,6 @@ def test_units_that_stand_alone_are_never_taken_back() -> None:
         {"u1": "2", "t1": "3.456"}, places("a", "a"), kind=KINDS["triplet"], final=True, saved={}
     )
     assert given == [{"position": 1, "value": 2, "seconds": 3.46}]
-
-
-@pytest.mark.parametrize("text", ["", " \t\n", "​", "‏‎", "\u2066\u2069"])
-def test_text_without_visible_characters_looks_empty(text: str) -> None:
-    assert is_blank(text)
-
-
-@pytest.mark.parametrize("text", ["a", ".", "犬", "🐕", "́"])
-def test_text_with_any_visible_character_does_not(text: str) -> None:
-    assert not is_blank(text)
 
 
 def test_markdown_keeps_words_and_lists_and_drops_what_could_act() -> None:
