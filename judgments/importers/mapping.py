@@ -631,6 +631,7 @@ class MappedJudgments(TableJudgments):
         # where each row has to name its system, a blank cell says that none gave the text
         self._names_systems = "system" in (how.asked or (() if how.title else how.single()))
         self._texts: dict[str, str] = {}
+        self._first_outputs: dict[int, int] = {}
         for names, actual, expected in LACKING if how.title else ():
             if not any(name in how.columns for name in names) and not (how.spans and names is ANSWERS):
                 raise ImportProblem(path, None, "--map", actual, expected)
@@ -772,7 +773,10 @@ class MappedJudgments(TableJudgments):
                 values |= {} if text is None else {f"{side}_text": text}
             if (text := values.get(f"{side}_text")) is not None:
                 values.setdefault(side, candidate_key(text) if self.as_before else text_key(text))
-                credits[side] = [{"system": str(system), "rank": 1}]
+                credits[side] = [{"system": str(system)}]
+                of_item = hash((str(system), values.get("image")))
+                if self._first_outputs.setdefault(of_item, hash(values[side])) == hash(values[side]):
+                    credits[side][0]["rank"] = 1  # further outputs of a system for an item come behind it
         if not credits:
             if (
                 self._names_systems

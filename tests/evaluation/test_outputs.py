@@ -737,3 +737,18 @@ def test_order_names_and_writing_change_no_strength(
         assert CandidatePair.objects.filter(study=study).count() == len(pairs)
     if None not in found[0].values():
         assert found[1] == pytest.approx(renamed(found[0], names), abs=1e-6)
+
+
+@pytest.mark.parametrize("protocol", ["graded", "pairwise"])
+def test_a_system_may_have_several_outputs_for_an_item(
+    dataset: Dataset, tmp_path: Path, protocol: str
+) -> None:
+    """As ASSET, whose ten simplifications of a sentence were judged as those of one system."""
+    rows, columns = rows_of(GRADES), OF_GRADES
+    if protocol == "pairwise":
+        rows, columns = rows_of(PAIRS), OF_PAIRS
+        study = brought([*rows, rows[0] | {"x": "another"}], protocol, columns, tmp_path)
+        assert list(strengths(study)) == ["s1", "s2", "s3"]
+    else:
+        study = brought([*rows, rows[0] | {"out": "more", "stars": "1"}], protocol, columns, tmp_path)
+        assert means(study) == means(again(study, tmp_path)) == {"s1": 3.0, "s2": 1.5}
