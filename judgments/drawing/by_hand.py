@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext
 
 from common.errors import DesignError
+from common.texts import one_text
 from judgments.drawing.controls import REPEATED, REPEATS, texts_by_wording
 from judgments.drawing.material import (
     Batch,
@@ -22,9 +23,9 @@ from judgments.drawing.material import (
     Pair,
     Text,
     UnitSpec,
-    candidate_key,
     content_key,
     screen_of,
+    text_key,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -122,7 +123,10 @@ class _ChangedDraw:
             raise ValueError(gettext("the dataset has no image %(image)r") % {"image": change.image})
         if image is not None and "boxes" in unit.content and not image.boxes:
             raise ValueError(gettext("image %(image)r has no labelled boxes") % {"image": image.name})
-        return {name: text for name, text in change.texts.items() if text != before[name]}, image
+        texts = {
+            name: text for name, text in change.texts.items() if one_text(text) != one_text(before[name])
+        }
+        return texts, image
 
     def _mates(self, page: int, unit: UnitSpec) -> list[UnitSpec]:
         """Return the units that show one picture with ``unit``: those of its group, or of its screen."""
@@ -155,8 +159,9 @@ class _ChangedDraw:
         return self._with_pair(new, image) if unit.pair else new
 
     def _text(self, text: str, of_image: dict[str, Text]) -> Text:
-        known = of_image.get(text) or self._texts.get(text)
-        return known or self._new_texts.setdefault(text, Text(candidate_key(text), text))
+        form = one_text(text)
+        known = of_image.get(form) or self._texts.get(form)
+        return known or self._new_texts.setdefault(form, Text(text_key(text), text))
 
     def _with_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
         """Give a changed unit a pair of its own, which credits no system if its texts or image are others."""

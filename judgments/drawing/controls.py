@@ -21,6 +21,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
+from common.texts import one_text
 from judgments.drawing.material import (
     Division,
     Group,
@@ -33,6 +34,7 @@ from judgments.drawing.material import (
     content_key,
     rng_for,
     shuffled,
+    text_key,
 )
 
 if TYPE_CHECKING:
@@ -402,7 +404,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
             )
         there = everywhere | texts_by_wording([image])
         reference, first, second = (
-            there.get(text) or Text(candidate_key(text), text) if text else None
+            there.get(one_text(text)) or Text(text_key(text), text) if text else None
             for text in (item.reference, item.first, item.second)
         )
         known.append(Known(number, image, reference, first, second, item.expected, item.why))
@@ -410,9 +412,9 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
 
 
 def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
-    """Prefer references."""
-    outputs = {text.text: text for image in images for _, text in image.outputs}
-    return outputs | {text.text: text for image in images for text in image.references}
+    """Return texts by their one form; prefer references."""
+    outputs = {one_text(text.text): text for image in images for _, text in image.outputs}
+    return outputs | {one_text(text.text): text for image in images for text in image.references}
 
 
 def known_problem(item: Known, expected: str) -> DesignError:

@@ -216,6 +216,15 @@ def test_a_known_item_says_what_the_designer_says_whichever_text_comes_first(pro
             assert not judged & {unit.image for unit in hit.units if unit.control}
 
 
+def test_a_known_item_in_another_writing_is_the_text_of_the_dataset() -> None:
+    keys = []
+    for written in ("A lion dozes .", " A lion dozes .\r\n"):
+        known = [{"image": f"image-{number}", "first": written, "expected": "3-4"} for number in (0, 1)]
+        batch = batch_of("graded", ["known-good"], controls={"known": known, "per_hit": 1})
+        keys.append({unit.first.key for unit in controls_of(batch, "known-good") if unit.first})
+    assert keys[0] == keys[1]
+
+
 def test_the_texts_of_a_known_item_without_a_better_one_come_in_both_orders() -> None:
     known = [
         {
