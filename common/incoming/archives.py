@@ -227,6 +227,8 @@ MOST_NAMES = 10_000  # of elements, attributes, prefixes and namespaces, which e
 
 MOST_OF_NAMES = 2**20  # characters of all of them
 
+MOST_LISTING = 2**21  # bytes of a workbook's table of contents, of which ten times as many are kept
+
 MOST_STYLES = 65_536  # as Excel has
 
 MOST_OF_FORMAT = 255  # characters, as Excel has
@@ -245,6 +247,9 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
     check_head(HEAD + 1)
     with path.open("rb") as packed:
         check_archive(packed, name=path.name)
+        if _listing_size(packed, path.name) > MOST_LISTING:
+            raise Excess("an archive that lists very many files", "an Excel workbook (.xlsx)")
+        packed.seek(0)
         archive = zipfile.ZipFile(packed)
         members = archive.namelist()
         sheets = sorted(

@@ -142,7 +142,8 @@ class Agreement(QuorumCommand):
             self._compare(options)
             return
         for name in OF_TWO:
-            if options[name] is not None and name != "missing":
+            # words for an empty cell are no word of this option's other use
+            if options[name] is not None and (name != "missing" or options[name] in MISSING):
                 raise EvaluationError(
                     f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
                 )

@@ -99,7 +99,10 @@ class Record:
     renamed: bool = False
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
-        if word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), ""):
+        of_table = self.textual or self.renamed  # of a published set nothing is taken otherwise
+        if of_table and (
+            word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), "")
+        ):
             expected += f", or nothing, as --missing {word} reads it"
         origin = where = self.origins.get(column, column) if column else None
         if self.renamed and column in DECIDING and origin == column:
