@@ -113,6 +113,22 @@ class TestUploading:
         }  # fmt: skip
 
     @pytest.mark.parametrize(
+        "table",
+        [
+            "image,caption,system\na.jpg,A dog runs .,\nb.jpg,A hen .,\na.jpg,A dog .,one\nb.jpg,,one\n",
+            "image;reference 1;one;notes\na.jpg;A dog runs .;A dog .;\nb.jpg;A hen .;;\n",
+        ],
+        ids=["a column names the system", "a column for each system"],
+    )
+    def test_an_empty_cell_of_a_system_is_an_empty_output(self, designer: Client, table: str) -> None:
+        page = self.look(designer, upload("sheet.csv", table))
+        assert "(empty)" in words(page)
+        self.confirm(designer, page, name="mine")
+        assert run_job(Job.objects.get().pk)
+        outputs = Output.objects.values_list("system__name", "item__name", "caption__text")
+        assert sorted(outputs) == [("one", "a.jpg", "A dog ."), ("one", "b.jpg", "")]
+
+    @pytest.mark.parametrize(
         ("language", "said"),
         [
             ("en", ("Columns not used: one, two.", "name the column caption “reference”")),
