@@ -16,7 +16,7 @@ from evaluation.results.error_spans.scores import segments_of, system_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Dataset, Output, Study, Unit
 from tests.evaluation.studies import make_dataset
-from tests.evaluation.test_outputs import again, brought, means, rows_of, strengths
+from tests.evaluation.test_outputs import OF_PAIRS, again, brought, means, rows_of, strengths
 from tests.judgments.desk import page
 
 pytestmark = pytest.mark.django_db
@@ -33,14 +33,6 @@ e.jpg,a cat,,s1,s2,w1,1
 f.jpg, ,a bird,s1,s2,w1,2
 """
 OF_GRADES = {"first_text": "output", "system": "model", "worker": "rater", "value": "score"}
-OF_PAIRS = {
-    "first_text": "x",
-    "second_text": "y",
-    "system": "a",
-    "second_system": "b",
-    "worker": "rater",
-    "value": "best",
-}
 TWO = {"s1": 3.0, "s2": 2.5}
 
 
