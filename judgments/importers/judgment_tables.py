@@ -114,10 +114,11 @@ class AnswerRule:
 
         That neither side is better, 0, says so by itself.
         """
-        if type(value) in (int, float) and (value, more) in self._numbers:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and (value, more) in self._numbers:
             return
-        if self.plain.scale is not None and type(value) in (int, float):
-            self._check_on_scale(value)  # type: ignore[arg-type]  # it is a number
+        if self.plain.scale is not None and isinstance(value, int | float) and is_number:
+            self._check_on_scale(value)
         elif more or value == 0 or not self.kind.two_sided:
             self.clean(value)
         else:
@@ -201,7 +202,7 @@ class TableJudgments(JudgmentSource):
         return rule.setting or "" if rule else ""
 
     @property
-    def states_scale(self) -> bool:  # type: ignore[override]
+    def states_scale(self) -> bool:
         rule = self._rules.get(self.protocol or "")
         return rule is not None and rule.states_scale
 

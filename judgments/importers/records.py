@@ -569,13 +569,16 @@ class JudgmentSource(Source, ABC):
         protocol: of every row; None if rows state it.
         anonymous: whether no rater is a person.
         setting: what the rows so far need of a design (`Kind.setting_with`).
-        states_scale: whether the file or its reader says which scale the answers are on, and not they alone.
     """
 
     protocol: str | None = None
     anonymous: bool = False
     setting: str = ""
-    states_scale: bool = False
+
+    @property
+    def states_scale(self) -> bool:
+        """Return whether the file or its reader says which scale the answers are on, and not they alone."""
+        return False
 
     @abstractmethod
     def judgments(

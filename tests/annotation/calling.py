@@ -42,7 +42,7 @@ def submit(assignment: Any, answers: Any, headers: Headers, **more: Any) -> Any:
     return post(f"/api/assignments/{assignment}/submit/", {"answers": answers} | more, headers)
 
 
-def answers_to(shown: dict[str, Any], value: int = 1) -> list[dict[str, int]]:
+def answers_to(shown: dict[str, Any], value: float = 1) -> list[dict[str, float]]:
     return [{"position": unit["position"], "value": value} for unit in shown["units"]]
 
 

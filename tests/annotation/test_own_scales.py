@@ -13,6 +13,7 @@ from judgments.design.editing.form import DesignForm
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
+from judgments.kinds.image_caption import Graded
 from judgments.models import Study, Unit
 from judgments.studies.generation import batch_lines, build_batch
 from judgments.studies.studies import kind_of
@@ -43,7 +44,7 @@ class TestClient:
         assert shown["units"][0]["scale"] == {
             "low": 1, "high": 5, "step": 0.5, "labels": {"1": "bad", "5": "good"},
         }  # fmt: skip
-        reply = submit(shown["id"], answers_to(shown, 2.5), headers)  # type: ignore[arg-type]
+        reply = submit(shown["id"], answers_to(shown, 2.5), headers)
         assert reply.status_code == 200
         assert set(Judgment.objects.values_list("value", flat=True)) == {2.5}
 
@@ -124,9 +125,9 @@ class TestPage:
     def test_the_words_are_those_of_the_page_s_language(self) -> None:
         translations = {"de": {"labels": ["viel schlechter", "viel besser"]}}
         design = make_design({**NEEDED, "protocol": "graded", "scale": BETTER, "translations": translations})
-        kind = KINDS["graded"].for_design(design_in(design, "de"))
-        assert kind.poles == ("viel schlechter", "viel besser")  # type: ignore[attr-defined]
-        assert KINDS["graded"].for_design(design).poles == ("much worse", "much better")  # type: ignore[attr-defined]
+        kinds = [KINDS["graded"].for_design(each) for each in (design_in(design, "de"), design)]
+        poles = [kind.poles for kind in kinds if isinstance(kind, Graded)]
+        assert poles == [("viel schlechter", "viel besser"), ("much worse", "much better")]
 
     def test_what_a_check_question_expects_is_said_as_a_part_of_the_scale(self) -> None:
         study = own("graded", BETTER)

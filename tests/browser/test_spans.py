@@ -367,7 +367,7 @@ def test_an_empty_text_says_so_and_what_is_missing_can_be_marked(
         route.fulfill(response=reply, body=re.sub(r'"words": \[\[.*?\]\]', '"words": []', body))
 
     join(page, site, "spans", person)  # units are cached, so that the browser's copy is emptied
-    page.route("**/work/**", emptied)
+    page.route(f"{site.url}/s/spans/**", emptied)
     page.reload()
     step = here(page)
     expect(step.locator("[data-text]")).to_have_text("(empty)")

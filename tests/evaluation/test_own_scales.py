@@ -22,6 +22,7 @@ from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.design.scale import scale_of
 from judgments.importers import ColumnMapping, ImportProblem
+from judgments.kinds.image_caption import Graded
 from judgments.models import Dataset, Study, Unit
 from judgments.studies.studies import design_of, find_study, kind_of
 from tests.evaluation.studies import make_dataset
@@ -338,10 +339,11 @@ def test_a_rehearsed_study_finds_the_better_system_and_its_controls(
     middle = (scale["low"] + scale["high"]) / 2
     expected = Unit.objects.filter(study=study, control=True).values_list("expected", flat=True)
     kind = kind_of(study)
-    assert set(expected) <= {kind.good, kind.bad}  # type: ignore[attr-defined]
+    assert isinstance(kind, Graded)
+    assert set(expected) <= {kind.good, kind.bad}
     for answer in kind.values:
-        assert kind.is_right(answer, kind.good) == (answer > middle)  # type: ignore[attr-defined]
-        assert kind.is_right(answer, kind.bad) == (answer < middle)  # type: ignore[attr-defined]
+        assert kind.is_right(answer, kind.good) == (answer > middle)
+        assert kind.is_right(answer, kind.bad) == (answer < middle)
     rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, accuracy=0.95, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     answers = list(Judgment.objects.of_study(study).values_list("value", flat=True))

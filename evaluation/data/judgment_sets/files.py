@@ -251,12 +251,13 @@ def read_source(
             continue
         if row.unit not in unit_index:
             ids = (row.reference, row.first, row.second)
+            first, second = row.systems()[:2] if isinstance(row, CreditedRow) else ((), ())
             contents.append(
                 Content(
                     row.image,
                     ids,
                     _strip_texts(row.reference_text, row.first_text, row.second_text),
-                    row.systems()[:2] if isinstance(row, CreditedRow) else ((), ()),  # type: ignore[arg-type]
+                    (first, second),
                 )
             )
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
