@@ -16,12 +16,12 @@ from rest_framework.views import APIView
 
 from annotation.importing import import_judgments
 from common.parameters import Parameters
-from judgments.access.permissions import staff_of, token_of
+from judgments.access.permissions import staff_of
 from judgments.access.roles import require_editor
+from judgments.api.resources import dataset_for
 from judgments.importers import ImportProblem
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.kinds import KINDS
-from judgments.studies.studies import find_dataset
 
 BODY = "rows"  # in place of a file's name
 
@@ -81,12 +81,9 @@ class DatasetJudgmentsView(APIView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Stores them as a study, all or none; 2.5 MB at once, larger files by the command."""
-        token = token_of(request)
-        if token is not None and token.limited:
-            raise PermissionDenied("A token of some studies reads no datasets.")
+        dataset = dataset_for(request, name)
         if not staff_of(request).has_perm("judgments.add_study"):
             raise PermissionDenied("You may not create studies.")
-        dataset = find_dataset(name, user=staff_of(request))
         require_editor(staff_of(request), dataset)
         values = SentJudgments.read(request.data)
         how = mapping_of(values, Path(BODY))

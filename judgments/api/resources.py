@@ -49,13 +49,21 @@ from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, U
 from judgments.models.datasets import NumberField as NumberColumn
 from judgments.models.studies import of_studies
 from judgments.operations import Operation, Outcome, operation_of
-from judgments.studies.studies import create_study, find_study
+from judgments.studies.studies import create_study, find_dataset, find_study
 
 Row = TypeVar("Row", bound=models.Model)
 
 SLUG = "[-a-zA-Z0-9_]+"
 
 COUNTING = OpenApiResponse(description="A job is counting; ask again after the seconds of Retry-After.")
+
+
+def dataset_for(request: Request, name: str) -> Dataset:
+    """Return a dataset that the account of a call may read; a token of some studies alone reads none."""
+    token = token_of(request)
+    if token is not None and token.limited:
+        raise PermissionDenied("A token of some studies reads no datasets.")
+    return find_dataset(name, user=staff_of(request))
 
 
 @extend_schema_field(OpenApiTypes.BOOL)

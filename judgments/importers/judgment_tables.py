@@ -20,7 +20,7 @@ from common.texts import one_text, parting
 from judgments.design.scale import Extent, Limits, Scale, limits_of, number_text, range_of, scale_of
 from judgments.design.tables import SIDES
 from judgments.drawing.material import text_key
-from judgments.importers.names import unknown_image
+from judgments.importers.names import NamesOfImages
 from judgments.importers.records import (
     ANNOTATION,
     SEARCH,
@@ -192,6 +192,7 @@ class TableJudgments(JudgmentSource):
         self._contents: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
         self._looked_back = False
+        self._dataset_images: NamesOfImages | None = None  # read for the first name that is unknown
         if protocol is not None and protocol not in self.kinds:
             which = "the protocol" if protocol in KINDS else "the unknown protocol"
             raise ImportProblem(path, None, None, f"{which} {protocol!r}", self._readable(protocol))
@@ -223,7 +224,8 @@ class TableJudgments(JudgmentSource):
         self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
     ) -> None:
         if images is not None and row.image is not None and row.image not in images:
-            raise record.problem("image", quoted(row.image), unknown_image(row.image, images))
+            self._dataset_images = self._dataset_images or NamesOfImages(images)
+            raise record.problem("image", quoted(row.image), self._dataset_images.expected(row.image))
         rule = self._rules.get(row.protocol or "")
         is_stored = captions is not None and row.image is not None  # else its image is what lacks
         for column in output_columns(rule.plain) if rule is not None and is_stored else ():

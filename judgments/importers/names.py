@@ -31,9 +31,9 @@ class Lookalikes:
 class NamesOfImages:
     """The names of a dataset's images, by what is left of them without case, blanks and ending."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: object) -> None:
         self._by_core: defaultdict[str, list[str]] = defaultdict(list)
-        for name in names:
+        for name in names if isinstance(names, Iterable) else ():
             self._by_core[_core(name)].append(name)
 
     def name_of(self, name: str) -> str:
@@ -41,11 +41,10 @@ class NamesOfImages:
         names = self._by_core.get(_core(name), [])
         return names[0] if len(names) == 1 else name
 
-
-def unknown_image(name: str, images: object) -> str:
-    """Return what was expected instead of a name that none of the images has."""
-    near = NamesOfImages(images).name_of(name) if isinstance(images, Iterable) else name
-    return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
+    def expected(self, name: str) -> str:
+        """Return what was expected instead of a name that none of the images has."""
+        near = self.name_of(name)
+        return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
 
 
 def _core(name: str) -> str:

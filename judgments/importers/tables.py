@@ -24,7 +24,7 @@ from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.archives import DAMAGE_OF_WORKBOOKS, workbook_rows
 from common.texts import one_text, parting
-from judgments.importers.names import NamesOfImages, unknown_image
+from judgments.importers.names import NamesOfImages
 from judgments.importers.records import (
     IF_TITLE,
     SEPARATORS,
@@ -549,6 +549,7 @@ class CandidateRegister:
     ) -> None:
         self._notes = notes
         self._images = images
+        self._dataset_images: NamesOfImages | None = None  # read for the first name that is unknown
         self._text_of = text_of
         self._looked_back = False
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
@@ -556,7 +557,8 @@ class CandidateRegister:
     def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
         """Return whether the candidate is new; refuse another caption of the same rank."""
         if self._images is not None and row.image not in self._images:
-            raise record.problem(column, quoted(row.image), unknown_image(row.image, self._images))
+            self._dataset_images = self._dataset_images or NamesOfImages(self._images)
+            raise record.problem(column, quoted(row.image), self._dataset_images.expected(row.image))
         key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
         if key in self._seen:
             line, before = self._seen[key]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from django.core.exceptions import PermissionDenied
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -20,12 +19,11 @@ from evaluation.data.imported_scores.storing import (
     signature_of,
 )
 from evaluation.models import ImportedMetric
-from judgments.access.permissions import staff_of, token_of
+from judgments.access.permissions import staff_of
 from judgments.access.roles import require_editor
-from judgments.api.resources import Related, RowSerializer
+from judgments.api.resources import Related, RowSerializer, dataset_for
 from judgments.importers.records import Record
 from judgments.models import Dataset
-from judgments.studies.studies import find_dataset
 
 BODY = "rows"  # in place of a file's name
 
@@ -71,7 +69,7 @@ class DatasetScoresView(APIView):
     )
     def get(self, request: Request, name: str) -> Response:
         """Those of one dataset, by name; the scores themselves are in exports of evaluations."""
-        return Response(_serialize_metrics(_find_dataset(request, name)))
+        return Response(_serialize_metrics(dataset_for(request, name)))
 
     @extend_schema(
         request=SentScores,
@@ -87,7 +85,7 @@ class DatasetScoresView(APIView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Stores scores of captions, systems or pairs, all or none; 2.5 MB at once, larger files by the command."""
-        dataset = _find_dataset(request, name)
+        dataset = dataset_for(request, name)
         user = require_editor(staff_of(request), dataset)
         values = SentScores.read(request.data)
         metrics = values.pop("metric", [])
@@ -101,13 +99,6 @@ class DatasetScoresView(APIView):
         named = score_records(lambda *_: records, Path(BODY), metrics, mapping)
         import_scores(dataset=dataset, files=[read_score_rows(named, Path(BODY), metrics)], by=user, **values)
         return Response(_serialize_metrics(dataset), status=201)
-
-
-def _find_dataset(request: Request, name: str) -> Dataset:
-    token = token_of(request)
-    if token is not None and token.limited:
-        raise PermissionDenied("A token of some studies reads no datasets.")
-    return find_dataset(name, user=staff_of(request))
 
 
 def _serialize_metrics(dataset: Dataset) -> Any:
