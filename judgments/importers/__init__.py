@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mapping import ColumnMapping, MappedJudgments, criteria_of, read_layouts
+from judgments.importers.mapped_judgments import MappedJudgments
+from judgments.importers.mapping import ColumnMapping, criteria_of, read_layouts
 from judgments.importers.potato import read_potato
 from judgments.importers.published_sets import (
     CocoDataset,

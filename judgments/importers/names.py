@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from common.incoming import compose_name
 
+MOST_LABELS = 10_000  # a column of more has ids, not names that somebody typed
 _ENDING = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp)$")
 _BLANKS = re.compile(r"[\s_]+")
 
@@ -21,7 +22,7 @@ class Lookalikes:
 
     def earlier(self, label: str | float) -> str | float | None:
         """Return the first label that this one is like, when it is met first; else None."""
-        if (key := (type(label), label)) in self._labels:
+        if (key := (type(label), label)) in self._labels or len(self._labels) == MOST_LABELS:
             return None
         self._labels.add(key)
         first = self._by_core.setdefault(_BLANKS.sub("", str(label)).casefold(), label)

@@ -30,7 +30,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
-from judgments.importers.mapping import MappedJudgments
+from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
 from judgments.importers.records import (
     Columns,

@@ -1,0 +1,313 @@
+"""Judgments of a table with foreign columns, read by a `ColumnMapping`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from common.incoming import quoted
+from common.texts import one_text
+from judgments.drawing.material import candidate_key, content_key, text_key
+from judgments.importers import foreign
+from judgments.importers.foreign import TIME_EXPECTED, parse_time
+from judgments.importers.judgment_tables import TableJudgments, output_columns
+from judgments.importers.mapping import (
+    ANONYMOUS,
+    ANSWERS,
+    LACKING,
+    MARKS,
+    NAMES,
+    OUTPUTS,
+    STRUCTURED,
+    SYSTEMS,
+    TEXTS,
+    TIMES,
+    WHAT,
+    ColumnMapping,
+    parse_zone,
+)
+from judgments.importers.names import Lookalikes, NamesOfImages
+from judgments.importers.records import (
+    MOST_SHOWN,
+    SHORT_NAME_LIMIT,
+    Columns,
+    JudgmentRow,
+    Record,
+    RecordReader,
+    parse_json,
+)
+from judgments.importers.textio import ImportNotes, ImportProblem
+from judgments.kinds import KINDS, Kind
+from judgments.kinds.base import JUDGMENT_COLUMNS
+
+_ADDRESS = re.compile(r"https?://")
+
+
+class MappedJudgments(TableJudgments):
+    """Judgments of a file with foreign columns; those of rejected assignments are stored but excluded.
+
+    A unit is identified by a column, or by equal image, captions, system and the rest of ``WHAT``. Addresses of images
+    may end in the image's name.
+
+    Attributes:
+        text_of: (system, image) -> what the system wrote, for files without texts.
+        as_before: whether units and captions are named as before texts had one form, to know a stored file again.
+        items_of: source text in one form -> names of the dataset's items with it, for files without images.
+    """
+
+    text_of: Callable[[str, str], str | None] | None = None
+    as_before = False
+    items_of: Callable[[str], Sequence[str]] | None = None
+
+    def __init__(
+        self,
+        path: Path,
+        how: ColumnMapping,
+        read: RecordReader,
+        *,
+        protocol: str | None,
+        encoding: str | None,
+        own_page: Kind | None = None,
+        worker_name: Callable[[str], str] = str,
+    ) -> None:
+        how.check(path, NAMES)
+        protocol = protocol or how.protocol or None
+        super().__init__(path, self._counted, protocol=protocol, encoding=encoding, own_page=own_page)
+        self.how, self._worker_name = how, worker_name
+        of_mapping = tuple(name for name in NAMES if name in how.columns) + ("marks",) * how.merge
+        self.columns = tuple(dict.fromkeys(JUDGMENT_COLUMNS + of_mapping))
+        self._reader = how.reader(read, alone=True)
+        self._zone = parse_zone(how.zone, path) if how.zone else None
+        self._images: Container[str] | None = None
+        self._names: NamesOfImages | None = None
+        self._raters: Counter[int] = Counter()
+        self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
+        # where each row has to name its system, a blank cell says that none gave the text
+        self._names_systems = "system" in (how.asked or (() if how.title else how.single()))
+        self._texts: dict[str, str] = {}
+        self._first_outputs: dict[int, int] = {}
+        for names, actual, expected in LACKING if how.title else ():
+            if not any(name in how.columns for name in names) and not (how.spans and names is ANSWERS):
+                raise ImportProblem(path, None, "--map", actual, expected)
+
+    def judgments(
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
+    ) -> Iterator[JudgmentRow]:
+        self._images = images
+        if self.how.match_names and isinstance(images, Iterable):
+            self._names = NamesOfImages(images)
+        self._raters.clear()
+        return super().judgments(images, captions)
+
+    def _counted(
+        self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
+    ) -> Iterator[Record]:
+        """Yield the records that hold an answer."""
+        for record in self._reader(path, Columns((), NAMES, loose=True), notes, encoding):
+            values = record.values
+            if not values.get("worker") and "assignment" in self.how.columns and not values.get("assignment"):
+                continue  # a HIT that nobody did
+            if not self.how.spans and all(_is_empty(values.get(name)) for name in ANSWERS):
+                notes.count("empty-answer")
+                continue
+            yield record
+
+    def records(self) -> Iterator[Record]:
+        """Yield the rows in our columns, as they are before they are checked."""
+        rows = self._counted(self.path, Columns(()), self.notes, self._encoding)
+        yield from self.refusals.rows(rows, self._named)
+
+    def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
+        return super()._row(self._named(record), captions)
+
+    def _named(self, record: Record) -> Record:
+        """Return a record in our columns, with its unit, its person and the systems that it credits."""
+        values = {name: self._typed(record, name, value) for name, value in record.values.items()}
+        outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
+        values = {
+            name: value
+            for name, value in values.items()
+            if value is not None
+            and (value != "" or name not in OUTPUTS or (name in outputs and not self.as_before))
+        }
+        for name, labels in self._labels.items():
+            label = values.get(name)
+            if isinstance(label, str) and (first := labels.earlier(label)) is not None:
+                self.notes.count("alike", detail=f"{quoted(first)} and {quoted(label)}")
+        if self.how.workers != ANONYMOUS:
+            worker = str(values.get("worker", "")).strip()
+            if not worker:
+                raise _problem(record, "worker", None, "it in every row")
+            values["worker"] = self._worker_name(worker)
+        if values.get("used") in (False, "false"):
+            self.notes.count("rejected-assignment")
+        if isinstance(values.get("image"), str):
+            values["image"] = self._image(values["image"])
+        elif "image" not in values and "text" in values:
+            values["image"] = self._item(record, str(values["text"]))
+        if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
+            text = foreign.marked(str(values["first_text"]))[0]
+            values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
+        self._credit(record, values)
+        if self.how.spans:
+            values["answer"] = self._marks(record, values)
+        if "{" in record.origins.get("unit", "") and len(str(values.get("unit"))) > SHORT_NAME_LIMIT:
+            values["unit"] = content_key("unit", values["unit"])  # joined from columns
+        if "unit" not in values:
+            systems = [values[name] for name in SYSTEMS if name in values]
+            form = str if self.as_before else one_text
+            shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
+            values["unit"] = content_key("unit", *(shown.get(name) for name in WHAT), *systems)
+        if self.how.workers == ANONYMOUS:
+            self._raters[unit := hash(values["unit"])] += 1
+            values["worker"] = f"anon-{self._raters[unit]}"
+        ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
+        return replace(record, values=ours, textual=True)
+
+    def _typed(self, record: Record, name: str, value: Any) -> Any:
+        value = value if name in STRUCTURED else foreign.plain(value)
+        text = value.strip() if isinstance(value, str) else value
+        if text is None or text == "":
+            return "" if name in OUTPUTS else None
+        answers = self.how.values.get("value" if name == "expected" else name)
+        if name in TEXTS and not answers:
+            return text if self.as_before else value  # as it was written
+        if answers and name in ("value", "expected"):
+            if str(text) not in answers:
+                raise _problem(record, name, text, f"one of {', '.join(answers)}")
+            text = answers[str(text)]
+        elif answers:
+            text = answers.get(str(text).lower(), answers.get("*"))
+        if name in TIMES and text is not None:
+            try:
+                return parse_time(str(text), self._zone).isoformat()
+            except ValueError:
+                raise _problem(record, name, text, TIME_EXPECTED) from None
+        if name in self.how.factor and isinstance(text, int | float):
+            try:
+                return text * self.how.factor[name]
+            except OverflowError:  # a whole number of hundreds of digits
+                raise _problem(record, name, text, "a number") from None
+        return text
+
+    def _image(self, text: str) -> str:
+        """Return the name; of an unknown address, its last part."""
+        if self._images is not None and text in self._images:
+            return text
+        try:
+            address = urlsplit(text if _ADDRESS.match(text) else "")
+        except ValueError:  # such as a bracket of IPv6 that is never closed
+            return text
+        name = unquote(address.path).rpartition("/")[2] or text
+        return name if self._names is None else self._names.name_of(name)
+
+    def _item(self, record: Record, text: str) -> str:
+        """Return the item with a source text; without a dataset, a name made of the text."""
+        if self.items_of is None:
+            return content_key("text", one_text(text))
+        names = self.items_of(one_text(text))
+        if len(names) == 1:
+            return names[0]
+        actual = f"{len(names)} items with {quoted(text)}" if names else quoted(text)
+        raise record.problem("text", actual, "the source text of one item of the dataset")
+
+    def _credit(self, record: Record, values: dict[str, Any]) -> None:
+        """Credit the systems that the row names with its texts, by caption id; by side where both have one."""
+        credits: dict[str, list[dict[str, Any]]] = {}
+        for name, side in SYSTEMS.items():
+            if (system := values.get(name)) is None:
+                continue
+            if f"{side}_text" not in values and side not in values and self.text_of is not None:
+                text = self.text_of(str(system), str(values.get("image")))
+                if text is None and f"{side}_text" not in self.how.columns:
+                    expected = (
+                        f"a system with an output for this item, or a column of texts ({side}_text=COLUMN)"
+                    )
+                    raise _problem(record, name, system, expected)
+                values |= {} if text is None else {f"{side}_text": text}
+            if (text := values.get(f"{side}_text")) is not None:
+                values.setdefault(side, candidate_key(text) if self.as_before else text_key(text))
+                credits[side] = [{"system": str(system)}]
+                of_item = hash((str(system), values.get("image")))
+                if self._first_outputs.setdefault(of_item, hash(values[side])) == hash(values[side]):
+                    credits[side][0]["rank"] = 1  # further outputs of a system for an item come behind it
+        if not credits:
+            if (
+                self._names_systems
+                and not self.as_before
+                and "first_text" in values
+                and not values.keys() & {"second_text", "content"}
+            ):
+                values.setdefault("systems", {values.setdefault("first", text_key(values["first_text"])): []})
+            return
+        if self.as_before or values.get("first") != values.get("second"):
+            of_sides, credits = credits, {}
+            for side, of_side in of_sides.items():
+                credits.setdefault(values[side], []).extend(of_side)
+        values.setdefault("systems", credits)
+
+    def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the marked errors of a row as the answer of a unit, with its score if it has one."""
+        marks = values.get("marks")
+        if marks is None:
+            marks = values.get("spans", [])
+            marks = parse_json(marks, record.file, record.line) if isinstance(marks, str) else marks
+            if not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
+                raise record.problem("spans", quoted(marks), "a list of marked errors")
+        text = str(values.get("first_text", ""))
+        spans = [span for mark in marks if (span := self._span(mark, text)) is not None]
+        score = _score(values.get("score"))
+        return {"spans": spans} if score is None else {"spans": spans, "score": score}
+
+    def _span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
+        """Return a mark in our keys; None for the mark that says that there is no error."""
+        how = self.how.spans
+        severity, category = (
+            self._word(name, foreign.look_up(mark, str(how.get(name, name)))) for name in MARKS[:2]
+        )
+        if not severity or category == "":
+            return None
+        if "first_text" in mark:
+            start, end = foreign.marked_in(str(mark["first_text"] or ""), text) or (None, None)
+        else:
+            start, end = (foreign.look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
+            if type(start) is not int:
+                start = end = None
+            elif how.get("inclusive") and type(end) is int:
+                # what is missing is marked after the end of the text
+                start, end = (None, None) if start == len(text) else (start, end + (end != len(text)))
+        span = {"start": start, "end": end, "severity": severity}
+        return span if category is None else span | {"category": category}
+
+    def _word(self, name: str, value: Any) -> str | None:
+        """Return a severity or category as it is called here; "" if it says that there is none."""
+        if isinstance(value, list):
+            value = "/".join(map(str, value))
+        if value is None or value == "":
+            return None
+        text = str(value).strip().lower()
+        return self.how.values.get(name, {}).get(text, text)
+
+
+def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
+    """Return a problem of a cell, by the file's name of its column."""
+    origin = record.origins.get(name, name)
+    problem = replace(record, origins={}).problem(origin, quoted(value), expected)
+    problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MOST_SHOWN])
+    return problem
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
+
+
+def _score(value: Any) -> Any:
+    """Return a whole score as an int; leave others, to be refused with their column."""
+    if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.0*)?", value):
+        return int(value.partition(".")[0])
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e9 else value
