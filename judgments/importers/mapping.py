@@ -530,9 +530,11 @@ class _Reading:
         return replace(record, values=ours, origins=origins, renamed=self.alone)
 
     def _cell(self, record: Record, source: str) -> Any:
-        if (constant := _CONSTANT.fullmatch(source)) and source not in record.values:
+        if source in record.values or source.isidentifier():  # most of our columns are in no file
+            return record.values.get(source)
+        if constant := _CONSTANT.fullmatch(source):
             return constant.group(2)
-        if "{" not in source or source in record.values:
+        if "{" not in source:
             return foreign.look_up(record.values, source)
         cells = {name: _in_braces(record, name) for name in _IN_BRACES.findall(source)}
         if any(cell is None or cell == "" for cell in cells.values()):
