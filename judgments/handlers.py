@@ -94,7 +94,7 @@ def understand_upload(
     upload: str,
     uploaded: list[str],
     encoding: str,
-    maps: dict[str, dict[str, str]] | None = None,
+    maps: dict[str, dict[str, Any]] | None = None,
 ) -> None:
     understood = uploads.look_at(upload, uploaded, encoding, run.progress, maps)
     with run.commit() as result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
@@ -57,6 +57,7 @@ from judgments.importers import (
     DATASET_FORMATS,
     JUDGMENT_FORMATS,
     TABLE_FORMATS,
+    ImportProblem,
     read_layouts,
 )
 from judgments.jobs import enqueue
@@ -527,7 +528,9 @@ class DatasetAdmin(QuorumAdmin):
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
         """Show what an upload is understood as: at once if it is small, else when a job has read it."""
         args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
-        args["maps"] = choices.get("maps") or {"": last_mapping("dataset", user=signed_in(request))}
+        args["maps"] = choices.get("maps") or {
+            "": {"columns": last_mapping("dataset", user=signed_in(request))}
+        }
         try:
             understood = uploads.look_at(**args)
         except BeyondHead:
@@ -575,19 +578,24 @@ class DatasetAdmin(QuorumAdmin):
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
         understood = as_understood(choices["understood"])
-        if "_again" in request.POST:
-            return self._look_again(request, upload, choices)
         form = UnderstoodForm(request.POST, understood=understood)
+        tables = {name: uploads.Table(**table) for name, table in understood.tables.items()}
+        try:
+            maps = uploads.maps_posted(tables, request.POST.dict())
+        except ImportProblem as problem:
+            messages.error(request, str(problem))
+            return self._understood_page(request, form, upload)
+        if "_again" in request.POST:
+            return self._look_again(request, upload, choices, maps)
         if not form.is_valid():
             return self._understood_page(request, form, upload)
         cleaned = form.cleaned_data
         if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
             messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
-            return self._look_again(request, upload, choices)
-        before = {name: table["chosen"] for name, table in understood.tables.items()}
-        if _posted_maps(understood, request.POST.dict()) != before:
+            return self._look_again(request, upload, choices, maps)
+        if maps != {name: table.reading() for name, table in tables.items()}:
             messages.info(request, gettext("Not imported yet: these are the rows by the columns you chose."))
-            return self._look_again(request, upload, choices)
+            return self._look_again(request, upload, choices, maps)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
         args = {
             "upload": upload,
@@ -605,11 +613,13 @@ class DatasetAdmin(QuorumAdmin):
         del request.session[UNDERSTOOD]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
-    def _look_again(self, request: HttpRequest, upload: str, earlier: dict[str, Any]) -> HttpResponse:
+    def _look_again(
+        self, request: HttpRequest, upload: str, earlier: dict[str, Any], maps: dict[str, dict[str, Any]]
+    ) -> HttpResponse:
         encoding, before = request.POST.get("encoding", ""), earlier.pop("understood")
         choices = earlier | {
             "encoding": encoding if encoding in ENCODINGS else "",
-            "maps": _posted_maps(as_understood(before), request.POST.dict()),
+            "maps": maps,
             "parts": len(before["parts"]),
             "posted": {"name": before["name"]}
             | {
@@ -753,14 +763,6 @@ def import_or_queue(
     else:
         uploads.discard_upload(upload)
     messages.success(request, sentence)
-
-
-def _posted_maps(understood: Understood, values: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return file -> our column -> the file's, as a page has sent them."""
-    return {
-        name: uploads.chosen(table["names"], values, prefix=f"{number}-")
-        for number, (name, table) in enumerate(understood.tables.items())
-    }
 
 
 def _free_name(name: str) -> str:

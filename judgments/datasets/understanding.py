@@ -75,6 +75,7 @@ class Table:
         lines: the first lines of a table that may have a title above its header, each with its cells.
         header_row: the line of the header, 0 for the first.
         is_folder: whether several files were uploaded.
+        where, missing: which rows are read, and words for an empty cell, as `ColumnMapping` has them.
     """
 
     names: list[str] = field(default_factory=list)
@@ -84,14 +85,29 @@ class Table:
     lines: list[tuple[int, list[str]]] = field(default_factory=list)
     header_row: int = 0
     is_folder: bool = False
+    where: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
     def fits(self, use: str) -> bool:
         """Return whether the columns have our names already."""
         return set(REQUIRED[use]) <= {name.lower() for name in self.names}
 
+    def is_ours(self) -> bool:
+        """Return whether the columns of a dataset's table have our names."""
+        return "image" in map(str.lower, self.names)
+
+    def reading(self) -> dict[str, Any]:
+        """Return how the table is read, with all columns that are chosen."""
+        return self.rows_read() | {"columns": self.chosen}
+
     def foreign(self) -> dict[str, str]:
         """Return the chosen columns that a reader does not know by their names."""
         return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
+
+    def rows_read(self) -> dict[str, Any]:
+        """Return where the header is, which rows are read and words for empty cells, as `ColumnMapping` has them."""
+        values = {"header_row": self.header_row, "where": self.where, "missing": self.missing}
+        return {name: value for name, value in values.items() if value}
 
 
 def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
@@ -168,6 +184,8 @@ ROWS_A_REPORT = 1_000
 
 MOST_SYSTEMS = 50  # of one file
 
+MOST_TABLES = 10  # with our names, whose columns are shown all the same
+
 MOST_PARTS = 200
 
 MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
@@ -235,6 +253,7 @@ class Part:
         unused: columns of a table with a column caption that nothing reads.
         texts: whether its table has source texts; ``sources``: whether it is these that are shown.
         columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
+        rows_read: the line of the header, which rows are read and words for empty cells, as in `ColumnMapping`.
         match_names: whether names of images may differ in case, blanks and ending.
     """
 
@@ -252,14 +271,16 @@ class Part:
     texts: bool = False
     sources: bool = False
     columns_named: Mapping[str, str] = field(default_factory=dict)
+    rows_read: Mapping[str, Any] = field(default_factory=dict)
     fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     match_names: bool = False
 
     @property
     def mapping(self) -> ColumnMapping | None:
-        if not (self.columns_named or self.fixes or self.match_names):
+        if not (self.columns_named or self.rows_read or self.fixes or self.match_names):
             return None
-        return ColumnMapping(columns=self.columns_named, fixes=self.fixes, match_names=self.match_names)
+        columns, fixes = self.columns_named, self.fixes
+        return ColumnMapping(columns=columns, **self.rows_read, fixes=fixes, match_names=self.match_names)
 
     @property
     def taken(self) -> Taken:
@@ -336,7 +357,7 @@ def understand(
     *,
     uploaded: Sequence[str],
     encoding: str = "",
-    maps: Mapping[str, Mapping[str, str]],
+    maps: Mapping[str, Mapping[str, Any]],
     progress: Progress = no_progress,
 ) -> Understood:
     """Inspect the files below ``root`` without the database.
@@ -345,7 +366,7 @@ def understand(
         pictures: names of the pictures, from the root.
         uploaded: names of the files as uploaded, which may name the dataset.
         encoding: of files without a byte order mark; "" to guess it for each file.
-        maps: file -> our column -> the file's; "" -> those of the last import.
+        maps: file -> how its table is read, as `ColumnMapping` has it; "" -> the columns of the last import.
     """
     tables: dict[str, dict[str, Any]] = {}
     parts: list[Part] = []
@@ -374,9 +395,10 @@ def understand(
             if part.format not in TABLE_FORMATS:
                 parts.append(part)
                 continue
-            if (table := _table_of(file, part, maps)) is not None:
+            table = _table_of(file, part, maps)
+            if not table.is_ours() or len(tables) < MOST_TABLES:
                 tables[name] = asdict(table)
-                part = replace(part, columns_named=table.foreign())
+            part = replace(part, columns_named=table.foreign(), rows_read=table.rows_read())
             parts += _table_parts(file, part, partial(progress, number / len(files), name))[0]
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
@@ -445,17 +467,27 @@ def _whole(file: Path, root: Path, encoding: str) -> Part:
     return replace(part, format="coco" if is_coco else "jsonl")
 
 
-def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, str]]) -> Table | None:
-    """Return what the columns of a table are taken for, if they were chosen or have other names than ours."""
-    offered = maps.get(part.file, maps.get(""))
-    table = table_of(file, part.format, use="dataset", encoding=part.encoding, offered=offered)
-    if part.file in maps:
-        table.chosen = dict(maps[part.file])
-        return table
-    if "image" in map(str.lower, table.names):
-        return None
-    others = set(table.names) - set(table.chosen.values())
-    if others and OF_PEOPLE.fullmatch(table.chosen.get("caption", "")):
+def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return what the columns of a table are taken for: as they were chosen, by our names, or by a guess."""
+    how = maps.get(part.file, {})
+    header_row, lines = how.get("header_row", 0), lines_of(file, part.format, part.encoding)
+    offered = maps.get("", {}).get("columns")
+    try:
+        table = table_of(
+            file, part.format, use="dataset", encoding=part.encoding, offered=offered, header_row=header_row
+        )
+    except ImportProblem:
+        if not has_title(lines):
+            raise
+        table = Table(header_row=header_row)  # a title is read as the header: a person chooses another line
+    table.lines, table.where, table.missing = lines, how.get("where", {}), how.get("missing", [])
+    if (columns := how.get("columns")) is not None and set(columns.values()) <= set(table.names):
+        table.chosen = dict(columns)
+    elif table.is_ours():
+        table.chosen = {name.lower(): name for name in table.names if name.lower() in WANTED["dataset"]}
+    elif set(table.names) - set(table.chosen.values()) and OF_PEOPLE.fullmatch(
+        table.chosen.get("caption", "")
+    ):
         del table.chosen["caption"]  # the other columns are captions too
     return table
 

@@ -200,7 +200,7 @@ def look_at(
     uploaded: Sequence[str],
     encoding: str,
     progress: Progress = no_progress,
-    maps: Mapping[str, Mapping[str, str]] | None = None,
+    maps: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Understood:
     """Return what the upload is understood as, from its files without pictures, whose names are listed.
 
@@ -269,6 +269,7 @@ def check_name(name: str) -> None:
 
 
 PEOPLE = "people"  # what a page calls columns that are named after people
+ROWS_READ = ("header_row", "where", "missing")
 MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
 
 
@@ -377,9 +378,10 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         "lines": table.lines,
         "header_row": table.header_row,
         "has_title": has_title(table.lines),
+        "opens": not table.is_ours() or bool(table.rows_read()),
         **{name: before.get(name, "") for name in ("criterion", "workers", "match_names")},
-        "missing": ", ".join(before.get("missing", ())),
-        "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", {}).items()),
+        "missing": ", ".join(before.get("missing", table.missing)),
+        "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", table.where).items()),
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
         "scale": args.get("scale", ""),
@@ -415,6 +417,26 @@ def chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") ->
         for mine, listed in sources.items()
         if mine != PEOPLE
     }
+
+
+def maps_posted(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return how the tables of an upload are read, as a page has sent it: file -> `Table.reading`.
+
+    Raises:
+        ImportProblem: the part of the rows is no pairs.
+    """
+    maps = {}
+    for number, (name, table) in enumerate(tables.items()):
+        fields = (f"column-{number}-", f"{number}-")
+        if not any(field.startswith(fields) for field in values):  # a client that takes what was understood
+            maps[name] = table.reading()
+            continue
+        texts = {option: values.get(f"{number}-{option}", "").strip() for option in ROWS_READ}
+        how = mapping_of(texts, Path(name)) or ColumnMapping()
+        maps[name] = how.model_dump(mode="json", exclude_defaults=True)
+        if how.header_row == table.header_row:  # the columns of another header are guessed anew
+            maps[name]["columns"] = chosen(table.names, values, prefix=f"{number}-")
+    return maps
 
 
 def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:

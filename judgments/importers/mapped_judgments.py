@@ -176,7 +176,9 @@ class MappedJudgments(TableJudgments):
             return "" if name in OUTPUTS else None
         answers = self.how.values.get("value" if name == "expected" else name)
         if name in TEXTS and not answers:
-            return text if self.as_before else value  # as it was written
+            if isinstance(value, list | dict | bool):
+                raise _problem(record, name, value, "a text")
+            return str(text if self.as_before else value)  # as it was written, be it a number
         if answers and name in ("value", "expected"):
             if str(text) not in answers:
                 raise _problem(record, name, text, f"one of {', '.join(answers)}")
@@ -233,8 +235,8 @@ class MappedJudgments(TableJudgments):
             if (text := values.get(f"{side}_text")) is not None:
                 values.setdefault(side, candidate_key(text) if self.as_before else text_key(text))
                 credits[side] = [{"system": str(system)}]
-                of_item = hash((str(system), values.get("image")))
-                if self._first_outputs.setdefault(of_item, hash(values[side])) == hash(values[side]):
+                of_item, output = hash((str(system), str(values.get("image")))), hash(str(values[side]))
+                if self._first_outputs.setdefault(of_item, output) == output:
                     credits[side][0]["rank"] = 1  # further outputs of a system for an item come behind it
         if not credits:
             if (

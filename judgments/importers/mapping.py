@@ -283,8 +283,8 @@ class _Reading:
         ours = () if how.title else columns.required + columns.optional
         self.excluded_columns = {name for name, sources in how.columns.items() if sources == (LEFT_OUT,)}
         self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS else set()
-        # columns that are named as ours need no mapping
-        sources = {name: (name,) for name in ours if alone} | dict(how.columns)
+        # columns that are named as ours need no mapping, but may have words for an empty cell
+        sources = {name: (name,) for name in ours if alone or how.missing} | dict(how.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
         self.columns = replace(columns, loose=True, strict=False)
         required = how.asked or (() if how.title else how.single())

@@ -228,8 +228,10 @@ def test_how_a_text_is_written_is_counted_and_no_key_is_kept(
     page.keyboard.press("Backspace")
     page.keyboard.press("Backspace")
     page.keyboard.type("re.", delay=40)
+    expect(page.locator("[data-state]")).to_have_text("Saved")
     held = page.evaluate("JSON.stringify(sessionStorage)")
-    page.reload()  # goes on counting
+    page.reload()  # goes on counting; the page opens at the first step without an answer
+    page.get_by_role("button", name="Back").click()
     expect(page.locator("[data-caption]:visible")).to_have_value("A red shape lies there.")
     page.keyboard.press("Enter")
     page.get_by_text("Comment").locator("visible=true").first.click()

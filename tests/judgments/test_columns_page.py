@@ -154,6 +154,37 @@ def test_a_dataset_s_columns_are_chosen_where_the_upload_is_understood(designer:
     assert page.context["tables"][0][2]["columns"][3]["chosen"] == "caption"
 
 
+def test_a_dataset_s_header_its_part_and_words_for_nothing_are_chosen_there_too(designer: Client) -> None:
+    add = reverse("admin:judgments_dataset_add")
+    text = "Captions of 2026\nimage,caption,language\na.jpg,A dog,en\na.jpg,Ein Hund,de\nNA,A cow,en\n"
+    page = designer.post(add, {"files": [SimpleUploadedFile("mine.csv", text.encode())]})
+    assert [number for number, _ in page.context["tables"][0][2]["lines"]] == [1, 2, 3, 4, 5]
+    form = {"upload": page.context["upload"], "name": "mine", "role-0": "people", "0-header_row": "2"}
+    page = designer.post(add, form | {"_again": "1"})
+    table = page.context["tables"][0][2]
+    assert [(column["name"], column["chosen"]) for column in table["columns"][:2]] == [
+        ("image", "image"), ("caption", "caption"),
+    ]  # fmt: skip
+    form |= {"column-0-0": "image", "column-0-1": "caption"}
+    refused = designer.post(add, form | {"0-where": "language"})
+    assert "pairs such as language=de" in refused.content.decode()
+    form |= {"0-where": "language=en", "0-missing": "NA, none"}
+    page = designer.post(add, form)  # nobody has seen these rows yet
+    assert page.context["understood"].parts[0].rows == (("a.jpg", "A dog"), ("", "A cow"))
+    assert page.context["tables"][0][2]["where"] == "language=en"
+    job = job_of(designer.post(add, form))
+    assert "line 5, image" in job.error
+    done = job_of(
+        designer.post(
+            reverse("admin:judgments_dataset_columns", args=[job.args["upload"]]), {"fix-0": "b.jpg"}
+        )
+    )
+    assert done.state == Job.State.DONE
+    assert list(Caption.objects.order_by("pk").values_list("item__name", "text")) == [
+        ("a.jpg", "A dog"), ("b.jpg", "A cow"),
+    ]  # fmt: skip
+
+
 def test_problems_of_a_dataset_are_put_right_in_place_too(designer: Client) -> None:
     add = reverse("admin:judgments_dataset_add")
     text = "image,caption,split\na.jpg,A dog,too long a split name\nb.jpg,A cat,test\nc.jpg,,test\n"

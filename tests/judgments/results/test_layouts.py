@@ -410,6 +410,25 @@ def test_whatever_records_hold_they_are_read_or_refused(form: str, records: list
             list(open_judgments(form, path, mapping=how).judgments())
 
 
+JUDGED = ("image", "worker", "value", "unit", "first_text", "second_text", "system", "second_system",
+          "submitted_at", "seconds", "comment", "used")  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(records=st.lists(st.dictionaries(st.sampled_from(JUDGED), NESTED), min_size=1, max_size=3))
+def test_whatever_columns_hold_they_are_read_or_refused(records: list[dict[str, Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file.jsonl"
+        whole = {"image": "a.jpg", "worker": "ada", "value": 1, "first_text": "A hat.", "system": "north"}
+        path.write_text("".join(json.dumps(whole | record) + "\n" for record in ({}, *records)))
+        how, rows = ColumnMapping(columns={name: name for name in JUDGED}), []
+        with contextlib.suppress(ImportProblem):
+            for row in open_judgments("jsonl", path, mapping=how).judgments():
+                rows.append(row)
+        assert rows
+        assert all(isinstance(row.first_text, str | None) for row in rows)
+
+
 def state_of(user: str, letter: str, order: list[int], label: str = "selection") -> dict[str, Any]:
     """What Potato 2.12.1 keeps of an annotator who chose between two texts, as `UserState.to_json` writes it."""
     return {
