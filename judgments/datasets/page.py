@@ -639,8 +639,16 @@ class DatasetAdmin(QuorumAdmin):
             (f"{number}-", name, uploads.offered("dataset", {}, uploads.Table(**table)))
             for number, (name, table) in enumerate(form.understood.tables.items())
         ]
-        title, shown = gettext("What was understood"), {"understood": form.understood, "tables": tables}
-        return self._page(request, "understood", title, form=form, upload=upload, **shown)
+        return self._page(
+            request,
+            "understood",
+            gettext("What was understood"),
+            form=form,
+            upload=upload,
+            understood=form.understood,
+            tables=tables,
+            problems=list(map(uploads.in_words_of_the_page, form.understood.problems)),
+        )
 
     def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
         dataset = self._dataset(request, pk)
@@ -690,7 +698,10 @@ class DatasetAdmin(QuorumAdmin):
             "columns",
             gettext("Put it right") if table.problems else gettext("What the columns are"),
             table=uploads.offered(waiting["kind"], waiting["args"], table),
-            problems=table.problems,
+            problems=[
+                problem | {"said": uploads.in_words_of_the_page(problem["said"])}
+                for problem in table.problems
+            ],
             of_judgments=waiting["kind"] == "import_judgments",
             scale_help=SCALE_HELP,
         )

@@ -18,7 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from common.amounts import thousands
 from common.audit import acting_person
@@ -269,6 +269,15 @@ def check_name(name: str) -> None:
 
 
 PEOPLE = "people"  # what a page calls columns that are named after people
+# What a page calls options that a refusal names.
+LABELS = {
+    "--header-row N": gettext_noop("The header is another line"),
+    "--missing": gettext_noop("Words for an empty cell"),
+    "--match-names": gettext_noop("Names of images may differ in case, blanks and ending"),
+    '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
+        "Nobody knows who answered: each row is another person"
+    ),
+}
 ROWS_READ = ("header_row", "where", "missing")
 MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
 
@@ -403,6 +412,12 @@ def _scale_of_first_rows(table: Table, protocol: str) -> str:
         return extent.scale_by_values(kind.scale).in_words
     except (ValueError, IndexError):
         return ""
+
+
+def in_words_of_the_page(refusal: str) -> str:
+    for option, label in LABELS.items():
+        refusal = refusal.replace(option, f"“{gettext(label)}”")
+    return refusal
 
 
 def chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:

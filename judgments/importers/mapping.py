@@ -424,7 +424,7 @@ class _Reading:
         near = get_close_matches(source, map(str, self.example), n=1)
         expected = f"{near[0]!r} perhaps" if near else "a column of the file"
         if source == "worker":
-            expected += " (--workers anonymous, if it does not say who answered)"
+            expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
         return ImportProblem(self.path, None, "--map", f"the unknown column {quoted(source)}", expected)
 
     def finish(self) -> None:
