@@ -31,7 +31,7 @@ from judgments.datasets.importing import (
     remember_mapping,
 )
 from judgments.design.reading import make_design
-from judgments.design.scale import Scale
+from judgments.design.scale import Scale, number_text, scale_of
 from judgments.design.study_design import StudyDesign
 from judgments.importers import (
     ColumnMapping,
@@ -189,7 +189,7 @@ def import_judgments(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
     of_design = scale_of_design(design or {})
-    if scale and of_design and scale != of_design:
+    if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
         raise DataConflict(
             f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
         )
@@ -378,7 +378,8 @@ def _imported_design(
 def scale_of_design(keys: Mapping[str, Any]) -> str:
     """Return the scale that keys of a study file state; what is none is refused with the study."""
     try:
-        return str(Scale.model_validate(keys["scale"])) if "scale" in keys else ""
+        scale = Scale.model_validate(keys["scale"]) if "scale" in keys else None
+        return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))
     except ValidationError:
         return ""
 

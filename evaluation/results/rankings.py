@@ -77,6 +77,8 @@ def rankings_of(
         table = []
         for system in np.unique(owners).tolist():
             of_system = rows[owners == system]
+            if (codes[of_system] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
+                continue  # the dataset has it, but the study does not
             table.append(
                 {
                     "system": proposals.systems[system],

@@ -399,7 +399,7 @@ class Outputs:
         return Standings(measure, self.names, figures, strength, *errors, items, raters)
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
-        """Return the mean, over items with outputs of all these systems, of their signed means, and its spread."""
+        """Return the sum of the systems' signed means over outputs, and its spread, of items with outputs of all."""
         size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
         here = sign[self.system] != 0
         counts = np.zeros((len(self.names), size))
@@ -408,21 +408,27 @@ class Outputs:
         n = int(complete.sum())
         if not n:
             return math.nan, NO_SPREAD
+        here &= complete[self.item]
+        system = self.system[here]
+        number, total = np.bincount(system), np.bincount(system, self.score[here])
+        means = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
         weight = np.zeros(len(self.item))
-        weight[here] = sign[self.system[here]] / counts[self.system[here], self.item[here]]
-        values = np.bincount(self.item, weight * self.score, minlength=size)
-        mean = float(values[complete].mean())
-        influence = (values - mean) / n
+        weight[here] = sign[system] / number[system]
+        mean = float(means @ sign[: len(means)])
+        centred = weight[here] * (self.score[here] - means[system])
+        influence: Floats = np.bincount(self.item[here], centred, minlength=size).astype(np.float64)
         items = Clusters.of({ITEM: self.cluster[complete]}, n)
         spread = items.spread(influence[complete])
         if self.deletions is None:
             return mean, spread
-        left = self.deletions.subset(here & complete[self.item])
+        left = self.deletions.subset(here)
         item, lost = self.item[left.row], self.score[left.row] - left.value
-        key, number = np.unique(item * np.int64(left.raters) + left.rater, return_inverse=True)
-        changes = np.bincount(number, np.nan_to_num(lost) * weight[left.row], minlength=len(key)) / n
+        key, at = np.unique(item * np.int64(left.raters) + left.rater, return_inverse=True)
+        changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[left.row], minlength=len(key)).astype(
+            np.float64
+        )
         # Without its only rater an output is gone, and its item with it.
-        gone = np.bincount(number, np.isnan(lost), minlength=len(key)) > 0
+        gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
         changes[gone] = influence[key[gone] // left.raters]
         raters = RaterDeletions(key // left.raters, renumbered(key % left.raters), changes)
         return mean, raters.widen(spread, items, lambda: changes)[0]

@@ -492,7 +492,8 @@ def import_candidates(
     if there is not None and not there.fingerprint:
         return _complete(there, rows, items, source.notes)
     if there is not None:
-        if fingerprint_of(rows) != there.fingerprint:
+        outputs = there.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
+        if fingerprint_of(rows) != there.fingerprint and not _same(source.candidates(items), outputs):
             raise DataConflict(
                 f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
             )
@@ -523,6 +524,13 @@ def import_candidates(
         row_system.save(update_fields=["fingerprint"])
         remember_mapping(row_dataset, "import_candidates", mapping)
     return ImportSummary(system, True, {"captions": stored}, source.notes.sentences())
+
+
+def _same(rows: Iterable[CandidateRow], stored: Iterable[tuple[str, str, int, float | None]]) -> bool:
+    """Return whether the rows are stored outputs, by item, text, rank and score, in another form of their letters."""
+    outputs = {(item, one_text(text), rank, score) for item, text, rank, score in stored}
+    read = {(row.image, one_text(row.text), row.rank or 1, row.score) for row in rows}
+    return read == outputs
 
 
 @transaction.atomic

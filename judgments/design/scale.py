@@ -30,7 +30,7 @@ from judgments.design.requirements import Part
 
 MOST_POINTS = 100_001
 LARGEST = 1_000_000
-_DIGITS = r"-?\d{1,7}(?:\.\d{1,6})?"
+_DIGITS = r"-?(?:\d{1,7}(?:\.\d{1,6})?|\.\d{1,6})"
 NUMBER = re.compile(_DIGITS)
 RANGE = re.compile(rf"({_DIGITS})(?:-({_DIGITS}))?")
 
@@ -336,7 +336,8 @@ def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
         raise ValueError(
             pgettext(
                 "staff",
-                "expected a scale of %(most)s points at most, and all answers are points of one of %(n)s",
+                "expected a scale of %(most)s points at most, such as answers rounded to five places from 0 to 1; "
+                "all answers are points of one of %(n)s",
             )
             % {"most": MOST_POINTS, "n": int((high - low) / step) + 1}
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 from common.files import as_cell
 from common.incoming import TooDeep, load_json
+from common.texts import one_text
 
 BETWEEN = "|"  # several answers
 
@@ -90,6 +91,15 @@ def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterato
             yield from flat(value, f"{prefix}{name}.", depth - 1)
         else:
             yield f"{prefix}{name}", value
+
+
+_WHOLE = re.compile(r"(-?\d+)\.0+")
+
+
+def cell_text(value: object) -> str:
+    """Return a cell in the one form in which a word for it is looked up: 99.0 is 99, as a workbook has it."""
+    text = one_text(as_cell(value))
+    return whole.group(1) if (whole := _WHOLE.fullmatch(text)) else text
 
 
 def plain(value: Any) -> Any:

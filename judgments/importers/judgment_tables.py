@@ -136,7 +136,12 @@ class AnswerRule:
             raise ValueError(f"expected {number_text(limits.low)} to {number_text(limits.high)}")
         extent = Extent.of(value) if self._extent is None else self._extent.with_number(value)
         if limits is not None:
-            self._take_scale(extent.scale())
+            scale = extent.scale()
+            if (
+                self.plain.scale_problem(scale) and len(scale) == 2
+            ):  # the ends alone so far, whatever lies between
+                scale = Scale(low=scale.low, high=scale.high, step=(scale.high - scale.low) / 2)
+            self._take_scale(scale)
         else:
             self._take_scale(extent.scale_by_values(usual))
         self._extent = extent
@@ -413,6 +418,11 @@ class BadRows:
 
 
 def _unguarded(record: Record) -> Record:
+    if not (record.textual or record.json_texts) and any(
+        isinstance(record.values.get(name), str) and str(record.values[name]).startswith("{")
+        for name in ("systems", "content", "expected")
+    ):
+        record = replace(record, textual=True)  # a CSV export that a program has saved as JSON
     if not record.textual or record.renamed:
         return record  # a mapping has done it
     cells = {

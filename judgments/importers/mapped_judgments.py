@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from common.incoming import quoted
+from common.incoming import compose_name, quoted
 from common.texts import one_text
 from judgments.drawing.material import candidate_key, content_key, text_key
 from judgments.importers import foreign
@@ -33,6 +33,7 @@ from judgments.importers.mapping import (
 )
 from judgments.importers.names import Lookalikes, NamesOfImages
 from judgments.importers.records import (
+    MISSING_WORDS,
     MOST_SHOWN,
     SHORT_NAME_LIMIT,
     Columns,
@@ -45,6 +46,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
+NAMED = ("image", *SYSTEMS, "worker")
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -91,6 +93,11 @@ class MappedJudgments(TableJudgments):
         self._names_systems = "system" in (how.asked or (() if how.title else how.single()))
         self._texts: dict[str, str] = {}
         self._first_outputs: dict[int, int] = {}
+        self._orders: set[int] = set()
+        self._answers = {
+            name: {foreign.cell_text(word): answer for word, answer in answers.items()}
+            for name, answers in how.values.items()
+        }
         for names, actual, expected in LACKING if how.title else ():
             if not any(name in how.columns for name in names) and not (how.spans and names is ANSWERS):
                 raise ImportProblem(path, None, "--map", actual, expected)
@@ -102,6 +109,7 @@ class MappedJudgments(TableJudgments):
         if self.how.match_names and isinstance(images, Iterable):
             self._names = NamesOfImages(images)
         self._raters.clear()
+        self._orders.clear()
         return super().judgments(images, captions)
 
     def _counted(
@@ -139,6 +147,10 @@ class MappedJudgments(TableJudgments):
             label = values.get(name)
             if isinstance(label, str) and (first := labels.earlier(label)) is not None:
                 self.notes.count("alike", detail=f"{quoted(first)} and {quoted(label)}")
+        if not self.as_before:
+            for name in NAMED:
+                if isinstance(text := values.get(name), str):
+                    values[name] = self._name(record, name, text)
         if self.how.workers != ANONYMOUS:
             worker = str(values.get("worker", "")).strip()
             if not worker:
@@ -153,6 +165,8 @@ class MappedJudgments(TableJudgments):
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
             text = foreign.marked(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
+        if not (self.as_before or "unit" in values):
+            self._turn(values)
         self._credit(record, values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
@@ -174,17 +188,17 @@ class MappedJudgments(TableJudgments):
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return "" if name in OUTPUTS else None
-        answers = self.how.values.get("value" if name == "expected" else name)
+        answers = self._answers.get("value" if name == "expected" else name)
         if name in TEXTS and not answers:
             if isinstance(value, list | dict | bool):
                 raise _problem(record, name, value, "a text")
             return str(text if self.as_before else value)  # as it was written, be it a number
         if answers and name in ("value", "expected"):
-            if str(text) not in answers:
+            if (word := foreign.cell_text(text)) not in answers:
                 raise _problem(record, name, text, f"one of {', '.join(answers)}")
-            text = answers[str(text)]
+            text = answers[word]
         elif answers:
-            text = answers.get(str(text).lower(), answers.get("*"))
+            text = answers.get(foreign.cell_text(text).lower(), answers.get("*"))
         if name in TIMES and text is not None:
             try:
                 return parse_time(str(text), self._zone).isoformat()
@@ -196,6 +210,38 @@ class MappedJudgments(TableJudgments):
             except OverflowError:  # a whole number of hundreds of digits
                 raise _problem(record, name, text, "a number") from None
         return text
+
+    def _name(self, record: Record, name: str, text: str) -> str:
+        """Return a name of an image, a system or a person; refuse a word for nothing unless it is told what it is."""
+        if text in MISSING_WORDS and not self.how.missing:
+            expected = f"a name, or nothing, as --missing {text} reads it"
+            raise _problem(record, name, text, expected)
+        return compose_name(text)
+
+    def _turn(self, values: dict[str, Any]) -> None:
+        """Turn a pair that an earlier row shows the other way round, and its answers: it is one unit."""
+        kind = KINDS.get(str(values.get("protocol") or self.protocol))
+        if kind is None or not kind.two_sided or not values.keys() >= {"first_text", "second_text"}:
+            return
+        if values.keys() & {"answer", "content", "systems", "first", "second"}:
+            return
+        first, second = (
+            (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
+            for system, side in SYSTEMS.items()
+        )
+        about = tuple(str(values.get(name, "")) for name in ("image", "reference", "pair"))
+        if hash((about, second, first)) not in self._orders or first == second:
+            self._orders.add(hash((about, first, second)))
+            return
+        answers = [name for name in ("value", "expected") if name in values]
+        if not all(str(values[name]).isdecimal() for name in answers):
+            return  # what the reader of answers refuses
+        for name in answers:
+            values[name] = kind.sides.to_canonical(int(values[name]), side=True)
+        for left, right in (("first_text", "second_text"), tuple(SYSTEMS)):
+            turned = {left: values.pop(right, None), right: values.pop(left, None)}
+            values |= {name: value for name, value in turned.items() if value is not None}
+        self.notes.count("turned-pair")
 
     def _image(self, text: str) -> str:
         """Return the name; of an unknown address, its last part."""

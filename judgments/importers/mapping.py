@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from common.files import as_cell, unguard_formula
+from common.files import unguard_formula
 from common.incoming import load_json, quoted, unpacked_name
 from judgments.importers import foreign
 from judgments.importers.potato import is_letter_shown
@@ -295,6 +295,7 @@ class _Reading:
             if "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
         }
         self.unseen |= {*how.where, *self._columns_of_people()}
+        self.needed = frozenset(self.unseen)
         names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *ours, *how.json_in))
         self.raw = Columns(
             (), tuple(names), loose=True, header=how.header, header_row=how.header_row, rest=how.rest,
@@ -303,6 +304,8 @@ class _Reading:
         self.groups: Mapping[str, Any] | None = None
         self.example: Mapping[str, Any] = {}
         self.has_match = not how.where
+        self.wanted = {column: foreign.cell_text(cell) for column, cell in how.where.items()}
+        self.missing = set(map(foreign.cell_text, how.missing))
         with_numbers = [
             name for name, sources in self.sources.items() if any(NUMBER in source for source in sources)
         ]
@@ -335,7 +338,7 @@ class _Reading:
         """Return whether a row is one of those that are read."""
         cells = {column: foreign.look_up(values, column) for column in self.how.where}
         self.unseen -= {column for column, cell in cells.items() if cell is not None}
-        fits = all(as_cell(cells[column]).strip() == wanted for column, wanted in self.how.where.items())
+        fits = all(foreign.cell_text(cells[column]) == wanted for column, wanted in self.wanted.items())
         self.has_match = self.has_match or fits
         return fits
 
@@ -349,10 +352,14 @@ class _Reading:
         """Yield the rows that are read, each with its record; ``checked`` looks for the columns of the mapping."""
         how = self.how
         for file in self.files():
+            unchecked = checked and not (
+                self.example and how.title
+            )  # a person's file may have another header
             for record in read(file, self.raw, self.notes, encoding):
                 opened = self.opened(how.fixed(record))
-                if checked and not self.example:
+                if unchecked:
                     self._check_header(record, opened)
+                    unchecked = False
                 for values in foreign.exploded(opened, how.rows):
                     if any(
                         re.search(rule, str(foreign.look_up(values, name) or ""))
@@ -413,19 +420,21 @@ class _Reading:
             and workers
             and not any("{" in source or source in there or _CONSTANT.fullmatch(source) for source in workers)
         ):
-            raise self.unknown(workers[0])
-        for source in sorted(self.unseen):
+            raise self.unknown(workers[0], record.file)
+        for source in sorted(self.needed):
             top = source.partition(".")[0]
             later = NUMBER in source or (self.how.sparse and source.startswith(self.how.sparse))
             if not later and not {source, top} & there:
-                raise self.unknown(source)
+                raise self.unknown(source, record.file)
 
-    def unknown(self, source: str) -> ImportProblem:
+    def unknown(self, source: str, file: Path | None = None) -> ImportProblem:
         near = get_close_matches(source, map(str, self.example), n=1)
         expected = f"{near[0]!r} perhaps" if near else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
-        return ImportProblem(self.path, None, "--map", f"the unknown column {quoted(source)}", expected)
+        return ImportProblem(
+            file or self.path, None, "--map", f"the unknown column {quoted(source)}", expected
+        )
 
     def finish(self) -> None:
         """Refuse columns that no row has, and a part of the rows that is empty."""
@@ -503,7 +512,7 @@ class _Reading:
         ]
 
     def _ours(self, record: Record, key: str) -> Record:
-        missing = self.how.missing
+        missing = self.missing
         ours: dict[str, Any] = {}
         origins: dict[str, str] = {}
         taken: set[str] = set()
@@ -516,7 +525,7 @@ class _Reading:
                     if self.unseen:
                         self.unseen -= {source, origin}
                     taken.add(origin)
-                    if missing and name not in WRITTEN and str(value).strip() in missing:
+                    if missing and name not in WRITTEN and foreign.cell_text(value) in missing:
                         value = ""
                 if value is not None and value != "":
                     ours[name], origins[name] = value, origin
@@ -609,7 +618,7 @@ def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: st
     names: dict[str, None] = {}
     for record, values in reading.raw_rows(read, encoding):
         reading.example = reading.example or values
-        name = as_cell(foreign.look_up(values, how.criterion)).strip()
+        name = foreign.cell_text(foreign.look_up(values, how.criterion))
         if not name and foreign.look_up(values, how.criterion) is None:
             raise reading.unknown(how.criterion)
         if not name:

@@ -207,7 +207,7 @@ class _FirstRecord:
 
     @classmethod
     def of(cls, row: _AboutImage) -> _FirstRecord:
-        text, boxes = hash(row.text) if row.text else 0, hash(row.boxes) if row.boxes else 0
+        text, boxes = hash(one_text(row.text)) if row.text else 0, hash(row.boxes) if row.boxes else 0
         return cls(row.split, row.url, row.document, text, boxes)
 
     def check(self, record: Record, row: _AboutImage) -> None:

@@ -42,6 +42,7 @@ QUIRKS = {
     "images-alone": "Images without captions by people, named by what a system says of them: {n}.",
     "text-alone": "Images with a text and without captions: {n}.",
     "acting-column": "Column “{detail}” counts, as it has one of our names; COLUMN=- leaves it out.",
+    "turned-pair": "Rows that show a pair the other way round than an earlier one, turned with their answers: {n}.",
     "criteria": "The criteria of the file are studies of their own: {detail}.",
     "alike": "Names that differ in case or blanks alone count as different: {detail}.",
     "ignored-column": "Column “{detail}” is not used.",

@@ -5,7 +5,6 @@ import json
 import unicodedata
 
 from django.db import migrations, models
-from django.db.models import F
 
 import judgments.models.datasets
 
@@ -21,18 +20,23 @@ def text_key(text):
 
 
 def fill(apps, schema_editor):
-    captions = apps.get_model("judgments", "Caption").objects.using(schema_editor.connection.alias)
-    # most candidates are written in one form, of which their ids are made
-    captions.filter(role="candidate", key__startswith="c-", key__regex=r"^.{22}$").update(text_key=F("key"))
+    connection = schema_editor.connection
+    captions = apps.get_model("judgments", "Caption").objects.using(connection.alias)
     last = 0
-    while rows := list(captions.filter(pk__gt=last).order_by("pk").only("pk", "text", "text_key")[:ROWS_AT_ONCE]):
-        last, changed = rows[-1].pk, []
-        for row in rows:
-            key = text_key(row.text)
-            if key != row.text_key:
-                row.text_key = key
-                changed.append(row)
-        captions.bulk_update(changed, ["text_key"])
+    with connection.cursor() as cursor:
+        while rows := list(captions.filter(pk__gt=last).order_by("pk").values_list("pk", "text")[:ROWS_AT_ONCE]):
+            last, keys = rows[-1][0], [text_key(text) for _, text in rows]
+            if connection.vendor == "postgresql":
+                cursor.execute(
+                    "UPDATE judgments_caption SET text_key = new.key "
+                    "FROM unnest(%s::bigint[], %s::text[]) AS new (id, key) WHERE judgments_caption.id = new.id",
+                    [[pk for pk, _ in rows], keys],
+                )
+            else:
+                cursor.executemany(
+                    "UPDATE judgments_caption SET text_key = %s WHERE id = %s",
+                    [(key, pk) for key, (pk, _) in zip(keys, rows, strict=True)],
+                )
 
 
 class Migration(migrations.Migration):
@@ -45,8 +49,8 @@ class Migration(migrations.Migration):
             judgments.models.datasets.TextKeyField(default="", editable=False, max_length=22),
             preserve_default=False,
         ),
+        migrations.RunPython(fill, migrations.RunPython.noop, elidable=True),
         migrations.AddIndex(
             "caption", models.Index(fields=["dataset", "text_key"], name="captions_by_text_key")
         ),
-        migrations.RunPython(fill, migrations.RunPython.noop, elidable=True),
     ]

@@ -300,3 +300,75 @@ def test_a_table_s_own_rows_are_the_same_without_a_database(tmp_path: Path) -> N
     mapping = mapping_of({"map": "unit=item,value=r{n},worker={n}"}, path)
     rows = list(open_judgments("csv", path, mapping=mapping, protocol="graded").judgments())
     assert [(row.unit, row.worker, row.value) for row in rows][:2] == [("t1", "1", 3), ("t1", "2", 4)]
+
+
+PAIRS = "image=image,first_text=x,second_text=y,system=a,second_system=b,worker=w,value=v"
+RATED = "image=image,first_text=cap,system=sys,worker=rater,value=stars"
+
+
+def test_a_pair_shown_both_ways_round_is_one_pair(imports: Imports) -> None:
+    rows = ("p,q,m1,m2,ann,1", "q,p,m2,m1,ben,2", "p,q,m1,m2,cat,2", "q,p,m2,m1,dan,2", "q,p,m2,m1,eva,0")
+    said = imports(
+        "image,x,y,a,b,w,v\n" + "".join(f"A.jpg,{row}\n" for row in rows), "--map", PAIRS, protocol="pairwise"
+    )
+    assert "turned with their answers: 3" in said
+    assert answers() == {("A.jpg", name): value for name, value in zip(
+        ("ann", "ben", "cat", "dan", "eva"), (1, 1, 2, 1, 0), strict=True
+    )}  # fmt: skip
+    assert Study.objects.get(slug="brought").units.count() == 1
+
+
+def test_names_of_composed_and_decomposed_letters_are_one_name(imports: Imports) -> None:
+    rows = "".join(
+        f"B.jpg,one,{system},{rater},3\n" for system, rater in (("m\u00e9", "ann"), ("me\u0301", "ben"))
+    )
+    imports(f"image,cap,sys,rater,stars\n{rows}", "--map", RATED)
+    assert Study.objects.get(slug="brought").units.count() == 1
+
+
+@pytest.mark.parametrize("column", ["sys", "rater"])
+def test_words_for_nothing_are_nobody_s_name(imports: Imports, column: str) -> None:
+    row = {"image": "A.jpg", "cap": "one", "sys": "m1", "rater": "ann", "stars": "3"} | {column: "nan"}
+    table = f"{','.join(row)}\n{','.join(row.values())}\n"
+    assert f'line 2, {column}: found "nan", expected a name, or nothing, as --missing nan' in refusal(
+        imports, table, "--map", RATED
+    )
+
+
+def test_words_of_options_are_found_however_a_cell_is_written(imports: Imports) -> None:
+    table = "image,cap,rater,crit,stars\nA.jpg,one,ann,fluidit\u00e9,3.0\nA.jpg,one,ben,fluidite\u0301,4\n"
+    table += "B.jpg,two,ann,fluidit\u00e9,99.0\n"
+    options = ("--where", "crit=fluidite\u0301", "--missing", "99")
+    imports(table, "--map", COLUMNS, *options)
+    assert answers() == {("A.jpg", "ann"): 3, ("A.jpg", "ben"): 4}
+
+
+def test_each_file_of_a_folder_has_the_columns(imports: Imports, tmp_path: Path) -> None:
+    folder = tmp_path / "people"
+    folder.mkdir()
+    (folder / "ann.csv").write_text("image,cap,sys,stars\nA.jpg,one,m1,3\n")
+    (folder / "ben.csv").write_text("image,cap,sys,rating\nA.jpg,one,m1,4\n")
+    arguments = ("csv", str(folder), "--dataset", "items", "--study", "brought", "--protocol", "graded")
+    with pytest.raises(CommandError, match=r'ben\.csv, --map: found the unknown column "stars"'):
+        call_command(
+            "import_judgments", *arguments, "--map", RATED.replace("=rater", "={file}"), stdout=StringIO()
+        )
+
+
+def test_a_stated_line_has_points_between_its_ends_in_whatever_order_answers_come(imports: Imports) -> None:
+    rows = (("ann", "0"), ("ben", "1"), ("cat", "0.25"), ("dan", "0.5"))
+    table = "image,cap,rater,stars\n" + "".join(f"A.jpg,one,{rater},{value}\n" for rater, value in rows)
+    imports(table, "--map", COLUMNS, "--scale", "0:1", protocol="slider")
+    assert answers() == {("A.jpg", rater): float(value) for rater, value in rows}
+
+
+def test_the_scale_of_a_design_holds_with_a_step_of_one(imports: Imports, tmp_path: Path) -> None:
+    (tmp_path / "design.toml").write_text("[scale]\nlow = 1\nhigh = 5\nstep = 1\n")
+    table = "image,cap,rater,stars\nA.jpg,one,ann,3.5\nA.jpg,one,ben,4\n"
+    said = refusal(imports, table, "--map", COLUMNS, "--design", str(tmp_path / "design.toml"))
+    assert "line 2, stars (value): found 3.5, expected 1 to 5" in said
+
+
+def test_a_step_may_have_no_digit_before_its_point(imports: Imports) -> None:
+    imports("image,cap,rater,stars\nA.jpg,one,ann,1.5\n", "--map", COLUMNS, "--scale", "1:6:.5")
+    assert answers() == {("A.jpg", "ann"): 1.5}

@@ -33,6 +33,7 @@ from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapsh
 from evaluation.results.error_spans.scores import segments_of, system_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.strengths.computing import strengths_of
+from judgments.datasets.importing import import_candidates
 from judgments.drawing.material import content_key
 from judgments.importers import ColumnMapping, ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Study, Unit
@@ -733,7 +734,7 @@ def test_order_names_and_writing_change_no_strength(
     for some in (rows, others):
         study = in_a_data_set_of_its_own(some, "pairwise", OF_PAIRS, tmp_path)
         found.append({row["system"]: row["strength"] for row in strengths_of(study)["systems"]})
-        pairs = {(row["image"], row["a"], row["b"]) for row in some}
+        pairs = {(row["image"], frozenset((row["a"], row["b"]))) for row in some}
         assert CandidatePair.objects.filter(study=study).count() == len(pairs)
     if None not in found[0].values():
         assert found[1] == pytest.approx(renamed(found[0], names), abs=1e-6)
@@ -752,3 +753,30 @@ def test_a_system_may_have_several_outputs_for_an_item(
     else:
         study = brought([*rows, rows[0] | {"out": "more", "stars": "1"}], protocol, columns, tmp_path)
         assert means(study) == means(again(study, tmp_path)) == {"s1": 3.0, "s2": 1.5}
+
+
+def test_the_mean_of_a_system_with_several_outputs_for_an_item_is_over_its_outputs(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    rows = [
+        {"image": image, "out": out, "model": model, "rater": rater, "stars": stars}
+        for image, out, model, stars in (("A.jpg", "one", "s1", "4"), ("A.jpg", "two", "s1", "4"),
+                                         ("B.jpg", "three", "s1", "1"), ("A.jpg", "one", "s2", "3"))
+        for rater in ("ann", "ben")
+    ]  # fmt: skip
+    study = brought(rows, "graded", OF_GRADES, tmp_path)
+    assert means(study) == verdict(study) == {"s1": 3.0, "s2": 3.0}
+
+
+def test_a_system_that_a_study_judges_not_at_all_has_no_rank_in_it(dataset: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "of-another.csv"
+    path.write_text("image,caption,rank\nA.jpg,an output,1\nA.jpg,a second one,2\n")
+    import_candidates(format="csv", path=path, dataset=dataset.name, system="other")
+    rows = [
+        {"image": "A.jpg", "out": out, "model": "s1", "rater": rater, "stars": "4"}
+        for out in ("one", "two")
+        for rater in ("ann", "ben")
+    ]
+    study = brought(rows, "graded", OF_GRADES, tmp_path)
+    rankings = compute_aggregation(study=study).as_json()["rankings"]
+    assert {row["system"] for table in rankings.values() for row in table} == {"s1"}

@@ -55,11 +55,15 @@ def as_workbook(path: Path) -> None:
     workbook(path, [header, *([_cell(*cell) for cell in zip(header, row, strict=True)] for row in rows)])
 
 
-def _cell(column: str, text: str) -> Any:
+def typed(column: str, text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
-    typed = column in ("value", "seconds", "wall_seconds", "revision") and text
-    return json.loads(text) if typed else escape(text, {"\r": "&#13;"})
+    return json.loads(text) if column in ("value", "seconds", "wall_seconds", "revision") and text else text
+
+
+def _cell(column: str, text: str) -> Any:
+    value = typed(column, text)
+    return escape(value, {"\r": "&#13;"}) if isinstance(value, str) else value
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -144,6 +148,23 @@ def test_figures_come_back_from_each_format(protocol: str, tmp_path: Path) -> No
         assert {name: measured[name] for name in ("level", "units", "workers", "judgments")} == {
             name: alpha[name] for name in ("level", "units", "workers", "judgments")
         }, form
+
+
+@pytest.mark.parametrize("protocol", ["graded", "pairwise", "spans"])
+def test_a_table_that_a_program_saved_as_json_comes_back(protocol: str, tmp_path: Path) -> None:
+    study = drafted(protocol, tmp_path)
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
+    study.refresh_from_db()
+    header, *rows = cells(written(study, "csv", tmp_path))
+    path = tmp_path / "out.json"
+    values = [
+        {name: typed(name, text) if text else None for name, text in zip(header, row, strict=True)}
+        for row in rows
+    ]
+    path.write_text(json.dumps(values), "utf-8")
+    design = tmp_path / "design.toml"
+    call_command("export_study", study.slug, output=design, stdout=StringIO())
+    assert same(figures(brought_back(study, path, "json", design)), figures(study))
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -123,3 +123,10 @@ def test_a_title_names_as_typed_and_a_part_of_the_rows(tmp_path: Path) -> None:
         command="import_candidates",
     )  # fmt: skip
     assert outputs() == {("m1", "A.jpg", "a cat")}
+
+
+def test_a_source_text_in_another_form_of_its_letters_is_the_same_item(tmp_path: Path) -> None:
+    table = "src,out,model\ncaf\u00e9,one,m1\n cafe\u0301,two,m2\n"
+    imported(tmp_path, table, "--map", "text=src,caption=out,system=model")
+    assert Item.objects.count() == 1
+    assert {(system, text) for system, _, text in outputs()} == {("m1", "one"), ("m2", "two")}

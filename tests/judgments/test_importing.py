@@ -210,6 +210,8 @@ def test_candidates_again_change_nothing_and_others_are_refused(dataset: Dataset
     path = written(tmp_path / "c.jsonl", [{"image": "0.png", "caption": "a dog"}])
     assert import_candidates(format="jsonl", path=path, dataset="small", system="one").created
     assert not import_candidates(format="jsonl", path=path, dataset="small", system="one").created
+    written(path, [{"image": "0.png", "caption": " a dog\r\n"}])  # the same text
+    assert not import_candidates(format="jsonl", path=path, dataset="small", system="one").created
     written(path, [{"image": "0.png", "caption": "a cat"}])
     with pytest.raises(DataConflict, match="with other captions"):
         import_candidates(format="jsonl", path=path, dataset="small", system="one")
