@@ -54,10 +54,16 @@ NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
 
 def rankings_of(
-    relevance: RelevanceScale, proposals: Proposals, answers: JudgedOutputs, audit: Mapping[str, Any]
+    relevance: RelevanceScale,
+    proposals: Proposals,
+    answers: JudgedOutputs,
+    audit: Mapping[str, Any],
+    *,
+    unjudged: bool = False,
 ) -> dict[str, Any]:
     """Return task -> a row per system, best first; {} if no list has two items.
 
+    Systems that nobody judged have a row if `unjudged`, as in releases by 0.5.
     S@k and R-precision exclude queries that are ``not_judged`` (no item judged) or have ``nothing_relevant``.
     With an audit of the filter, ``audited`` has S@k over all queries; if originals can be found, ``original``
     has R@k and the median rank (H13 §4.3.1).
@@ -77,7 +83,7 @@ def rankings_of(
         table = []
         for system in np.unique(owners).tolist():
             of_system = rows[owners == system]
-            if (codes[of_system] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
+            if not unjudged and (codes[of_system] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
                 continue  # the dataset has it, but the study does not
             table.append(
                 {

@@ -242,8 +242,9 @@ def _rankings(
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return {}
-    judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=rows.settings.credited)
-    rankings = rankings_of(relevance, proposals, judged, audit)
+    credited = rows.settings.credited
+    judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
+    rankings = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
     if not rows.old_proposals:
         return rankings
     if all(row["rank"] <= 1 for row in rows.proposals):
