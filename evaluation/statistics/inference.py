@@ -282,9 +282,12 @@ class RaterDeletions:
         raters *= len(sizes) / (len(sizes) - 1)
         answers = float(np.square(centred).sum())
         variance = items.variance + max(raters - answers, 0.0)
-        effective = sizes.sum() ** 2 / np.square(sizes).sum()
-        below = items.variance**2 / items.df + raters**2 / max(effective - 1, 1)
-        return Spread(variance, variance**2 / below if below > 0 else math.inf)
+        freedom = max(sizes.sum() ** 2 / np.square(sizes).sum() - 1, 1)
+        below = items.variance**2 / items.df + raters**2 / freedom
+        # The difference of two sums of squares may be near zero, which is no reason for fewer degrees of freedom than
+        # the rarer clusters have.
+        df = max(variance**2 / below, min(items.df, freedom)) if below > 0 else math.inf
+        return Spread(variance, df)
 
 
 NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))

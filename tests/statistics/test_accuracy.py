@@ -147,7 +147,8 @@ def plain_spread(
     busy = Counter(rater for _, rater in lost)
     effective = len(lost) ** 2 / sum(count**2 for count in busy.values())
     variance = items + max(raters - answers, 0)
-    return mean, variance, variance**2 / (items**2 / items_df + raters**2 / (effective - 1))
+    df = variance**2 / (items**2 / items_df + raters**2 / (effective - 1))
+    return mean, variance, max(df, min(items_df, effective - 1))  # never below the rarer clusters'
 
 
 def test_accuracy_and_its_differences_vary_with_images_and_raters(
