@@ -62,6 +62,15 @@ COLUMN_WORDS = {
     "caption": gettext_noop("caption, or what a system wrote"),
     "text": gettext_noop("source text"),
     "system": gettext_noop("name of the system"),
+    "caption_id": gettext_noop("the caption’s id"),
+    "split": gettext_noop("split, such as test"),
+    "url": gettext_noop("address of the picture"),
+    "boxes": gettext_noop("boxes in the picture"),
+    "image_width": gettext_noop("the picture’s width in pixels"),
+    "image_height": gettext_noop("the picture’s height in pixels"),
+    "document": gettext_noop("the document that the item is part of"),
+    "rank": gettext_noop("place in the system’s list"),
+    "score": gettext_noop("the system’s score"),
 }
 
 
