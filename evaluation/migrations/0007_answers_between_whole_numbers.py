@@ -9,13 +9,12 @@ from judgments.models.datasets import NumberField
 
 
 def refuse_what_no_smallint_holds(apps, schema_editor):
-    for name in ("judgeanswer",):
-        rows = apps.get_model("evaluation", name).objects.using(schema_editor.connection.alias)
-        lost = rows.filter(Q(value__gt=Floor("value")) | Q(value__lt=-32768) | Q(value__gt=32767)).count()
-        if lost:
-            raise IrreversibleError(
-                f"{lost} values of {name} are no whole numbers, or too large, for the version before this one"
-            )
+    rows = apps.get_model("evaluation", "JudgeAnswer").objects.using(schema_editor.connection.alias)
+    lost = rows.filter(Q(value__gt=Floor("value")) | Q(value__lt=-32768) | Q(value__gt=32767)).count()
+    if lost:
+        raise IrreversibleError(
+            f"{lost} answers of judges are no whole numbers, or too large, for the version before this one"
+        )
 
 
 class Migration(migrations.Migration):

@@ -581,7 +581,7 @@ class DatasetAdmin(QuorumAdmin):
         form = UnderstoodForm(request.POST, understood=understood)
         tables = {name: uploads.Table(**table) for name, table in understood.tables.items()}
         try:
-            maps = uploads.maps_posted(tables, request.POST.dict())
+            maps = uploads.posted_maps(tables, request.POST.dict())
         except ImportProblem as problem:
             messages.error(request, str(problem))
             return self._understood_page(request, form, upload)
@@ -593,7 +593,7 @@ class DatasetAdmin(QuorumAdmin):
         if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
             messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
             return self._look_again(request, upload, choices, maps)
-        if maps != {name: table.reading() for name, table in tables.items()}:
+        if maps != {name: table.as_mapping() for name, table in tables.items()}:
             messages.info(request, gettext("Not imported yet: these are the rows by the columns you chose."))
             return self._look_again(request, upload, choices, maps)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
@@ -647,7 +647,7 @@ class DatasetAdmin(QuorumAdmin):
             upload=upload,
             understood=form.understood,
             tables=tables,
-            problems=list(map(uploads.in_words_of_the_page, form.understood.problems)),
+            problems=list(map(uploads.name_controls, form.understood.problems)),
         )
 
     def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
@@ -699,8 +699,7 @@ class DatasetAdmin(QuorumAdmin):
             gettext("Put it right") if table.problems else gettext("What the columns are"),
             table=uploads.offered(waiting["kind"], waiting["args"], table),
             problems=[
-                problem | {"said": uploads.in_words_of_the_page(problem["said"])}
-                for problem in table.problems
+                problem | {"said": uploads.name_controls(problem["said"])} for problem in table.problems
             ],
             of_judgments=waiting["kind"] == "import_judgments",
             scale_help=SCALE_HELP,

@@ -101,19 +101,19 @@ class Table:
         """Return whether the columns have our names already."""
         return set(REQUIRED[use]) <= {name.lower() for name in self.names}
 
-    def is_ours(self) -> bool:
-        """Return whether the columns of a dataset's table have our names."""
+    def has_our_names(self) -> bool:
+        """Return whether a dataset's table calls its images as we do; others of its columns may be captions."""
         return "image" in map(str.lower, self.names)
 
-    def reading(self) -> dict[str, Any]:
+    def as_mapping(self) -> dict[str, Any]:
         """Return how the table is read, with all columns that are chosen."""
-        return self.rows_read() | {"columns": self.chosen}
+        return self.row_options() | {"columns": self.chosen}
 
     def foreign(self) -> dict[str, str]:
         """Return the chosen columns that a reader does not know by their names."""
         return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
 
-    def rows_read(self) -> dict[str, Any]:
+    def row_options(self) -> dict[str, Any]:
         """Return where the header is, which rows are read and words for empty cells, as `ColumnMapping` has them."""
         values = {"header_row": self.header_row, "where": self.where, "missing": self.missing}
         return {name: value for name, value in values.items() if value}
@@ -262,7 +262,7 @@ class Part:
         unused: columns of a table with a column caption that nothing reads.
         texts: whether its table has source texts; ``sources``: whether it is these that are shown.
         columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
-        rows_read: the line of the header, which rows are read and words for empty cells, as in `ColumnMapping`.
+        row_options: the line of the header, which rows are read and words for empty cells, as in `ColumnMapping`.
         match_names: whether names of images may differ in case, blanks and ending.
     """
 
@@ -280,16 +280,16 @@ class Part:
     texts: bool = False
     sources: bool = False
     columns_named: Mapping[str, str] = field(default_factory=dict)
-    rows_read: Mapping[str, Any] = field(default_factory=dict)
+    row_options: Mapping[str, Any] = field(default_factory=dict)
     fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     match_names: bool = False
 
     @property
     def mapping(self) -> ColumnMapping | None:
-        if not (self.columns_named or self.rows_read or self.fixes or self.match_names):
+        if not (self.columns_named or self.row_options or self.fixes or self.match_names):
             return None
         columns, fixes = self.columns_named, self.fixes
-        return ColumnMapping(columns=columns, **self.rows_read, fixes=fixes, match_names=self.match_names)
+        return ColumnMapping(columns=columns, **self.row_options, fixes=fixes, match_names=self.match_names)
 
     @property
     def taken(self) -> Taken:
@@ -405,9 +405,9 @@ def understand(
                 parts.append(part)
                 continue
             table = _table_of(file, part, maps)
-            if not table.is_ours() or len(tables) < MOST_TABLES:
+            if not table.has_our_names() or len(tables) < MOST_TABLES:
                 tables[name] = asdict(table)
-            part = replace(part, columns_named=table.foreign(), rows_read=table.rows_read())
+            part = replace(part, columns_named=table.foreign(), row_options=table.row_options())
             parts += _table_parts(file, part, partial(progress, number / len(files), name))[0]
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
@@ -492,7 +492,7 @@ def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, Any]]) -> 
     table.lines, table.where, table.missing = lines, how.get("where", {}), how.get("missing", [])
     if (columns := how.get("columns")) is not None and set(columns.values()) <= set(table.names):
         table.chosen = dict(columns)
-    elif table.is_ours():
+    elif table.has_our_names():
         table.chosen = {name.lower(): name for name in table.names if name.lower() in WANTED["dataset"]}
     elif set(table.names) - set(table.chosen.values()) and OF_PEOPLE.fullmatch(
         table.chosen.get("caption", "")

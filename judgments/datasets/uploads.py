@@ -270,7 +270,7 @@ def check_name(name: str) -> None:
 
 PEOPLE = "people"  # what a page calls columns that are named after people
 # What a page calls options that a refusal names.
-LABELS = {
+CONTROL_LABELS = {
     "--header-row N": gettext_noop("The header is another line"),
     "--missing": gettext_noop("Words for an empty cell"),
     "--match-names": gettext_noop("Names of images may differ in case, blanks and ending"),
@@ -278,7 +278,7 @@ LABELS = {
         "Nobody knows who answered: each row is another person"
     ),
 }
-ROWS_READ = ("header_row", "where", "missing")
+ROW_OPTIONS = ("header_row", "where", "missing")
 MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
 
 
@@ -387,7 +387,7 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         "lines": table.lines,
         "header_row": table.header_row,
         "has_title": has_title(table.lines),
-        "opens": not table.is_ours() or bool(table.rows_read()),
+        "opens": not table.has_our_names() or bool(table.row_options()),
         **{name: before.get(name, "") for name in ("criterion", "workers", "match_names")},
         "missing": ", ".join(before.get("missing", table.missing)),
         "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", table.where).items()),
@@ -414,8 +414,8 @@ def _scale_of_first_rows(table: Table, protocol: str) -> str:
         return ""
 
 
-def in_words_of_the_page(refusal: str) -> str:
-    for option, label in LABELS.items():
+def name_controls(refusal: str) -> str:
+    for option, label in CONTROL_LABELS.items():
         refusal = refusal.replace(option, f"“{gettext(label)}”")
     return refusal
 
@@ -434,8 +434,8 @@ def chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") ->
     }
 
 
-def maps_posted(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return how the tables of an upload are read, as a page has sent it: file -> `Table.reading`.
+def posted_maps(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return how the tables of an upload are read, as a page has sent it: file -> `Table.as_mapping`.
 
     Raises:
         ImportProblem: the part of the rows is no pairs.
@@ -444,9 +444,9 @@ def maps_posted(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[
     for number, (name, table) in enumerate(tables.items()):
         fields = (f"column-{number}-", f"{number}-")
         if not any(field.startswith(fields) for field in values):  # a client that takes what was understood
-            maps[name] = table.reading()
+            maps[name] = table.as_mapping()
             continue
-        texts = {option: values.get(f"{number}-{option}", "").strip() for option in ROWS_READ}
+        texts = {option: values.get(f"{number}-{option}", "").strip() for option in ROW_OPTIONS}
         how = mapping_of(texts, Path(name)) or ColumnMapping()
         maps[name] = how.model_dump(mode="json", exclude_defaults=True)
         if how.header_row == table.header_row:  # the columns of another header are guessed anew

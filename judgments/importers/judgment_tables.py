@@ -137,9 +137,8 @@ class AnswerRule:
         extent = Extent.of(value) if self._extent is None else self._extent.with_number(value)
         if limits is not None:
             scale = extent.scale()
-            if (
-                self.plain.scale_problem(scale) and len(scale) == 2
-            ):  # the ends alone so far, whatever lies between
+            if len(scale) == 2 and self.plain.scale_problem(scale):
+                # These are the ends, and the points between them may follow.
                 scale = Scale(low=scale.low, high=scale.high, step=(scale.high - scale.low) / 2)
             self._take_scale(scale)
         else:

@@ -214,7 +214,9 @@ class MappedJudgments(TableJudgments):
     def _name(self, record: Record, name: str, text: str) -> str:
         """Return a name of an image, a system or a person; refuse a word for nothing unless it is told what it is."""
         if text in MISSING_WORDS and not self.how.missing:
-            expected = f"a name, or nothing, as --missing {text} reads it"
+            expected = (
+                f"a name, or nothing, as --missing {text} reads it; beside another word it stays a name"
+            )
             raise _problem(record, name, text, expected)
         return compose_name(text)
 
@@ -229,15 +231,15 @@ class MappedJudgments(TableJudgments):
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
             for system, side in SYSTEMS.items()
         )
-        about = tuple(str(values.get(name, "")) for name in ("image", "reference", "pair"))
+        about = tuple(one_text(str(values.get(name, ""))) for name in WHAT if name not in OUTPUTS)
         if hash((about, second, first)) not in self._orders or first == second:
             self._orders.add(hash((about, first, second)))
             return
-        answers = [name for name in ("value", "expected") if name in values]
-        if not all(str(values[name]).isdecimal() for name in answers):
+        answers = {name: foreign.cell_text(values[name]) for name in ("value", "expected") if name in values}
+        if not all(answer.isascii() and answer.isdecimal() for answer in answers.values()):
             return  # what the reader of answers refuses
-        for name in answers:
-            values[name] = kind.sides.to_canonical(int(values[name]), side=True)
+        for name, answer in answers.items():
+            values[name] = kind.sides.to_canonical(int(answer), side=True)
         for left, right in (("first_text", "second_text"), tuple(SYSTEMS)):
             turned = {left: values.pop(right, None), right: values.pop(left, None)}
             values |= {name: value for name, value in turned.items() if value is not None}

@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.exceptions import IrreversibleError
 
 from annotation.models import Judgment
 from evaluation.results.aggregation import aggregate_study
@@ -307,7 +312,7 @@ RATED = "image=image,first_text=cap,system=sys,worker=rater,value=stars"
 
 
 def test_a_pair_shown_both_ways_round_is_one_pair(imports: Imports) -> None:
-    rows = ("p,q,m1,m2,ann,1", "q,p,m2,m1,ben,2", "p,q,m1,m2,cat,2", "q,p,m2,m1,dan,2", "q,p,m2,m1,eva,0")
+    rows = ("p,q,m1,m2,ann,1", "q,p,m2,m1,ben,2.0", "p,q,m1,m2,cat,2", "q,p,m2,m1,dan,2", "q,p,m2,m1,eva,0")
     said = imports(
         "image,x,y,a,b,w,v\n" + "".join(f"A.jpg,{row}\n" for row in rows), "--map", PAIRS, protocol="pairwise"
     )
@@ -316,6 +321,14 @@ def test_a_pair_shown_both_ways_round_is_one_pair(imports: Imports) -> None:
         ("ann", "ben", "cat", "dan", "eva"), (1, 1, 2, 1, 0), strict=True
     )}  # fmt: skip
     assert Study.objects.get(slug="brought").units.count() == 1
+
+
+def test_pairs_shown_beside_other_references_keep_their_order(imports: Imports) -> None:
+    rows = "A.jpg,a hat,p,q,ann,1\nA.jpg,a cap,q,p,ann,1\n"
+    columns = "image=image,reference_text=ref,first_text=x,second_text=y,worker=w,value=v"
+    said = imports(f"image,ref,x,y,w,v\n{rows}", "--map", columns, protocol="triplet")
+    assert "turned" not in said
+    assert set(Judgment.objects.values_list("unit__first__text", "value")) == {("p", 1), ("q", 1)}
 
 
 def test_names_of_composed_and_decomposed_letters_are_one_name(imports: Imports) -> None:
@@ -372,3 +385,14 @@ def test_the_scale_of_a_design_holds_with_a_step_of_one(imports: Imports, tmp_pa
 def test_a_step_may_have_no_digit_before_its_point(imports: Imports) -> None:
     imports("image,cap,rater,stars\nA.jpg,one,ann,1.5\n", "--map", COLUMNS, "--scale", "1:6:.5")
     assert answers() == {("A.jpg", "ann"): 1.5}
+
+
+def test_earlier_versions_are_not_given_answers_between_whole_numbers(imports: Imports) -> None:
+    migration = import_module("annotation.migrations.0023_answers_between_whole_numbers")
+    editor = SimpleNamespace(connection=connection)
+    migration.refuse_what_no_smallint_holds(apps, editor)
+    imports(
+        "image,cap,rater,stars\nA.jpg,one,ann,1.5\nB.jpg,two,ann,2\n", "--map", COLUMNS, "--scale", "1:6:.5"
+    )
+    with pytest.raises(IrreversibleError, match="1 values of judgment are no whole numbers"):
+        migration.refuse_what_no_smallint_holds(apps, editor)
