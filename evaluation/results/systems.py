@@ -399,7 +399,7 @@ class Outputs:
         return Standings(measure, self.names, figures, strength, *errors, items, raters)
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
-        """Return the sum of the systems' means times their signs, on items with outputs of all of them, and its spread."""
+        """Return the sum of the systems' means times their signs, on items with outputs of all, and its spread."""
         size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
         here = sign[self.system] != 0
         counts = np.zeros((len(self.names), size))
