@@ -494,8 +494,10 @@ def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, Any]]) -> 
         table.chosen = dict(columns)
     elif table.has_our_names():
         table.chosen = {name.lower(): name for name in table.names if name.lower() in WANTED["dataset"]}
-    elif set(table.names) - set(table.chosen.values()) and OF_PEOPLE.fullmatch(
-        table.chosen.get("caption", "")
+    elif (
+        set(table.names) - set(table.chosen.values())
+        and (name := table.chosen.get("caption", "")).lower() != "caption"
+        and OF_PEOPLE.fullmatch(name)
     ):
         del table.chosen["caption"]  # the other columns are captions too
     return table

@@ -186,6 +186,19 @@ def test_a_dataset_s_header_its_part_and_words_for_nothing_are_chosen_there_too(
     ]  # fmt: skip
 
 
+def test_the_page_shows_the_column_that_is_read_as_the_caption(designer: Client) -> None:
+    text = "file,caption,language\na.jpg,A dog,en\n"
+    page = designer.post(
+        reverse("admin:judgments_dataset_add"), {"files": [SimpleUploadedFile("mine.csv", text.encode())]}
+    )
+    assert [column["chosen"] for column in page.context["tables"][0][2]["columns"]] == [
+        "image",
+        "caption",
+        "",
+    ]
+    assert page.context["understood"].parts[0].rows == (("a.jpg", "A dog"),)
+
+
 def test_problems_of_a_dataset_are_put_right_in_place_too(designer: Client) -> None:
     add = reverse("admin:judgments_dataset_add")
     text = "image,caption,split\na.jpg,A dog,too long a split name\nb.jpg,A cat,test\nc.jpg,,test\n"
