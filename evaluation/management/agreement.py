@@ -16,6 +16,7 @@ from common.errors import QuorumError
 from common.files import write_json
 from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
+    TEXT_TABLES,
     FileJudgments,
     checked_kind,
     open_kind_of,
@@ -32,6 +33,7 @@ from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_p
 from evaluation.statistics.inference import NAIVE, RESAMPLES
 from evaluation.statistics.inputs import StatisticsError
 from judgments.design.reading import make_design, toml_values
+from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
@@ -60,7 +62,8 @@ Without --level, values are compared at the level of the file's protocol, else n
 With --with, two sources of judgments on the same units are compared: kappa, precision, recall and F1 at
 thresholds, alpha within each and of both together, correlations of the units' scores. Each source is a
 judgments file, a released file or folder (--first-format, --second-format), or study:SLUG, which alone
-needs the database. The second source is the standard. Thresholds that are not given are all those that
+needs the database. --map and its like are of each source that is a judgments file, so both have the same
+columns. The second source is the standard. Thresholds that are not given are all those that
 the source's protocol is reported at. docs/statistics.md has the rules.
 """
 
@@ -137,7 +140,8 @@ class Agreement(QuorumCommand):
         if options["second"] is not None:
             if options["missing"] not in (None, *MISSING):
                 raise EvaluationError(
-                    f"--missing is {options['missing']!r}, expected {' or '.join(MISSING)} beside --with."
+                    f"--missing is {options['missing']!r}, expected {' or '.join(MISSING)} beside --with; "
+                    "words for an empty cell stand in a --mapping file there."
                 )
             self._compare(options)
             return
@@ -259,11 +263,19 @@ class Agreement(QuorumCommand):
             self.stdout.write(f"Written to {output}.")
 
     def _compare(self, options: dict[str, Any]) -> None:
-        for name in ("level", "coefficient", "map", "values", "people", "where", "header_row", "mapping"):
+        for name in ("level", "coefficient", "design"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
-        first = self._source(options["path"], "first", options)
-        second = self._source(options["second"], "second", options)
+        how = mapping_of(options | {"missing": None}, options["path"])  # --missing is about units here
+        sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
+        if how is not None and all(
+            str(path).startswith(STUDY) or format not in (None, *TEXT_TABLES) for path, format in sources
+        ):
+            raise EvaluationError(
+                "--map and the like are about a judgments file, expected one among the two."
+            )
+        first = self._source(options["path"], "first", options, how)
+        second = self._source(options["second"], "second", options, how)
         result = compare_sources(
             first,
             second,
@@ -279,7 +291,7 @@ class Agreement(QuorumCommand):
                 self.stderr.write(line)
         self._tell(result, options["output"])
 
-    def _source(self, path: Path, role: str, options: dict[str, Any]) -> Source:
+    def _source(self, path: Path, role: str, options: dict[str, Any], how: ColumnMapping | None) -> Source:
         format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
         slug = str(path)
         if slug.startswith(STUDY):
@@ -298,6 +310,7 @@ class Agreement(QuorumCommand):
                 format=format,
                 protocol=protocol,
                 encoding=options["encoding"],
+                mapping=how,
                 progress=lambda line: progress(min(1.0, line / _line_count(path)), f"Reading {path.name}"),
             )
 

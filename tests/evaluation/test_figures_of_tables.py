@@ -80,6 +80,23 @@ def test_a_missing_option_of_two_sources_is_checked(tmp_path: Path) -> None:
         agreement(Path(path), "--with", path, "--missing", "NA")
 
 
+def test_columns_of_two_sources_are_those_of_both(tmp_path: Path) -> None:
+    table = "image,cap,rater,stars,lang\n" + "".join(
+        f"{n}.jpg,one,{rater},{1 + n % 4},en\n{n}.jpg,one,{rater},9,de\n" for n in range(8) for rater in "xy"
+    )
+    first, second = (written(tmp_path, table, name) for name in ("first.csv", "second.csv"))
+    options = ["--first-protocol", "graded", "--second-protocol", "graded", "--resamples", "20"]
+    options += ["--map", "image=image,first_text=cap,worker=rater,value=stars", "--where", "lang=en"]
+    figures, _ = agreement(first, "--with", str(second), *options, "--missing", "no")
+    assert figures["units"]["shared"] == 8
+    assert figures["correlation"]["pearson"]["value"] == pytest.approx(1)
+    second.write_text(table.replace("stars", "grade"))
+    with pytest.raises(CommandError, match=r'second\.csv, --map: found the unknown column "stars"'):
+        agreement(first, "--with", str(second), *options)
+    with pytest.raises(CommandError, match="are about a judgments file"):
+        agreement(Path("study:a"), "--with", "study:b", "--map", "worker=rater")
+
+
 SCORES = "Scores of May,,\nfilename,comet,lang\nA.jpg,0.5,en\nB.jpg,NA,en\nA.jpg,0.9,de\n"
 HOW = {
     "metric": "comet",

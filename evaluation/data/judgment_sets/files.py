@@ -231,14 +231,15 @@ def read_source(
     format: str | None = None,
     protocol: str | None = None,
     encoding: str | None = None,
+    mapping: ColumnMapping | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Source:
     """Read judgments to compare: a judgments file, or one of SOURCE_FORMATS. Raise ImportProblem.
 
-    `protocol` is for files that name none, and selects within a released set.
+    `protocol` is for files that name none, and selects within a released set. `mapping` is of a judgments file.
     """
     if format is None or format in TEXT_TABLES:
-        return _source_of_table(path, protocol, encoding, progress)
+        return _source_of_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
     source = open_judgments(format, path, protocol=protocol, encoding=encoding)
     units, raters, values = array("q"), array("q"), array("d")
     unit_index: dict[str, int] = {}
@@ -275,12 +276,8 @@ def read_source(
     )
 
 
-def _source_of_table(
-    path: Path, protocol: str | None, encoding: str | None, progress: Callable[[int], None] | None
-) -> Source:
-    table = read_judgment_table(
-        path, numeric=protocol is not None, contents=True, encoding=encoding, progress=progress
-    )
+def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> Source:
+    table = read_judgment_table(path, numeric=protocol is not None, contents=True, **reading)
     if protocol is not None and table.protocol not in (None, protocol):
         raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
     kind = KINDS.get(protocol or table.protocol or "")
