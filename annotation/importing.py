@@ -121,7 +121,7 @@ def inspect_judgments(
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     source = _opened(material, format, path, protocol, encoding, mapping, scale, design or {})
-    left_out = BadRows(source, bad_rows) if bad_rows is not None else None
+    left_out = None if bad_rows is None else BadRows(bad_rows).collect(source)
     content = FileContent(path)
     for row in source.judgments(items, _captions_of(material)):
         content.judgments += 1
@@ -160,7 +160,7 @@ def import_judgments(
     protocol: str | None = None,
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
-    bad_rows: Path | None = None,
+    bad_rows: Path | BadRows | None = None,
     scale: str = "",
     design: Mapping[str, Any] | None = None,
     dry_run: bool = False,
@@ -172,7 +172,7 @@ def import_judgments(
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
         do not name one.
         mapping: of foreign columns. Several criteria become studies named `study` and the criterion.
-        bad_rows: a file for the rows that are refused; the others are imported. Without it, nothing is.
+        bad_rows: of a file, those that are refused; the others are imported. Without it, nothing is.
         scale: of graded or slider answers, LOW:HIGH[:STEP]; without it, the file states it, or its answers say it.
         design: keys of a study file for the new study, such as the weights of marked errors, or a HIT template.
         dry_run: whether to take all back at the end, to learn what is refused.
@@ -197,7 +197,9 @@ def import_judgments(
         _opened, material, format, path, protocol, encoding, mapping, scale or of_design, design or {}
     )
     source = opened()
-    left_out = BadRows(source, bad_rows) if bad_rows is not None else None
+    left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else bad_rows
+    if left_out is not None:
+        left_out.collect(source)
     existing = Study.objects.filter(slug=study).first()
     if existing is not None:
         user = acting_person()
@@ -255,7 +257,7 @@ def import_judgments(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
             f"({str(error).splitlines()[0]})."
         ) from error
-    if left_out is not None:
+    if left_out is not None and left_out is not bad_rows:
         left_out.write()
     if dry_run:
         return ImportSummary(study, False, {}, notes)
@@ -268,12 +270,11 @@ def _import_criteria(
     *,
     study: str,
     mapping: ColumnMapping | None,
-    bad_rows: Path | None,
+    bad_rows: Path | BadRows | None,
     **values: Any,
 ) -> ImportSummary:
-    """Import the answers about each criterion as a study of its own; their notes name the others."""
-    if bad_rows is not None:
-        raise ImportProblem(values["path"], None, "--bad-rows", "several criteria", "it for one of them")
+    """Import the answers about each criterion as a study of its own; their notes name all of them."""
+    left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else None
     slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
     if len(set(slugs.values())) < len(slugs):
         raise DataConflict(
@@ -283,16 +284,18 @@ def _import_criteria(
     whole = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
     with transaction.atomic():
         for name, how in criteria.items():
-            summary = import_judgments(study=slugs[name], mapping=how, **values)
+            summary = import_judgments(study=slugs[name], mapping=how, bad_rows=left_out, **values)
             whole = replace(whole, created=whole.created or summary.created)
             whole.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
             whole.notes.extend(f"{name}: {note}" for note in summary.notes)
             if summary.created:
                 row = find_study(slugs[name])
-                row.notes = {**row.notes, "sentences": [*row.notes.get("sentences", []), sentence]}
+                row.notes |= {"criteria": slugs}
                 row.save(update_fields=["notes"])
         remember_mapping(find_dataset(values["dataset"]), "import_judgments", mapping)
         transaction.set_rollback(values["dry_run"])
+    if left_out is not None:
+        left_out.write()
     return whole
 
 

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -395,25 +396,28 @@ def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> 
 
 
 class BadRows:
-    """The rows that the import of a table leaves out."""
+    """The rows that the import of a table leaves out, of all its criteria."""
 
-    def __init__(self, source: JudgmentSource, path: Path) -> None:
+    def __init__(self, path: Path) -> None:
         check_place(path)
+        self._path = path
+        self._lines: list[str] = []
+
+    def collect(self, source: JudgmentSource) -> BadRows:
+        """Take the rows that a reading of the table refuses; return itself."""
         if not isinstance(source, TableJudgments):
             raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
-        source.refusals.bad_rows = self._add
-        self._path = path
-        self._notes = source.notes
-        self._columns = source.columns
-        self._lines = [csv_line(("line", "problem", *self._columns))]
+        source.refusals.bad_rows = partial(self._add, source)
+        self._lines = self._lines or [csv_line(("line", "problem", *source.columns))]
+        return self
 
-    def _add(self, record: Record, problem: ImportProblem) -> None:
-        self._notes.count("bad-row")
-        cells = (record.line, str(problem), *map(record.values.get, self._columns))
+    def _add(self, source: TableJudgments, record: Record, problem: ImportProblem) -> None:
+        source.notes.count("bad-row")
+        cells = (record.line, str(problem), *map(record.values.get, source.columns))
         self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
 
     def write(self) -> None:
-        write_lines(self._path, self._lines)
+        write_lines(self._path, dict.fromkeys(self._lines))  # a file that is imported already is read twice
 
 
 def _unguarded(record: Record) -> Record:

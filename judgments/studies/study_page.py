@@ -260,6 +260,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "title": study.name,
         "study": study,
         "kind": kind_of(study),
+        "of_criteria": _studies_of_criteria(study, request),
         "currency": design_of(study).currency,
         "steps": STEPS,
         "study_groups": tab_groups(study, rights, active),
@@ -278,6 +279,14 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "may_add": signed_in(request).has_perm("judgments.add_study"),
         "jobs": jobs,
     }
+
+
+def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, Study, str]]:
+    """Return the studies of the other criteria of an imported file: criterion, study and address."""
+    slugs = study.notes.get("criteria", {})
+    visible = Study.objects.visible_to(request.user).filter(slug__in=slugs.values()).exclude(pk=study.pk)
+    rows = {row.slug: row for row in visible}
+    return [(name, rows[slug], first_page(rows[slug])) for name, slug in slugs.items() if slug in rows]
 
 
 def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:

@@ -1,5 +1,6 @@
 """Tables of judgments as people have them come in by the options of the command."""
 
+import csv
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -227,7 +228,7 @@ def test_several_criteria_are_one_import_and_a_study_each(
         study = Study.objects.get(slug=slug)
         (system,) = aggregate_study(study=study)["systems"]
         assert system["mean"]["value"] == pytest.approx(mean)
-        assert "brought-adequacy" in " ".join(study.notes["sentences"])
+        assert study.notes["criteria"] == {"fluency": "brought-fluency", "adequacy": "brought-adequacy"}
     assert "was there already" in imports(table, "--map", *options)
 
 
@@ -235,6 +236,16 @@ def test_one_criterion_that_is_refused_leaves_none(imports: Imports) -> None:
     table = CRITERIA_IN_ROWS.replace("adequacy,2", "adequacy,good")
     pairs = "image=image,first_text=cap,system=sys,worker=rater,value=score"
     assert 'found "good"' in refusal(imports, table, "--map", pairs, "--criterion", "criterion")
+
+
+def test_bad_rows_of_all_criteria_are_one_report(imports: Imports, tmp_path: Path) -> None:
+    table = CRITERIA_IN_ROWS.replace("w1,adequacy,2", "w1,adequacy,good") + "A.jpg,one,s1,w3,fluency,nice\n"
+    pairs, bad = "image=image,first_text=cap,system=sys,worker=rater,value=score", tmp_path / "bad.csv"
+    imports(table, "--map", pairs, "--criterion", "criterion", "--bad-rows", str(bad))
+    rows = list(csv.DictReader(bad.read_text().splitlines()))
+    assert [(row["line"], row["value"]) for row in rows] == [("6", "nice"), ("3", "good")]
+    assert answers("brought-fluency") == {("A.jpg", "w1"): 4, ("A.jpg", "w2"): 3}
+    assert answers("brought-adequacy") == {("A.jpg", "w2"): 2}
 
 
 def test_a_folder_has_a_file_for_each_person(imports: Imports, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.models import Judgment
 from judgments.jobs import run_job
 from judgments.models import Dataset, Item, Job, Study
-from tests.judgments.desk import words
+from tests.judgments.desk import page, words
 
 pytestmark = pytest.mark.django_db
 CRITERIA = "image,cap,sys,rater,fluency,adequacy\nA.jpg,one,s1,w1,4,2\nA.jpg,one,s1,w2,3,2\n"
@@ -131,6 +131,11 @@ def test_criteria_become_studies_that_the_job_leads_to(
     assert (job.result or {})["study"] == "brought-fluency"
     shown = words(designer.get(reverse("admin:judgments_job_change", args=[job.pk])))
     assert "studies of their own: brought-fluency, brought-adequacy" in shown
+    fluency, adequacy = (Study.objects.get(slug=f"brought-{name}") for name in ("fluency", "adequacy"))
+    shown = designer.get(page(fluency, "hits")).content.decode()
+    assert f'<a href="{page(adequacy, "results")}"><code>brought-adequacy</code></a>' in shown
+    told = designer.get(f"/api/studies/{fluency.slug}/").json()
+    assert told["notes"]["criteria"] == {"fluency": fluency.slug, "adequacy": adequacy.slug}
 
 
 def test_each_file_may_be_a_person_s(designer: Client, dataset: Dataset) -> None:
