@@ -14,6 +14,7 @@ from annotation.privacy import retention
 from common.audit import acting_person
 from judgments.access.roles import require_editor
 from judgments.datasets import uploads
+from judgments.design.reading import toml_values
 from judgments.importers import ColumnMapping
 from judgments.importers.textio import read_whole
 from judgments.jobs import Run
@@ -33,8 +34,9 @@ def import_judgments(
     mapping: dict[str, Any] | None = None,
     good_rows: bool = False,
     scale: str = "",
+    design: str = "",
 ) -> None:
-    """Import judgments; ``good_rows`` leaves the others in a file beside the upload."""
+    """Import judgments; ``good_rows`` leaves the others in a file beside the upload, ``design`` is a study file."""
     require_editor(acting_person(), find_dataset(dataset))
     bad_rows = uploads.bad_rows_file(upload) if good_rows else None
     with (
@@ -52,6 +54,7 @@ def import_judgments(
             mapping=ColumnMapping.model_validate(mapping) if mapping else None,
             bad_rows=bad_rows,
             scale=scale,
+            design=toml_values(design),
             progress=run.progress,
         )
         result |= {**asdict(summary), "study": summary.what.partition(",")[0]}

@@ -41,6 +41,9 @@ class SentJudgments(Parameters):
         max_length=40,
         help_text="Of graded or slider answers, LOW:HIGH[:STEP], such as 1:5:0.5.",
     )
+    design = serializers.DictField(
+        required=False, help_text="Keys of a study file, such as a HIT template's."
+    )
     match_names = serializers.BooleanField(default=False, help_text=OPTIONS["match_names"][1])
     dry_run = serializers.BooleanField(
         default=False, help_text="Refuse what an import refuses, and store nothing."
@@ -99,6 +102,7 @@ class DatasetJudgmentsView(APIView):
                     protocol=values.get("protocol"),
                     mapping=how,
                     scale=values.get("scale", ""),
+                    design=values.get("design"),
                     dry_run=values["dry_run"],
                 )
             except ImportProblem as problem:

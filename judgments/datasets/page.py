@@ -378,12 +378,15 @@ SCALE_HELP = gettext_lazy(
 )
 
 
+DESIGN_HELP = gettext_lazy("TOML, as a study's page offers it; needed for answers to a HIT template.")
+
+
 class JudgmentsForm(UploadForm):
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
     job = "import_judgments"
     title = gettext_noop("Import judgments")
     lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")
-    field_order = ("study", "format", "files", "protocol", "scale")
+    field_order = ("study", "format", "files", "protocol", "scale", "design")
 
     study = forms.CharField(
         label=gettext_lazy("Short name of the study"),
@@ -413,6 +416,8 @@ class JudgmentsForm(UploadForm):
         widget=UnfoldAdminTextInputWidget,
     )
 
+    design = forms.FileField(label=gettext_lazy("Study file"), required=False, help_text=DESIGN_HELP)
+
     def clean_scale(self) -> str:
         try:
             return parse_scale(self.cleaned_data["scale"])
@@ -420,7 +425,8 @@ class JudgmentsForm(UploadForm):
             raise forms.ValidationError(str(error)) from None
 
     def arguments(self) -> dict[str, str]:
-        return {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
+        values = {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
+        return values | {"design": uploads.study_file(self.cleaned_data["design"])}
 
 
 def _apply_format(understood: Understood, format: str) -> None:
@@ -662,8 +668,8 @@ class DatasetAdmin(QuorumAdmin):
             upload = form.keep()
             if upload is not None:
                 args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
-                args |= {"upload": upload, **form.arguments()}
                 try:
+                    args |= {"upload": upload, **form.arguments()}
                     if uploads.look_at_columns(form.job, args):
                         return redirect("admin:judgments_dataset_columns", upload)
                     job = enqueue(kind=form.job, args=args, user=signed_in(request))
@@ -684,7 +690,8 @@ class DatasetAdmin(QuorumAdmin):
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
             try:
-                args = uploads.posted(waiting, request.POST.dict())
+                design = uploads.study_file(request.FILES.get("design"))
+                args = uploads.posted(waiting, request.POST.dict() | {"design": design})
                 if "_again" in request.POST and uploads.look_at_columns(waiting["kind"], args):
                     return redirect("admin:judgments_dataset_columns", upload)
                 job = enqueue(kind=waiting["kind"], args=args, user=user)
@@ -703,6 +710,7 @@ class DatasetAdmin(QuorumAdmin):
             ],
             of_judgments=waiting["kind"] == "import_judgments",
             scale_help=SCALE_HELP,
+            design_help=DESIGN_HELP,
         )
 
     def _page(self, request: HttpRequest, template: str, title: str, **shown: Any) -> HttpResponse:

@@ -24,7 +24,7 @@ from common.amounts import thousands
 from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_leftovers
-from common.incoming import BeyondHead, check_head, load_json
+from common.incoming import BeyondHead, check_head, load_json, uploaded_text
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.understanding import (
@@ -38,6 +38,7 @@ from judgments.datasets.understanding import (
     table_of,
     understand,
 )
+from judgments.design.reading import toml_values
 from judgments.design.scale import Extent, parse_scale
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
 from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, LEFT_OUT, parse_pairs
@@ -256,6 +257,18 @@ def _unpack_files(
     return inside[0] if len(inside) == 1 else target
 
 
+def study_file(file: UploadedFile | None) -> str:
+    """Return a study file as text; "" without one. Raise UploadRefused if it is none."""
+    if file is None:
+        return ""
+    try:
+        text = uploaded_text(file)
+        toml_values(text, source=file.name or "")
+    except QuorumError as error:
+        raise UploadRefused(f"{gettext('Study file')}: {error}") from None
+    return text
+
+
 def check_name(name: str) -> None:
     is_plain = re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) and not name.startswith(".")
     try:
@@ -272,6 +285,7 @@ PEOPLE = "people"  # what a page calls columns that are named after people
 # What a page calls options that a refusal names.
 CONTROL_LABELS = {
     "--header-row N": gettext_noop("The header is another line"),
+    "--design FILE": gettext_noop("Study file"),
     "--missing": gettext_noop("Words for an empty cell"),
     "--match-names": gettext_noop("Names of images may differ in case, blanks and ending"),
     '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
@@ -374,7 +388,7 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
     }
     names |= dict.fromkeys(before.get("people", ()), PEOPLE)
     of_judgments = kind == "import_judgments"
-    labels = {} if kind == "import_judgments" else COLUMN_WORDS
+    labels = {} if of_judgments else COLUMN_WORDS
     return {
         "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
         "rows": table.rows,
@@ -394,8 +408,9 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
         "zone": before.get("zone", ""),
         "scale": args.get("scale", ""),
+        "has_design": bool(args.get("design")),
         "scale_of_rows": _scale_of_first_rows(table, str(args.get("protocol") or ""))
-        if kind == "import_judgments"
+        if of_judgments and not args.get("design")  # which may state another scale
         else "",
     }
 
@@ -455,7 +470,7 @@ def posted_maps(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[
 
 
 def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments of an import with the columns, words and corrections that a page has sent.
+    """Return the arguments of an import with the columns, words, study file and corrections that a page has sent.
 
     Raises:
         ImportProblem: the words are no pairs.
@@ -499,6 +514,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
     )
     if waiting["kind"] == "import_judgments":
         args["good_rows"] = "good_rows" in values
+        args["design"] = values.get("design") or args.get("design", "")
         try:
             args["scale"] = parse_scale(values.get("scale", ""))
         except ValueError as error:

@@ -137,6 +137,16 @@ def test_a_call_names_the_scale_of_its_answers(designer: Client) -> None:
 
 
 @pytest.mark.usefixtures("dataset")
+def test_a_call_has_keys_of_a_study_file(designer: Client) -> None:
+    rows = rows_of("image,cap,rater,stars\nA.jpg,one,w1,5\n")
+    assert sent(designer, rows, map=COLUMNS, design={"scale": "five"}).status_code in (400, 409)
+    scale = {"low": 1, "high": 5, "step": 1, "labels": {"5": "best"}}
+    made = sent(designer, rows, map=COLUMNS, design={"scale": scale})
+    assert made.status_code == 201, made.content
+    assert Study.objects.get().design["scale"]["labels"] == {"5": "best"}
+
+
+@pytest.mark.usefixtures("dataset")
 def test_a_call_is_refused_as_a_command_is(designer: Client) -> None:
     refused = sent(designer, rows_of("image,cap,rater,stars\nA.jpg,one,w1,good\n"), map=COLUMNS)
     assert refused.status_code == 400

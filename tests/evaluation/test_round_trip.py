@@ -9,16 +9,21 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
 from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
+from judgments.jobs import run_job
 from judgments.kinds import KINDS
-from judgments.models import Dataset, Study
+from judgments.models import Dataset, Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_credits_and_weights import without_systems
 from tests.evaluation.test_kinds_of_releases import drafted
+from tests.judgments.desk import words
 from tests.judgments.results.test_layouts import workbook
 
 pytestmark = pytest.mark.django_db
@@ -202,6 +207,41 @@ def test_answers_to_a_template_need_its_study_file(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=wanted):
         call_command("agreement", path, stdout=StringIO())
     assert not Study.objects.filter(slug="again").exists()
+
+
+@pytest.mark.parametrize("when", ["at once", "before the columns", "after a refusal"])
+def test_a_template_comes_back_through_the_page(designer: Client, when: str, tmp_path: Path) -> None:
+    study = drafted("template", tmp_path)
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
+    study.refresh_from_db()
+    path = written(study, "csv", tmp_path)
+    if when == "before the columns":
+        path.write_text(path.read_text().replace("worker,", "Who,", 1))
+    call_command("export_study", study.slug, output=tmp_path / "design.toml", stdout=StringIO())
+    design = SimpleUploadedFile("design.toml", (tmp_path / "design.toml").read_bytes())
+    dataset = empty_dataset(study, when.replace(" ", "-"))
+    answers = SimpleUploadedFile("answers.csv", path.read_bytes())
+    form = {"files": answers, "format": "csv", "study": "again"}
+    address = reverse("admin:judgments_dataset_judgments", args=[dataset.pk])
+    if when != "after a refusal":
+        no_file = form | {"design": SimpleUploadedFile("no.toml", b"=")}
+        assert "Study file: no.toml is not TOML" in words(designer.post(address, no_file))
+        answers.seek(0)
+        form["design"] = design
+    address = designer.post(address, form).headers["Location"]
+    if when == "after a refusal":
+        job = Job.objects.get()
+        run_job(job.pk)
+        address = reverse("admin:judgments_dataset_columns", args=[job.args["upload"]])
+        assert "which has the page (“Study file”)" in words(designer.get(address))
+    if when != "at once":
+        columns = designer.get(address).context["table"]["columns"]
+        names = {f"column-{at}": column["name"] for at, column in enumerate(columns)}
+        sent: dict[str, Any] = {at: "worker" if name == "Who" else name for at, name in names.items()}
+        designer.post(address, sent | ({"design": design} if when == "after a refusal" else {}))
+    run_job(Job.objects.latest("pk").pk)
+    assert Job.objects.latest("pk").error == ""
+    assert same(figures(Study.objects.get(slug="again")), figures(study))
 
 
 def test_reliability_holds_sides_whatever_the_strength(tmp_path: Path) -> None:
