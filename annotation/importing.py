@@ -311,6 +311,7 @@ def _opened(
     as_before: bool = False,
 ) -> JudgmentSource:
     kind = KINDS.get(protocol or str(keys.get("protocol")))
+    protocol = kind.name if kind is not None else protocol
     own_page = None
     if keys and kind is not None and kind.page.custom:
         own_page = kind.for_design(_imported_design(path.stem, dataset.name, kind.name, keys))

@@ -237,7 +237,8 @@ def test_a_template_comes_back_through_the_page(designer: Client, when: str, tmp
     if when != "at once":
         columns = designer.get(address).context["table"]["columns"]
         names = {f"column-{at}": column["name"] for at, column in enumerate(columns)}
-        sent: dict[str, Any] = {at: "worker" if name == "Who" else name for at, name in names.items()}
+        ours = {"Who": "worker", "protocol": ""}  # the study file says of which protocol they are
+        sent: dict[str, Any] = {at: ours.get(name, name) for at, name in names.items()}
         designer.post(address, sent | ({"design": design} if when == "after a refusal" else {}))
     run_job(Job.objects.latest("pk").pk)
     assert Job.objects.latest("pk").error == ""
