@@ -41,9 +41,7 @@ class SentJudgments(Parameters):
         max_length=40,
         help_text="Of graded or slider answers, LOW:HIGH[:STEP], such as 1:5:0.5.",
     )
-    design = serializers.DictField(
-        required=False, help_text="Keys of a study file, such as a HIT template's."
-    )
+    design = serializers.DictField(required=False, help_text="Keys of a study file, as a HIT template needs.")
     match_names = serializers.BooleanField(default=False, help_text=OPTIONS["match_names"][1])
     dry_run = serializers.BooleanField(
         default=False, help_text="Refuse what an import refuses, and store nothing."

@@ -271,9 +271,7 @@ class Agreement(QuorumCommand):
         if how is not None and all(
             str(path).startswith(STUDY) or format not in (None, *TEXT_TABLES) for path, format in sources
         ):
-            raise EvaluationError(
-                "--map and the like are about a judgments file, expected one among the two."
-            )
+            raise EvaluationError("--map and the like are about a judgments file, expected one of two.")
         first = self._source(options["path"], "first", options, how)
         second = self._source(options["second"], "second", options, how)
         result = compare_sources(
