@@ -24,20 +24,21 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise, product
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import django
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.agreement import Alpha, agreement, ratings_of_judgments, threshold_kappa
+from evaluation.statistics.agreement import Alpha, Ratings, agreement, ratings_of_judgments, threshold_kappa
 from evaluation.statistics.correlation import correlation, correlation_difference, means_without_raters
 from evaluation.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
 
@@ -129,9 +130,9 @@ def most_votes(raters: int) -> int:
     return max(votes for votes in VOTES if votes <= raters)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Data:
-    """S data sets.
+    """S data sets, told apart by object.
 
     rater: (S, I, V). answer: (S, I, K, V) grades or scores of K systems, or (S, I, 1, V) winners 1 and 2.
     metric: (S, 2, I) scores of two metrics. document: (I,) of the items.
@@ -163,6 +164,7 @@ class Data:
         rater = np.broadcast_to(self.rater[at, :, np.newaxis], (items, systems, votes))
         return np.repeat(np.arange(items * systems), votes), rater.ravel(), self.answer[at].ravel()
 
+    @lru_cache(maxsize=1)  # noqa: B019 - holds no more than the last data sets
     def by_item_and_rater(self, at: int) -> dict[str, Any]:
         """Return the clusters of a data set whose rows are people's winners or means of items."""
         number = self.answer.shape[1]
@@ -177,7 +179,7 @@ class Data:
 Draw = Callable[[Cell, np.random.Generator, int, bool], Data]
 
 
-def at_raters(of_rater: Floats, rater: Ints) -> Floats:
+def at_raters(of_rater: NDArray[Any], rater: Ints) -> NDArray[Any]:
     """Return (S, I, V, ...) values of the raters of votes."""
     return of_rater[np.arange(len(rater))[:, np.newaxis, np.newaxis], rater]
 
@@ -279,6 +281,7 @@ def found_better(value: float, p: float) -> int:
     return int(np.sign(value)) if p <= 0.05 else 0
 
 
+@lru_cache(maxsize=1)
 def standings(data: Data, at: int) -> Any:
     from evaluation.results.systems import MEAN, Outputs
 
@@ -296,8 +299,8 @@ def standings(data: Data, at: int) -> Any:
 
 def mean_of_system(data: Data, at: int) -> Estimate:
     figure = standings(data, at).figures["system-0"]
-    ends = (math.nan if figure[end] is None else figure[end] for end in ("low", "high"))
-    return Estimate(figure["value"], *ends)
+    low, high = (math.nan if figure[end] is None else figure[end] for end in ("low", "high"))
+    return Estimate(figure["value"], low, high)
 
 
 def difference_of_systems(data: Data, at: int) -> Estimate:
@@ -342,8 +345,13 @@ def difference_of_accuracies(data: Data, at: int) -> Estimate:
     return Estimate(figure.difference, figure.low, figure.high, found_better(figure.difference, figure.p))
 
 
+@lru_cache(maxsize=1)
+def ratings(data: Data, at: int) -> Ratings:
+    return ratings_of_judgments(*data.votes(at))
+
+
 def alpha(data: Data, at: int, level: str) -> Estimate:
-    figure = agreement(ratings_of_judgments(*data.votes(at)), Alpha(level), clusters="both")
+    figure = agreement(ratings(data, at), Alpha(level), clusters="both")
     return Estimate(figure.value, figure.low, figure.high)
 
 
@@ -445,11 +453,11 @@ class Figure:
 
 
 # By object, so that figures of the same draw share their data sets.
-ONE, TWO, THREE, SIX = (partial(outputs, systems=systems) for systems in (1, 2, 3, 6))
+TWO, THREE, SIX = (partial(outputs, systems=systems) for systems in (2, 3, 6))
 SPANS = partial(outputs, systems=2, documents=True)
 OF_SYSTEMS, OF_METRICS = partial(pairs, of_metrics=False), partial(pairs, of_metrics=True)
 FIGURES = {
-    "mean of a system": Figure(ONE, lambda data: system_means(data)[:, 0], mean_of_system),
+    "mean of a system": Figure(TWO, lambda data: system_means(data)[:, 0], mean_of_system),
     "best of 2, difference of means": Figure(TWO, difference_of_means, difference_of_systems, 0.0),
     "share of pairs won": Figure(OF_SYSTEMS, lambda data: (data.winner == 1).mean(axis=1), share_won, 0.5),
     "best of 3": Figure(THREE, system_means, best_of_systems, 0.0),
@@ -492,29 +500,20 @@ class Row:
     as an interval that does not hold the truth.
     """
 
-    items: int
-    raters: int
-    votes: int
-    taste: float
-    careless: float
-    uneven: bool
+    cell: Cell
     figure: str
     data_sets: int
     truth: float
-    undefined: float
-    coverage: float
-    oracle_coverage: float
-    width: float
-    oracle_width: float
-    size: float
-    oracle_size: float
-    power: float
-    oracle_power: float
-    fails: str
-
-    @property
-    def cell(self) -> Cell:
-        return Cell(self.items, self.raters, self.votes, self.taste, self.careless, self.uneven)
+    undefined: float = math.nan
+    coverage: float = math.nan
+    oracle_coverage: float = math.nan
+    width: float = math.nan
+    oracle_width: float = math.nan
+    size: float = math.nan
+    oracle_size: float = math.nan
+    power: float = math.nan
+    oracle_power: float = math.nan
+    fails: str = ""
 
     @property
     def widening(self) -> float:
@@ -572,71 +571,107 @@ def measure(cell: Cell, names: Sequence[str], data_sets: int) -> list[Row]:
     of_cell = {name: FIGURES[name] for name in names if FIGURES[name].least_votes <= cell.votes}
     for draw in dict.fromkeys(figure.draw for figure in of_cell.values()):
         figures = {name: figure for name, figure in of_cell.items() if figure.draw is draw}
-        values: dict[tuple[str, str, bool], list[Floats]] = {}
-        estimates: dict[tuple[str, bool], list[Estimate]] = {}
-        for apart, (purpose, sets) in product((True, False), (("truth", TRUTHS), ("study", data_sets))):
-            measured = {name: figure for name, figure in figures.items() if apart or figure.null is not None}
-            for data in data_of(cell, draw, purpose, apart, sets) if measured else ():
-                for name, figure in measured.items():
-                    part = figure.values(data)
-                    values.setdefault((name, purpose, apart), []).append(part)
-                    if purpose == "study":
-                        made = [figure.estimate(data, at) for at in range(len(part))]
-                        # The truth is that of the figure whose interval is tried.
-                        if part.ndim == 1:
-                            np.testing.assert_allclose(
-                                [each.value for each in made], part, atol=1e-9, err_msg=name
-                            )
-                        estimates.setdefault((name, apart), []).extend(made)
-        joined = {key: np.concatenate(parts) for key, parts in values.items()}
+        tested = {name: figure for name, figure in figures.items() if figure.null is not None}
+        truth, even_truth = (
+            values_of(measured, data_of(cell, draw, "truth", apart, TRUTHS))
+            for measured, apart in ((figures, True), (tested, False))
+        )
+        values, estimates = studies(figures, data_of(cell, draw, "study", True, data_sets))
+        even_values, even_estimates = studies(tested, data_of(cell, draw, "study", False, data_sets))
         for name, figure in figures.items():
-            apart_truths = joined[name, "truth", True]
-            oracle = Oracle.of(figure, cell, apart_truths, joined.get((name, "truth", False), apart_truths))
-            study = tuple(joined.get((name, "study", apart), np.empty(0)) for apart in (True, False))
-            made_of = tuple(estimates.get((name, apart), []) for apart in (True, False))
-            rows.append(row_of(cell, name, oracle, study, made_of))
+            oracle = Oracle.of(figure, cell, truth[name], even_truth.get(name, truth[name]))
+            row = Row(cell, name, data_sets, oracle.truth)
+            if truth[name].ndim == 1:
+                row = with_intervals(row, oracle, values[name], estimates[name])
+            if name in tested:
+                row = with_tests(
+                    row, oracle, values[name], even_values[name], estimates[name], even_estimates[name]
+                )
+            rows.append(row)
     return rows
 
 
-def row_of(
-    cell: Cell,
-    name: str,
+def values_of(figures: Mapping[str, Figure], parts: Iterable[Data]) -> dict[str, Floats]:
+    if not figures:
+        return {}
+    of_parts = [[figure.values(data) for figure in figures.values()] for data in parts]
+    return {
+        name: np.concatenate(of_figure)
+        for name, of_figure in zip(figures, zip(*of_parts, strict=True), strict=True)
+    }
+
+
+def studies(
+    figures: Mapping[str, Figure], parts: Iterable[Data]
+) -> tuple[dict[str, Floats], dict[str, list[Estimate]]]:
+    """Return the values of data sets, and what Quorum makes of each."""
+    values: dict[str, list[Floats]] = {name: [] for name in figures}
+    estimates: dict[str, list[Estimate]] = {name: [] for name in figures}
+    for data in parts if figures else ():
+        for at, (name, figure) in product(range(len(data.rater)), figures.items()):
+            estimates[name].append(figure.estimate(data, at))
+        for name, figure in figures.items():
+            values[name].append(figure.values(data))
+    joined = {name: np.concatenate(of_parts) for name, of_parts in values.items()}
+    for name, of_figure in joined.items():
+        if of_figure.ndim == 1:  # the truth is that of the figure whose interval is tried
+            np.testing.assert_allclose(
+                [each.value for each in estimates[name]], of_figure, atol=1e-9, err_msg=name
+            )
+    return joined, estimates
+
+
+def with_intervals(row: Row, oracle: Oracle, values: Floats, estimates: Sequence[Estimate]) -> Row:
+    there = ~np.isnan(values)
+    low, high = np.array([(each.low, each.high) for each in estimates])[there].T
+    coverage = float(((low <= oracle.truth) & (oracle.truth <= high)).mean())
+    oracle_coverage = float((np.abs(values[there] - oracle.truth) <= oracle.half).mean())
+    least, most = coverage_limits(row.cell)
+    fails = beyond("coverage", least - coverage, least, len(low)) + beyond(
+        "coverage", coverage - most, most, len(low)
+    )
+    widths = (high - low)[~np.isnan(high - low)]
+    width = float(widths.mean()) if len(widths) else math.nan
+    if row.cell.raters >= 8 and len(widths):
+        error = float(widths.std()) / math.sqrt(len(widths))
+        fails += ["width"] if width - 3 * error > 1.25 * 2 * oracle.half else []
+    return replace(
+        row,
+        undefined=float(1 - there.mean()),
+        coverage=coverage,
+        oracle_coverage=oracle_coverage,
+        width=width,
+        oracle_width=2 * oracle.half,
+        fails=", ".join(fails),
+    )
+
+
+def with_tests(
+    row: Row,
     oracle: Oracle,
-    values: tuple[Floats, ...],
-    estimates: tuple[list[Estimate], ...],
+    values: Floats,
+    even_values: Floats,
+    estimates: Sequence[Estimate],
+    even_estimates: Sequence[Estimate],
 ) -> Row:
-    """Compare estimates with the oracle, where something differs and where nothing does."""
-    fails: list[str] = []
-    coverage = oracle_coverage = width = undefined = size = oracle_size = power = oracle_power = math.nan
-    number = len(estimates[0])
-    if values[0].ndim == 1:
-        value, low, high = np.array(estimates[0])[:, :3].T
-        there = ~np.isnan(value)
-        undefined = float(1 - there.mean())
-        coverage = float(((low <= oracle.truth) & (oracle.truth <= high))[there].mean())
-        oracle_coverage = float((np.abs(value - oracle.truth) <= oracle.half)[there].mean())
-        least, most = coverage_limits(cell)
-        fails += beyond("coverage", least - coverage, least, there.sum())
-        fails += beyond("coverage", coverage - most, most, there.sum())
-        widths = (high - low)[there & ~np.isnan(high - low)]
-        width = float(widths.mean()) if len(widths) else math.nan
-        slack = 3 * float(widths.std()) / math.sqrt(max(len(widths), 1))
-        if cell.raters >= 8 and width - slack > 1.25 * 2 * oracle.half:
-            fails.append("width")
-    if not math.isnan(oracle.null):
-        better, by_oracle = np.array([each.better for each in estimates[0]]), oracle.better(values[0])
-        power, oracle_power = (float((signs == 1).mean()) for signs in (better, by_oracle))
-        size = float(np.mean([each.better != 0 for each in estimates[1]]))
-        oracle_size = float((oracle.better(values[1]) != 0).mean())
-        largest = 0.08 if cell.strong else 0.065
-        fails += beyond("size", size - largest, largest, number)
-        short = 0.9 * (by_oracle == 1) - (better == 1)
-        if cell.raters >= 8 and short.mean() > 3 * short.std() / math.sqrt(number):
-            fails.append("power")
-    return Row(
-        *astuple(cell), name, number, oracle.truth, undefined, coverage, oracle_coverage, width, 2 * oracle.half,
-        size, oracle_size, power, oracle_power, ", ".join(fails),
-    )  # fmt: skip
+    right_of_test, right_of_oracle = (
+        np.array([each.better for each in estimates]) == 1,
+        oracle.better(values) == 1,
+    )
+    size = float(np.mean([each.better != 0 for each in even_estimates]))
+    largest = 0.08 if row.cell.strong else 0.065
+    fails = beyond("size", size - largest, largest, row.data_sets)
+    missing = 0.9 * right_of_oracle - right_of_test
+    if row.cell.raters >= 8 and missing.mean() > 3 * missing.std() / math.sqrt(row.data_sets):
+        fails.append("power")
+    return replace(
+        row,
+        size=size,
+        oracle_size=float((oracle.better(even_values) != 0).mean()),
+        power=float(right_of_test.mean()),
+        oracle_power=float(right_of_oracle.mean()),
+        fails=", ".join(filter(None, [row.fails, *fails])),
+    )
 
 
 def coverage_limits(cell: Cell) -> tuple[float, float]:
@@ -651,26 +686,24 @@ def beyond(what: str, excess: float, limit: float, number: int) -> list[str]:
 
 
 def with_falls(rows: Sequence[Row]) -> list[Row]:
-    """Add "falls" to rows with less power than a cell that has fewer items, raters or votes and is else alike."""
-    falls = set()
-    for field in ("items", "raters", "votes"):
-        chains: dict[Any, list[Row]] = {}
-        for row in rows:
-            rest = (row.figure, *(getattr(row, other.name) for other in fields(Cell) if other.name != field))
-            chains.setdefault(rest, []).append(row)
+    """Let rows fail that have less power than a cell with fewer items, raters or votes that is else alike."""
+    falls: dict[int, list[str]] = {}
+    for factor in ("items", "raters", "votes"):
+        chains: dict[Any, list[int]] = {}
+        for place, row in enumerate(rows):
+            chains.setdefault((row.figure, replace(row.cell, **{factor: 0})), []).append(place)
         for chain in chains.values():
-            chain.sort(key=lambda row: getattr(row, field))
+            chain.sort(key=lambda place: getattr(rows[place].cell, factor))
             for fewer, more in pairwise(chain):
-                error = math.sqrt(sum(row.power * (1 - row.power) / row.data_sets for row in (fewer, more)))
-                if fewer.power - more.power > 0.03 + 3 * error:
-                    falls.add(
-                        (more, f"power falls from {short(fewer.power)} of {field}={getattr(fewer, field)}")
-                    )
-    return [replace_fails(row, [why for of_row, why in falls if of_row == row]) for row in rows]
-
-
-def replace_fails(row: Row, further: Iterable[str]) -> Row:
-    return replace(row, fails=", ".join(filter(None, [row.fails, *sorted(further)])))
+                powers = [rows[place].power for place in (fewer, more)]
+                error = math.sqrt(sum(power * (1 - power) / rows[more].data_sets for power in powers))
+                if powers[0] - powers[1] > 0.03 + 3 * error:
+                    before = f"power {short(powers[0])} with {factor}={getattr(rows[fewer].cell, factor)}"
+                    falls.setdefault(more, []).append(before)
+    return [
+        replace(row, fails=", ".join(filter(None, [row.fails, *falls.get(place, ())])))
+        for place, row in enumerate(rows)
+    ]
 
 
 def short(value: float) -> str:
@@ -692,7 +725,7 @@ def print_worst(rows: Sequence[Row]) -> None:
         group = [
             row
             for row in rows
-            if row.figure == figure and fewest <= row.raters <= most and row.cell.strong == strong
+            if row.figure == figure and fewest <= row.cell.raters <= most and row.cell.strong == strong
         ]
         if not group:
             continue
@@ -763,11 +796,11 @@ def main() -> None:
     if options.output:
         with open(options.output, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([field.name for field in fields(Row)])
-            writer.writerows(
-                [f"{value:.4g}" if isinstance(value, float) else value for value in astuple(row)]
-                for row in rows
-            )
+            writer.writerow([field.name for field in (*fields(Cell), *fields(Row)[1:])])
+            for cell, *others in map(astuple, rows):
+                writer.writerow(
+                    [f"{value:.4g}" if isinstance(value, float) else value for value in (*cell, *others)]
+                )
     print_worst(rows)
     print_failing(rows)
 
