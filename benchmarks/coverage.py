@@ -26,7 +26,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise, product
 from multiprocessing import get_context
@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.statistics.agreement import Alpha, Ratings, agreement, ratings_of_judgments, threshold_kappa
 from evaluation.statistics.correlation import correlation, correlation_difference, means_without_raters
 from evaluation.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
@@ -58,6 +58,8 @@ GAP = 0.5  # between the best system and the others, in deviations of a vote
 EVEN, APART = (1.2, 1.2), (0.5, 2.0)  # noise of two metrics beside qualities of deviation 1
 GRADES = 5
 SEGMENTS = 3  # of a document
+MOST_WIDTH, LEAST_POWER = 1.25, 0.9  # of the oracle's
+MOST_FALL = 0.03
 YES_OF_METRIC, YES_OF_PEOPLE = 0.3, 3.1  # no mean of an odd number of votes lies on the latter
 
 
@@ -74,13 +76,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        parts = [
-            f"items={self.items}",
-            f"raters={self.raters}",
-            f"votes={self.votes}",
-            f"taste={self.taste:g}",
-        ]
-        return " ".join([*parts, f"careless={self.careless:g}", "uneven" if self.uneven else "even"])
+        amounts = f"items={self.items} raters={self.raters} votes={self.votes} taste={self.taste:g}"
+        return f"{amounts} careless={self.careless:g} {'uneven' if self.uneven else 'even'}"
 
     @property
     def strong(self) -> bool:
@@ -165,15 +162,10 @@ class Data:
         return np.repeat(np.arange(items * systems), votes), rater.ravel(), self.answer[at].ravel()
 
     @lru_cache(maxsize=1)  # noqa: B019 - holds no more than the last data sets
-    def by_item_and_rater(self, at: int) -> dict[str, Any]:
-        """Return the clusters of a data set whose rows are people's winners or means of items."""
+    def clusters(self, without_raters: Callable[..., Any], at: int) -> dict[str, Any]:
+        """Return the clusters of people's winners or means, one an item, of a data set."""
         number = self.answer.shape[1]
-        without = (
-            means_without_raters
-            if self.answer.shape[2] > 1 or self.answer.max() > 2
-            else winners_without_raters
-        )
-        return {"item": np.arange(number), "rater": without(*self.votes(at), number)}
+        return {"item": np.arange(number), "rater": without_raters(*self.votes(at), number)}
 
 
 Draw = Callable[[Cell, np.random.Generator, int, bool], Data]
@@ -184,88 +176,66 @@ def at_raters(of_rater: NDArray[Any], rater: Ints) -> NDArray[Any]:
     return of_rater[np.arange(len(rater))[:, np.newaxis, np.newaxis], rater]
 
 
-def careless(cell: Cell, generator: np.random.Generator, rater: Ints) -> Flags:
-    """Draw which (S, I, V) votes are of careless raters."""
-    of_rater = generator.random((len(rater), cell.raters)) < cell.careless
-    return at_raters(of_rater, rater)
+def answers(
+    cell: Cell, generator: np.random.Generator, rater: Ints, sincere: NDArray[Any], highest: int
+) -> Floats:
+    """Return (S, I, K, V) sincere answers, with whole numbers from 1 to the highest at random of careless raters."""
+    at_random = at_raters(generator.random((len(rater), cell.raters)) < cell.careless, rater)
+    chance = generator.integers(1, highest + 1, sincere.shape)
+    return np.where(at_random[:, :, np.newaxis], chance, sincere).astype(np.float64)
 
 
 def in_grades(liking: Floats) -> Floats:
     return np.clip(np.round(3 + 1.2 * liking), 1, GRADES)
 
 
-def in_scores(liking: Floats) -> Floats:
-    return np.clip(np.round(70 + 15 * liking), 0, 100)
-
-
 def outputs(
+    cell: Cell, generator: np.random.Generator, sets: int, apart: bool, systems: int, spans: bool = False
+) -> Data:
+    """Draw grades of the systems' outputs for items, or minus the weight of errors in segments of documents.
+
+    Where `apart`, the first system is better.
+    """
+    rater, document = cell.assignment(generator, sets), np.arange(cell.items) // (SEGMENTS if spans else 1)
+    taste = at_raters(generator.normal(0, cell.taste, (sets, cell.raters, systems)), rater)
+    liking = np.moveaxis(taste, 3, 2) + generator.normal(0, 1, (sets, cell.items, systems, cell.votes))
+    liking += generator.normal(0, 0.7, (sets, cell.items, 1, 1))
+    liking += generator.normal(0, 0.5, (sets, cell.items, systems, 1))
+    if spans:
+        liking += generator.normal(0, 0.5, (sets, document[-1] + 1, systems, 1))[:, document]
+    liking[:, :, 0] += GAP * apart
+    answer = answers(cell, generator, rater, in_grades(liking), GRADES)
+    return Data(rater, -np.square(GRADES - answer) if spans else answer, np.empty(0), document)
+
+
+def judgments(
     cell: Cell,
     generator: np.random.Generator,
     sets: int,
     apart: bool,
-    *,
-    systems: int,
-    documents: bool = False,
+    severity: float,
+    favour: float,
+    graded: bool = False,
 ) -> Data:
-    """Draw grades of the systems' outputs for items, or scores of segments; where `apart`, the first is better."""
-    rater, items = cell.assignment(generator, sets), cell.items
-    document = np.arange(items) // (SEGMENTS if documents else 1)
-    liking = generator.normal(0, 1, (sets, items, systems, cell.votes))
-    liking += generator.normal(0, 0.7, (sets, items, 1, 1)) + generator.normal(
-        0, 0.5, (sets, items, systems, 1)
-    )
-    if documents:
-        liking += generator.normal(0, 0.5, (sets, document[-1] + 1, systems, 1))[:, document]
-    liking[:, :, 0] += GAP * apart
-    liking += np.moveaxis(
-        at_raters(generator.normal(0, cell.taste, (sets, cell.raters, systems)), rater), 3, 2
-    )
-    chance = (
-        generator.uniform(0, 100, liking.shape)
-        if documents
-        else generator.integers(1, GRADES + 1, liking.shape)
-    )
-    answer = np.where(
-        careless(cell, generator, rater)[:, :, np.newaxis],
-        chance,
-        in_scores(liking) if documents else in_grades(liking),
-    )
-    return Data(rater, answer, np.empty(0), document)
+    """Draw grades of captions, or votes on pairs, and two metrics' scores.
 
-
-def captions(cell: Cell, generator: np.random.Generator, sets: int, apart: bool) -> Data:
-    """Draw grades of captions and two metrics; each rater is mild or severe, and favours what each metric likes."""
+    Raters' taste is, in parts, severity, or a liking for the first of each pair, and favour for what each metric likes.
+    Where `apart`, the first metric is better; without favour people like the first of each pair better instead.
+    """
     rater = cell.assignment(generator, sets)
-    quality, metric = qualities(cell, generator, sets, apart)
-    favour = at_raters(generator.normal(0, cell.taste / 1.5, (sets, cell.raters, 2)), rater)
-    liking = quality[..., np.newaxis] + generator.normal(0, 1, rater.shape)
-    liking += at_raters(generator.normal(0, cell.taste / 2, (sets, cell.raters)), rater)
-    liking += np.einsum("sivm,smi->siv", favour, metric / metric.std(axis=2, keepdims=True))
-    chance = generator.integers(1, GRADES + 1, rater.shape)
-    answer = np.where(careless(cell, generator, rater), chance, in_grades(liking))
-    return Data(rater, answer[:, :, np.newaxis], metric, np.arange(cell.items))
-
-
-def pairs(cell: Cell, generator: np.random.Generator, sets: int, apart: bool, *, of_metrics: bool) -> Data:
-    """Draw votes on pairs; raters favour the first system, or what each metric names, in their own way."""
-    rater = cell.assignment(generator, sets)
-    quality, metric = qualities(cell, generator, sets, apart)
-    leaning = quality[..., np.newaxis] + generator.normal(0, 1, rater.shape)
-    favour = at_raters(generator.normal(0, cell.taste, (sets, cell.raters, 2)), rater)
-    if of_metrics:
-        leaning += np.einsum("sivm,smi->siv", favour, np.sign(metric))
-    else:
-        leaning += favour[..., 0] + GAP * apart
-    chance = generator.integers(1, 3, rater.shape)
-    answer = np.where(careless(cell, generator, rater), chance, np.where(leaning > 0, 1, 2))
-    return Data(rater, answer[:, :, np.newaxis].astype(float), metric, np.arange(cell.items))
-
-
-def qualities(cell: Cell, generator: np.random.Generator, sets: int, apart: bool) -> tuple[Floats, Floats]:
-    """Draw (S, I) qualities of items, and (S, 2, I) metrics' scores of them; where `apart`, the first is better."""
     quality = generator.normal(0, 1, (sets, cell.items))
     noise = np.array(APART if apart else EVEN)[:, np.newaxis]
-    return quality, quality[:, np.newaxis] + noise * generator.normal(0, 1, (sets, 2, cell.items))
+    metric = quality[:, np.newaxis] + noise * generator.normal(0, 1, (sets, 2, cell.items))
+    liking = quality[:, :, np.newaxis] + generator.normal(0, 1, rater.shape)
+    liking += severity * at_raters(generator.normal(0, cell.taste, (sets, cell.raters)), rater)
+    if favour:
+        favours = at_raters(generator.normal(0, cell.taste, (sets, cell.raters, 2)), rater)
+        liking += favour * np.einsum("sivm,smi->siv", favours, np.sign(metric))
+    else:
+        liking += GAP * apart
+    sincere = in_grades(liking) if graded else np.where(liking > 0, 1, 2)
+    answer = answers(cell, generator, rater, sincere[:, :, np.newaxis], GRADES if graded else 2)
+    return Data(rater, answer, metric, np.arange(cell.items))
 
 
 class Estimate(NamedTuple):
@@ -275,10 +245,6 @@ class Estimate(NamedTuple):
     low: float = math.nan
     high: float = math.nan
     better: int = 0
-
-
-def found_better(value: float, p: float) -> int:
-    return int(np.sign(value)) if p <= 0.05 else 0
 
 
 @lru_cache(maxsize=1)
@@ -324,25 +290,29 @@ def better_by_verdict(of_systems: Any) -> int:
 
 def share_won(data: Data, at: int) -> Estimate:
     """Return the share of pairs that the first wins; the test asks whether a half lies in the interval."""
-    number = data.answer.shape[1]
-    share = pair_accuracy(
-        np.ones(number), np.zeros(number), data.winner[at], clusters=data.by_item_and_rater(at)
-    )["all"]
-    return Estimate(share.value, share.low, share.high, (share.low > 0.5) - (share.high < 0.5))
+    share = accuracy_of(data, at, np.ones(data.answer.shape[1]))
+    return share._replace(better=(share.low > 0.5) - (share.high < 0.5))
 
 
 def accuracy(data: Data, at: int) -> Estimate:
-    scores = data.metric[at, 0]
-    figure = pair_accuracy(
-        scores, np.zeros_like(scores), data.winner[at], clusters=data.by_item_and_rater(at)
-    )["all"]
+    return accuracy_of(data, at, data.metric[at, 0])
+
+
+def accuracy_of(data: Data, at: int, scores: Floats) -> Estimate:
+    clusters = data.clusters(winners_without_raters, at)
+    figure = pair_accuracy(scores, np.zeros_like(scores), data.winner[at], clusters=clusters)["all"]
     return Estimate(figure.value, figure.low, figure.high)
 
 
 def difference_of_accuracies(data: Data, at: int) -> Estimate:
     first, second = (np.column_stack([scores, np.zeros_like(scores)]) for scores in data.metric[at])
-    figure = accuracy_difference(first, second, data.winner[at], clusters=data.by_item_and_rater(at))["all"]
-    return Estimate(figure.difference, figure.low, figure.high, found_better(figure.difference, figure.p))
+    clusters = data.clusters(winners_without_raters, at)
+    return estimate_of(accuracy_difference(first, second, data.winner[at], clusters=clusters)["all"])
+
+
+def estimate_of(figure: Any) -> Estimate:
+    better = int(np.sign(figure.difference)) if figure.p <= 0.05 else 0
+    return Estimate(figure.difference, figure.low, figure.high, better)
 
 
 @lru_cache(maxsize=1)
@@ -361,33 +331,32 @@ def kappa(data: Data, at: int) -> Estimate:
         data.mean[at, :, 0],
         YES_OF_METRIC,
         YES_OF_PEOPLE,
-        clusters=data.by_item_and_rater(at),
+        clusters=data.clusters(means_without_raters, at),
     ).kappa
     return Estimate(figure.value, figure.low, figure.high)
 
 
 def tau(data: Data, at: int) -> Estimate:
-    figure = correlation(
-        data.metric[at, 0], data.mean[at, :, 0], "kendall-tau-b", clusters=data.by_item_and_rater(at)
-    )
+    clusters = data.clusters(means_without_raters, at)
+    figure = correlation(data.metric[at, 0], data.mean[at, :, 0], "kendall-tau-b", clusters=clusters)
     return Estimate(figure.value, figure.low, figure.high)
 
 
 def difference_of_taus(data: Data, at: int) -> Estimate:
-    first, second = data.metric[at]
-    figure = correlation_difference(
-        first, second, data.mean[at, :, 0], "kendall-tau-b", clusters=data.by_item_and_rater(at)
-    )
-    return Estimate(figure.difference, figure.low, figure.high, found_better(figure.difference, figure.p))
+    (first, second), clusters = data.metric[at], data.clusters(means_without_raters, at)
+    return estimate_of(correlation_difference(first, second, data.mean[at, :, 0], clusters=clusters))
 
 
 def system_means(data: Data) -> Floats:
     return np.asarray(data.mean.mean(axis=1))
 
 
-def difference_of_means(data: Data) -> Floats:
-    means = system_means(data)
-    return means[:, 0] - means[:, 1]
+def first(values: Callable[[Data], Floats]) -> Callable[[Data], Floats]:
+    return lambda data: values(data)[:, 0]
+
+
+def difference(values: Callable[[Data], Floats]) -> Callable[[Data], Floats]:
+    return lambda data: values(data)[:, 0] - values(data)[:, 1]
 
 
 def right(data: Data) -> Floats:
@@ -454,33 +423,29 @@ class Figure:
 
 # By object, so that figures of the same draw share their data sets.
 TWO, THREE, SIX = (partial(outputs, systems=systems) for systems in (2, 3, 6))
-SPANS = partial(outputs, systems=2, documents=True)
-OF_SYSTEMS, OF_METRICS = partial(pairs, of_metrics=False), partial(pairs, of_metrics=True)
+SPANS = partial(outputs, systems=2, spans=True)
+OF_SYSTEMS = partial(judgments, severity=1.0, favour=0.0)
+OF_METRICS = partial(judgments, severity=0.0, favour=1.0)
+CAPTIONS = partial(judgments, severity=0.5, favour=0.5, graded=True)
 FIGURES = {
-    "mean of a system": Figure(TWO, lambda data: system_means(data)[:, 0], mean_of_system),
-    "best of 2, difference of means": Figure(TWO, difference_of_means, difference_of_systems, 0.0),
-    "share of pairs won": Figure(OF_SYSTEMS, lambda data: (data.winner == 1).mean(axis=1), share_won, 0.5),
+    "mean of a system": Figure(TWO, first(system_means), mean_of_system),
+    "best of 2, difference of means": Figure(TWO, difference(system_means), difference_of_systems, 0.0),
     "best of 3": Figure(THREE, system_means, best_of_systems, 0.0),
     "best of 6": Figure(SIX, system_means, best_of_systems, 0.0),
-    "accuracy": Figure(OF_METRICS, lambda data: right(data)[:, 0], accuracy),
-    "difference of accuracies": Figure(
-        OF_METRICS, lambda data: right(data)[:, 0] - right(data)[:, 1], difference_of_accuracies, 0.0
-    ),
+    "share of pairs won": Figure(OF_SYSTEMS, lambda data: (data.winner == 1).mean(axis=1), share_won, 0.5),
+    "accuracy": Figure(OF_METRICS, first(right), accuracy),
+    "difference of accuracies": Figure(OF_METRICS, difference(right), difference_of_accuracies, 0.0),
     **{
         f"alpha, {level}": Figure(
-            captions, partial(alphas, level=level), partial(alpha, level=level), least_votes=2
+            CAPTIONS, partial(alphas, level=level), partial(alpha, level=level), least_votes=2
         )
         for level in ("nominal", "ordinal", "interval")
     },
-    "kappa": Figure(captions, kappas, kappa),
-    "tau-b": Figure(captions, lambda data: taus(data)[:, 0], tau),
-    "difference of tau-b": Figure(
-        captions, lambda data: taus(data)[:, 0] - taus(data)[:, 1], difference_of_taus, 0.0
-    ),
-    "spans, mean of a system": Figure(
-        SPANS, lambda data: system_means(data)[:, 0], mean_of_system, documents=True
-    ),
-    "spans, best of 2": Figure(SPANS, difference_of_means, difference_of_systems, 0.0, documents=True),
+    "kappa": Figure(CAPTIONS, kappas, kappa),
+    "tau-b": Figure(CAPTIONS, first(taus), tau),
+    "difference of tau-b": Figure(CAPTIONS, difference(taus), difference_of_taus, 0.0),
+    "spans, mean of a system": Figure(SPANS, first(system_means), mean_of_system, documents=True),
+    "spans, best of 2": Figure(SPANS, difference(system_means), difference_of_systems, 0.0, documents=True),
 }
 
 
@@ -516,54 +481,24 @@ class Row:
     fails: str = ""
 
     @property
-    def widening(self) -> float:
+    def wider(self) -> float:
         return self.width / self.oracle_width
 
     @property
-    def power_kept(self) -> float:
-        return self.power / self.oracle_power if self.oracle_power else math.nan
+    def power_reached(self) -> float:
+        """Return the share of the oracle's power; of a tenth or less it is chance."""
+        return self.power / self.oracle_power if self.oracle_power > 0.1 else math.nan
+
+    def fail(self, *reasons: str) -> Row:
+        return replace(self, fails=", ".join(filter(None, (self.fails, *reasons))))
 
 
-@dataclass(frozen=True, slots=True)
-class Oracle:
-    """The deviation of a figure where something differs, and where nothing does."""
+class Sample(NamedTuple):
+    """A figure in a cell: values of many data sets, for the oracle, and (S,) values and (S, 4) estimates of others."""
 
-    truth: float
-    deviation: float
-    null: float
-    null_deviation: float
-    freedom: int
-
-    @classmethod
-    def of(cls, figure: Figure, cell: Cell, apart: Floats, even: Floats) -> Oracle:
-        """Learn from the (T,) or (T, K) values of many data sets."""
-        (truth, deviation), (_, null_deviation) = (
-            (float(np.nanmean(values)), float(np.nanstd(values)))
-            for values in map(lead_of_first, (apart, even))
-        )
-        null = math.nan if figure.null is None else figure.null
-        return cls(truth, deviation, null, null_deviation, figure.freedom(cell))
-
-    @property
-    def half(self) -> float:
-        return float(stdtrit(self.freedom, 0.975)) * self.deviation
-
-    def better(self, values: Floats) -> Ints:
-        """Return (S,) what the oracle finds, as in `Estimate`."""
-        if values.ndim == 1:
-            lead = values - self.null
-            critical = float(stdtrit(self.freedom, 0.975)) * self.null_deviation
-            return np.where(np.abs(lead) > critical, np.sign(lead), 0).astype(np.int64)
-        leads = -np.sort(values - values.max(axis=1, keepdims=True), axis=1)[:, :-1]  # largest first
-        critical_leads = (
-            stdtrit(self.freedom, 1 - 0.025 / np.arange(leads.shape[1], 0, -1)) * self.null_deviation
-        )
-        named = np.all(leads > critical_leads, axis=1)
-        return np.where(named, np.where(values.argmax(axis=1) == 0, 1, -1), 0)
-
-
-def lead_of_first(values: Floats) -> Floats:
-    return values if values.ndim == 1 else values[:, 0] - values[:, 1]
+    truths: Floats
+    values: Floats
+    estimates: Floats
 
 
 def measure(cell: Cell, names: Sequence[str], data_sets: int) -> list[Row]:
@@ -572,106 +507,102 @@ def measure(cell: Cell, names: Sequence[str], data_sets: int) -> list[Row]:
     for draw in dict.fromkeys(figure.draw for figure in of_cell.values()):
         figures = {name: figure for name, figure in of_cell.items() if figure.draw is draw}
         tested = {name: figure for name, figure in figures.items() if figure.null is not None}
-        truth, even_truth = (
-            values_of(measured, data_of(cell, draw, "truth", apart, TRUTHS))
-            for measured, apart in ((figures, True), (tested, False))
+        apart, even = (
+            sample(cell, draw, figures, True, data_sets),
+            sample(cell, draw, tested, False, data_sets),
         )
-        values, estimates = studies(figures, data_of(cell, draw, "study", True, data_sets))
-        even_values, even_estimates = studies(tested, data_of(cell, draw, "study", False, data_sets))
         for name, figure in figures.items():
-            oracle = Oracle.of(figure, cell, truth[name], even_truth.get(name, truth[name]))
-            row = Row(cell, name, data_sets, oracle.truth)
-            if truth[name].ndim == 1:
-                row = with_intervals(row, oracle, values[name], estimates[name])
+            row = Row(cell, name, data_sets, float(np.nanmean(lead_of_first(apart[name].truths))))
+            if apart[name].truths.ndim == 1:
+                row = with_intervals(row, figure, apart[name])
             if name in tested:
-                row = with_tests(
-                    row, oracle, values[name], even_values[name], estimates[name], even_estimates[name]
-                )
+                row = with_tests(row, figure, apart[name], even[name])
             rows.append(row)
     return rows
 
 
-def values_of(figures: Mapping[str, Figure], parts: Iterable[Data]) -> dict[str, Floats]:
-    if not figures:
-        return {}
-    of_parts = [[figure.values(data) for figure in figures.values()] for data in parts]
-    return {
-        name: np.concatenate(of_figure)
-        for name, of_figure in zip(figures, zip(*of_parts, strict=True), strict=True)
-    }
-
-
-def studies(
-    figures: Mapping[str, Figure], parts: Iterable[Data]
-) -> tuple[dict[str, Floats], dict[str, list[Estimate]]]:
-    """Return the values of data sets, and what Quorum makes of each."""
-    values: dict[str, list[Floats]] = {name: [] for name in figures}
-    estimates: dict[str, list[Estimate]] = {name: [] for name in figures}
-    for data in parts if figures else ():
-        for at, (name, figure) in product(range(len(data.rater)), figures.items()):
-            estimates[name].append(figure.estimate(data, at))
+def sample(
+    cell: Cell, draw: Draw, figures: Mapping[str, Figure], apart: bool, data_sets: int
+) -> dict[str, Sample]:
+    truths, values, estimates = ({name: [] for name in figures} for _ in range(3))  # type: ignore[var-annotated]
+    for data in data_of(cell, draw, "truth", apart, TRUTHS) if figures else ():
+        for name, figure in figures.items():
+            truths[name].append(figure.values(data))
+    for data in data_of(cell, draw, "study", apart, data_sets) if figures else ():
         for name, figure in figures.items():
             values[name].append(figure.values(data))
-    joined = {name: np.concatenate(of_parts) for name, of_parts in values.items()}
-    for name, of_figure in joined.items():
-        if of_figure.ndim == 1:  # the truth is that of the figure whose interval is tried
-            np.testing.assert_allclose(
-                [each.value for each in estimates[name]], of_figure, atol=1e-9, err_msg=name
-            )
-    return joined, estimates
+        for at, (name, figure) in product(range(len(data.rater)), figures.items()):
+            estimates[name].append(figure.estimate(data, at))
+    samples = {
+        name: Sample(
+            np.concatenate(truths[name]), np.concatenate(values[name]), np.array(estimates[name], float)
+        )
+        for name in figures
+    }
+    for name, of_figure in samples.items():
+        if of_figure.values.ndim == 1:  # the truth must be that of the figure whose interval is tried
+            np.testing.assert_allclose(of_figure.estimates[:, 0], of_figure.values, atol=1e-9, err_msg=name)
+    return samples
 
 
-def with_intervals(row: Row, oracle: Oracle, values: Floats, estimates: Sequence[Estimate]) -> Row:
-    there = ~np.isnan(values)
-    low, high = np.array([(each.low, each.high) for each in estimates])[there].T
-    coverage = float(((low <= oracle.truth) & (oracle.truth <= high)).mean())
-    oracle_coverage = float((np.abs(values[there] - oracle.truth) <= oracle.half).mean())
-    least, most = coverage_limits(row.cell)
-    fails = beyond("coverage", least - coverage, least, len(low)) + beyond(
-        "coverage", coverage - most, most, len(low)
-    )
-    widths = (high - low)[~np.isnan(high - low)]
-    width = float(widths.mean()) if len(widths) else math.nan
-    if row.cell.raters >= 8 and len(widths):
-        error = float(widths.std()) / math.sqrt(len(widths))
-        fails += ["width"] if width - 3 * error > 1.25 * 2 * oracle.half else []
+def lead_of_first(values: Floats) -> Floats:
+    return values if values.ndim == 1 else values[:, 0] - values[:, 1]
+
+
+def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
+    there = ~np.isnan(apart.values)
+    low, high = apart.estimates[there, 1:3].T
+    half = float(stdtrit(figure.freedom(row.cell), 0.975) * np.nanstd(apart.truths))
+    coverage = float(((low <= row.truth) & (row.truth <= high)).mean())
+    fewest, most = coverage_limits(row.cell)
+    if beyond(fewest - coverage, fewest, len(low)) or beyond(coverage - most, most, len(low)):
+        row = row.fail("coverage")
+    width, widths = math.nan, (high - low)[~np.isnan(high - low)]
+    if len(widths):
+        with np.errstate(invalid="ignore"):  # of intervals without end
+            width, error = float(widths.mean()), float(widths.std()) / math.sqrt(len(widths))
+        if row.cell.raters >= 8 and not width - 3 * error <= MOST_WIDTH * 2 * half:
+            row = row.fail("width")
     return replace(
         row,
         undefined=float(1 - there.mean()),
         coverage=coverage,
-        oracle_coverage=oracle_coverage,
+        oracle_coverage=float((np.abs(apart.values[there] - row.truth) <= half).mean()),
         width=width,
-        oracle_width=2 * oracle.half,
-        fails=", ".join(fails),
+        oracle_width=2 * half,
     )
 
 
-def with_tests(
-    row: Row,
-    oracle: Oracle,
-    values: Floats,
-    even_values: Floats,
-    estimates: Sequence[Estimate],
-    even_estimates: Sequence[Estimate],
-) -> Row:
-    right_of_test, right_of_oracle = (
-        np.array([each.better for each in estimates]) == 1,
-        oracle.better(values) == 1,
+def with_tests(row: Row, figure: Figure, apart: Sample, even: Sample) -> Row:
+    assert figure.null is not None
+    oracle = partial(
+        found_by_oracle, figure.null, float(np.nanstd(lead_of_first(even.truths))), figure.freedom(row.cell)
     )
-    size = float(np.mean([each.better != 0 for each in even_estimates]))
+    right_of_test, right_of_oracle = apart.estimates[:, 3] == 1, oracle(apart.values) == 1
+    size = float((even.estimates[:, 3] != 0).mean())
     largest = 0.08 if row.cell.strong else 0.065
-    fails = beyond("size", size - largest, largest, row.data_sets)
-    missing = 0.9 * right_of_oracle - right_of_test
-    if row.cell.raters >= 8 and missing.mean() > 3 * missing.std() / math.sqrt(row.data_sets):
-        fails.append("power")
+    if beyond(size - largest, largest, row.data_sets):
+        row = row.fail("size")
+    missed = LEAST_POWER * right_of_oracle - right_of_test
+    if row.cell.raters >= 8 and missed.mean() > 3 * missed.std() / math.sqrt(row.data_sets):
+        row = row.fail("power")
     return replace(
         row,
         size=size,
-        oracle_size=float((oracle.better(even_values) != 0).mean()),
+        oracle_size=float((oracle(even.values) != 0).mean()),
         power=float(right_of_test.mean()),
         oracle_power=float(right_of_oracle.mean()),
-        fails=", ".join(filter(None, [row.fails, *fails])),
     )
+
+
+def found_by_oracle(null: float, deviation: float, freedom: int, values: Floats) -> Ints:
+    """Return (S,) what the oracle finds of (S,) values or those of (S, K) systems, as in `Estimate`."""
+    if values.ndim == 1:
+        lead = values - null
+        return np.where(np.abs(lead) > stdtrit(freedom, 0.975) * deviation, np.sign(lead), 0).astype(np.int64)
+    leads = np.sort(values.max(axis=1, keepdims=True) - values, axis=1)[:, :0:-1]  # the largest first
+    critical = stdtrit(freedom, 1 - 0.025 / np.arange(leads.shape[1], 0, -1)) * deviation
+    return np.where(np.all(leads > critical, axis=1), np.where(values.argmax(axis=1) == 0, 1, -1), 0)
 
 
 def coverage_limits(cell: Cell) -> tuple[float, float]:
@@ -680,30 +611,28 @@ def coverage_limits(cell: Cell) -> tuple[float, float]:
     return (0.91, 1.0) if cell.strong else (0.93, 0.985)
 
 
-def beyond(what: str, excess: float, limit: float, number: int) -> list[str]:
-    """Return what is beyond a limit of a share by more than three standard errors of so many data sets."""
-    return [what] if excess > 3 * math.sqrt(limit * (1 - limit) / max(number, 1)) else []
+def beyond(excess: float, limit: float, number: int) -> bool:
+    """Tell whether a share of so many data sets is beyond its limit by more than three standard errors."""
+    return excess > 3 * math.sqrt(limit * (1 - limit) / max(number, 1))
 
 
 def with_falls(rows: Sequence[Row]) -> list[Row]:
     """Let rows fail that have less power than a cell with fewer items, raters or votes that is else alike."""
-    falls: dict[int, list[str]] = {}
+    checked = list(rows)
     for factor in ("items", "raters", "votes"):
         chains: dict[Any, list[int]] = {}
         for place, row in enumerate(rows):
-            chains.setdefault((row.figure, replace(row.cell, **{factor: 0})), []).append(place)
+            others = [value for name, value in asdict(row.cell).items() if name != factor]
+            chains.setdefault((row.figure, *others), []).append(place)
         for chain in chains.values():
             chain.sort(key=lambda place: getattr(rows[place].cell, factor))
             for fewer, more in pairwise(chain):
-                powers = [rows[place].power for place in (fewer, more)]
-                error = math.sqrt(sum(power * (1 - power) / rows[more].data_sets for power in powers))
-                if powers[0] - powers[1] > 0.03 + 3 * error:
-                    before = f"power {short(powers[0])} with {factor}={getattr(rows[fewer].cell, factor)}"
-                    falls.setdefault(more, []).append(before)
-    return [
-        replace(row, fails=", ".join(filter(None, [row.fails, *falls.get(place, ())])))
-        for place, row in enumerate(rows)
-    ]
+                before, after = rows[fewer].power, rows[more].power
+                error = math.sqrt((before * (1 - before) + after * (1 - after)) / rows[more].data_sets)
+                if before - after > MOST_FALL + 3 * error:
+                    reason = f"power {short(before)} with {factor}={getattr(rows[fewer].cell, factor)}"
+                    checked[more] = checked[more].fail(reason)
+    return checked
 
 
 def short(value: float) -> str:
@@ -712,51 +641,42 @@ def short(value: float) -> str:
 
 def print_worst(rows: Sequence[Row]) -> None:
     """Print a line a figure and group of cells, with the worst value of each measure."""
-    print(
-        "| figure | raters | taste | cells | coverage | size | width / oracle's | power / oracle's | failing |"
-    )
+    print("| figure | raters | taste | cells | coverage | size | width | power | failing |")
     print("|---|---|---|---|---|---|---|---|---|")
     groups = product(
         dict.fromkeys(row.figure for row in rows),
-        (("3 and 4", 3, 4), ("5", 5, 5), ("8 and more", 8, math.inf)),
-        (("none and mild", False), ("strong", True)),
+        {"3 and 4": (3, 4), "5": (5, 7), "8 and more": (8, math.inf)}.items(),
+        {"none and mild": False, "strong": True}.items(),
     )
-    for figure, (raters, fewest, most), (taste, strong) in groups:
-        group = [
-            row
-            for row in rows
-            if row.figure == figure and fewest <= row.cell.raters <= most and row.cell.strong == strong
-        ]
+    for figure, (raters, (fewest, most)), (taste, strong) in groups:
+        of_figure = [row for row in rows if row.figure == figure and row.cell.strong == strong]
+        group = [row for row in of_figure if fewest <= row.cell.raters <= most]
         if not group:
             continue
-        coverages = [row.coverage for row in group if not math.isnan(row.coverage)]
-        covered = f"{short(min(coverages))} to {short(max(coverages))}" if coverages else ""
-        sizes, widenings = ([getattr(row, name) for row in group] for name in ("size", "widening"))
-        # The oracle's power of a tenth or less is chance.
-        kept = [row.power_kept for row in group if row.oracle_power > 0.1]
-        parts = [covered, *map(short, (worst(max, sizes), worst(max, widenings), worst(min, kept)))]
 
-        failing = sum(bool(row.fails) for row in group)
+        def worst(choose: Callable[[Iterable[float]], float], name: str) -> str:
+            there = [value for row in group if not math.isnan(value := getattr(row, name))]  # noqa: B023
+            return short(choose(there)) if there else ""
+
+        coverage = f"{worst(min, 'coverage')} to {worst(max, 'coverage')}".removeprefix(" to ")
+        parts = [coverage, worst(max, "size"), worst(max, "wider"), worst(min, "power_reached")]
+        failing = sum(row.fails != "" for row in group)
         print(f"| {figure} | {raters} | {taste} | {len(group)} | {' | '.join(parts)} | {failing} |")
-
-
-def worst(choose: Callable[[list[float]], float], values: Sequence[float]) -> float:
-    there = [value for value in values if not math.isnan(value)]
-    return choose(there) if there else math.nan
+    print("Width and power are parts of the oracle's.\n")
 
 
 def print_failing(rows: Sequence[Row]) -> None:
     failing = [row for row in rows if row.fails]
-    print(f"\n{len(failing)} of {len(rows)} figures in a cell fail; the oracle's value is in brackets.\n")
-    print("| figure | cell | coverage | width | size | power | beyond its limit |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        f"{len(failing)} of {len(rows)} figures in cells are beyond a limit; the oracle's value is in brackets.\n"
+    )
+    print("| figure | cell | coverage | width | size | power | beyond |\n|---|---|---|---|---|---|---|")
     for row in failing:
-        pairs_of = ("coverage", "width", "size", "power")
         parts = [
-            f"{short(getattr(row, name))} ({short(getattr(row, f'oracle_{name}'))})"
-            if not math.isnan(getattr(row, name))
+            f"{value} ({short(getattr(row, 'oracle_' + name))})"
+            if (value := short(getattr(row, name)))
             else ""
-            for name in pairs_of
+            for name in ("coverage", "width", "size", "power")
         ]
         print(f"| {row.figure} | {row.cell.name} | {' | '.join(parts)} | {row.fails} |")
 
