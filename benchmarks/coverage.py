@@ -2,7 +2,7 @@
 
     python -m benchmarks.coverage --processes 2 --output docs/figures/coverage.csv     # all, about an hour
     python -m benchmarks.coverage share "best of" --data-sets 200 --cells 20           # some figures, 20 cells
-    python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all words of either
+    python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all parts of either
 
 A cell is a study: items, raters, votes an item, how much raters differ in taste, careless raters (who answer at
 random; each is one with that chance), and even or uneven work (the busiest rater is ten times as likely as the rarest
@@ -113,7 +113,7 @@ def cells() -> list[Cell]:
     chains += [Cell(50, 8, votes, 1.2, 0.15, True) for votes in VOTES if votes <= 8]
     generator = np.random.default_rng(SEED)
     levels = [
-        [values[place] for place in generator.permutation(np.arange(BETWEEN) * len(values) // BETWEEN)]
+        [values[level] for level in generator.permutation(np.arange(BETWEEN) * len(values) // BETWEEN)]
         for values in (ITEMS, RATERS, VOTES, TASTES, CARELESS, (False, True))
     ]
     between = [
@@ -370,8 +370,8 @@ def alphas(data: Data, level: str) -> Floats:
     number, votes = total.sum(axis=1), data.answer.shape[3]
     grade = np.arange(GRADES)
     if level == "ordinal":
-        place = np.cumsum(total, axis=1) - total / 2  # between two places lie the ranks between their grades
-        distance = np.square(place[:, :, np.newaxis] - place[:, np.newaxis])
+        rank = np.cumsum(total, axis=1) - total / 2
+        distance = np.square(rank[:, :, np.newaxis] - rank[:, np.newaxis])
     elif level == "interval":
         distance = np.square(grade[:, np.newaxis] - grade)[np.newaxis].astype(float)
     else:
@@ -576,7 +576,7 @@ def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
 def with_tests(row: Row, figure: Figure, apart: Sample, even: Sample) -> Row:
     assert figure.null is not None
     oracle = partial(
-        found_by_oracle, figure.null, float(np.nanstd(lead_of_first(even.truths))), figure.freedom(row.cell)
+        decided_by_oracle, figure.null, float(np.nanstd(lead_of_first(even.truths))), figure.freedom(row.cell)
     )
     right_of_test, right_of_oracle = apart.estimates[:, 3] == 1, oracle(apart.values) == 1
     size = float((even.estimates[:, 3] != 0).mean())
@@ -595,8 +595,8 @@ def with_tests(row: Row, figure: Figure, apart: Sample, even: Sample) -> Row:
     )
 
 
-def found_by_oracle(null: float, deviation: float, freedom: int, values: Floats) -> Ints:
-    """Return (S,) what the oracle finds of (S,) values or those of (S, K) systems, as in `Estimate`."""
+def decided_by_oracle(null: float, deviation: float, freedom: int, values: Floats) -> Ints:
+    """Return (S,) what the oracle decides of (S,) values or those of (S, K) systems, as in `Estimate`."""
     if values.ndim == 1:
         lead = values - null
         return np.where(np.abs(lead) > stdtrit(freedom, 0.975) * deviation, np.sign(lead), 0).astype(np.int64)
@@ -621,11 +621,11 @@ def with_falls(rows: Sequence[Row]) -> list[Row]:
     checked = list(rows)
     for factor in ("items", "raters", "votes"):
         chains: dict[Any, list[int]] = {}
-        for place, row in enumerate(rows):
+        for position, row in enumerate(rows):
             others = [value for name, value in asdict(row.cell).items() if name != factor]
-            chains.setdefault((row.figure, *others), []).append(place)
+            chains.setdefault((row.figure, *others), []).append(position)
         for chain in chains.values():
-            chain.sort(key=lambda place: getattr(rows[place].cell, factor))
+            chain.sort(key=lambda position: getattr(rows[position].cell, factor))
             for fewer, more in pairwise(chain):
                 before, after = rows[fewer].power, rows[more].power
                 error = math.sqrt((before * (1 - before) + after * (1 - after)) / rows[more].data_sets)
@@ -667,9 +667,7 @@ def print_worst(rows: Sequence[Row]) -> None:
 
 def print_failing(rows: Sequence[Row]) -> None:
     failing = [row for row in rows if row.fails]
-    print(
-        f"{len(failing)} of {len(rows)} figures in cells are beyond a limit; the oracle's value is in brackets.\n"
-    )
+    print(f"{len(failing)} of {len(rows)} figures in cells are beyond a limit; in brackets the oracle's.\n")
     print("| figure | cell | coverage | width | size | power | beyond |\n|---|---|---|---|---|---|---|")
     for row in failing:
         parts = [
@@ -682,35 +680,35 @@ def print_failing(rows: Sequence[Row]) -> None:
 
 
 def cells_named(wanted: Sequence[str]) -> list[Cell]:
-    """Return so many cells, spread over the matrix, or those with all words of one of the arguments."""
+    """Return so many cells, spread over the matrix, or those with all parts of one of the names."""
     matrix = cells()
     if not wanted:
         return matrix
     if len(wanted) == 1 and wanted[0].isdigit():
-        number = min(int(wanted[0]), len(matrix))
-        return [matrix[place] for place in np.random.default_rng(SEED).permutation(len(matrix))[:number]]
-    return [cell for cell in matrix if any(set(words.split()) <= set(cell.name.split()) for words in wanted)]
+        order = np.random.default_rng(SEED).permutation(len(matrix))
+        return [matrix[position] for position in order[: int(wanted[0])]]
+    return [cell for cell in matrix if any({*parts.split()} <= {*cell.name.split()} for parts in wanted)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("figures", nargs="*", help="beginnings of names; default: all")
     parser.add_argument("--data-sets", type=int, default=DATA_SETS)
-    parser.add_argument("--cells", nargs="+", default=(), help="a number of cells, or words of their names")
+    parser.add_argument("--cells", nargs="+", default=(), help="a number of cells, or parts of their names")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--output", help="a CSV file of all cells")
     options = parser.parse_args()
     names = [name for name in FIGURES if not options.figures or name.startswith(tuple(options.figures))]
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()  # for the models that come along with the verdict; no database is asked
-    chosen, rows, start = cells_named(options.cells), [], time.perf_counter()
+    matrix, rows, start = cells_named(options.cells), [], time.perf_counter()
     with ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as pool:
-        measured = pool.map(partial(measure, names=names, data_sets=options.data_sets), chosen)
-        for number, (cell, of_cell) in enumerate(zip(chosen, measured, strict=True), 1):
+        measured = pool.map(partial(measure, names=names, data_sets=options.data_sets), matrix)
+        for number, (cell, of_cell) in enumerate(zip(matrix, measured, strict=True), 1):
             rows += of_cell
             seconds = time.perf_counter() - start
             print(
-                f"{number} of {len(chosen)} cells, {seconds:.0f} s: {cell.name}", file=sys.stderr, flush=True
+                f"{number} of {len(matrix)} cells, {seconds:.0f} s: {cell.name}", file=sys.stderr, flush=True
             )
     rows = with_falls(rows)
     if options.output:
