@@ -5,7 +5,7 @@
     python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all parts of either
 
 A cell is a study: items, raters, votes an item, how much raters differ in taste, careless raters (who answer at
-random; each is one with that chance), and even or uneven work (the busiest rater is ten times as likely as the rarest
+random; a share of all, at least one), and even or uneven work (the busiest rater is ten times as likely as the rarest
 to be asked for an item). Each data set draws its items and raters anew. The truth is the mean of the figure over many
 other data sets of the cell. The oracle knows the standard deviation of the figure from these, and uses t with the
 smaller number of items (documents, where items lie in them) and raters, less one, as degrees of freedom; its test
@@ -44,7 +44,9 @@ from evaluation.statistics.meta import accuracy_difference, pair_accuracy, winne
 
 SEED = 17
 DATA_SETS = 1000
-TRUTHS = 5000  # data sets of a truth: its error is a seventieth of the figure's deviation, that of the deviation 1 %
+# Data sets of a truth for each that is tried: its error is a seventieth of the figure's deviation, which is off by 1 %.
+TRUTHS = 5
+FEWEST_TRUTHS = 2000
 NUMBERS = 2_000_000  # drawn at once
 
 ITEMS = (12, 50, 150)
@@ -83,6 +85,10 @@ class Cell:
     def strong(self) -> bool:
         return self.taste > TASTES[1]
 
+    @property
+    def careless_raters(self) -> int:
+        return max(1, round(self.careless * self.raters)) if self.careless else 0
+
     def generator(self, purpose: str) -> np.random.Generator:
         return np.random.default_rng([SEED, *(zlib.crc32(word.encode()) for word in (self.name, purpose))])
 
@@ -91,7 +97,8 @@ class Cell:
         if self.votes == self.raters:
             return np.broadcast_to(np.arange(self.raters), (sets, self.items, self.votes))
         busy = np.linspace(1, 10 if self.uneven else 1, self.raters)
-        arrival = generator.exponential(size=(sets, self.items, self.raters)) / busy
+        arrival = generator.standard_exponential((sets, self.items, self.raters), np.float32)
+        arrival /= busy.astype(np.float32)
         return np.argpartition(arrival, self.votes - 1, axis=2)[..., : self.votes]
 
 
@@ -155,6 +162,11 @@ class Data:
         """Return (S, I, GRADES) votes by grade for the first system."""
         return (self.answer[:, :, 0, :, np.newaxis] == np.arange(1, GRADES + 1)).sum(axis=2).astype(float)
 
+    @cached_property
+    def differences(self) -> Data:
+        """Return how much better the first of two systems is, by item and rater, as the scores of one."""
+        return replace(self, answer=self.answer[:, :, :1] - self.answer[:, :, 1:])
+
     def votes(self, at: int) -> tuple[Ints, Ints, Floats]:
         """Return rows, raters and answers of a data set, one a vote; a row is an item's output of a system."""
         items, systems, votes = self.answer.shape[1:]
@@ -171,6 +183,10 @@ class Data:
 Draw = Callable[[Cell, np.random.Generator, int, bool], Data]
 
 
+def normal(generator: np.random.Generator, deviation: float, *shape: int) -> NDArray[Any]:
+    return deviation * generator.standard_normal(shape, np.float32)  # half the time of doubles
+
+
 def at_raters(of_rater: NDArray[Any], rater: Ints) -> NDArray[Any]:
     """Return (S, I, V, ...) values of the raters of votes."""
     return of_rater[np.arange(len(rater))[:, np.newaxis, np.newaxis], rater]
@@ -180,12 +196,13 @@ def answers(
     cell: Cell, generator: np.random.Generator, rater: Ints, sincere: NDArray[Any], highest: int
 ) -> Floats:
     """Return (S, I, K, V) sincere answers, with whole numbers from 1 to the highest at random of careless raters."""
-    at_random = at_raters(generator.random((len(rater), cell.raters)) < cell.careless, rater)
+    order = generator.random((len(rater), cell.raters)).argsort(axis=1)
+    at_random = at_raters(order < cell.careless_raters, rater)
     chance = generator.integers(1, highest + 1, sincere.shape)
     return np.where(at_random[:, :, np.newaxis], chance, sincere).astype(np.float64)
 
 
-def in_grades(liking: Floats) -> Floats:
+def in_grades(liking: NDArray[Any]) -> NDArray[Any]:
     return np.clip(np.round(3 + 1.2 * liking), 1, GRADES)
 
 
@@ -197,12 +214,14 @@ def outputs(
     Where `apart`, the first system is better.
     """
     rater, document = cell.assignment(generator, sets), np.arange(cell.items) // (SEGMENTS if spans else 1)
-    taste = at_raters(generator.normal(0, cell.taste, (sets, cell.raters, systems)), rater)
-    liking = np.moveaxis(taste, 3, 2) + generator.normal(0, 1, (sets, cell.items, systems, cell.votes))
-    liking += generator.normal(0, 0.7, (sets, cell.items, 1, 1))
-    liking += generator.normal(0, 0.5, (sets, cell.items, systems, 1))
+    liking = normal(generator, 1, sets, cell.items, systems, cell.votes)
+    liking += normal(generator, 0.7, sets, cell.items, 1, 1)
+    liking += normal(generator, 0.5, sets, cell.items, systems, 1)
+    if cell.taste:
+        taste = at_raters(normal(generator, cell.taste, sets, cell.raters, systems), rater)
+        liking += np.moveaxis(taste, 3, 2)
     if spans:
-        liking += generator.normal(0, 0.5, (sets, document[-1] + 1, systems, 1))[:, document]
+        liking += normal(generator, 0.5, sets, document[-1] + 1, systems, 1)[:, document]
     liking[:, :, 0] += GAP * apart
     answer = answers(cell, generator, rater, in_grades(liking), GRADES)
     return Data(rater, -np.square(GRADES - answer) if spans else answer, np.empty(0), document)
@@ -226,12 +245,13 @@ def judgments(
     quality = generator.normal(0, 1, (sets, cell.items))
     noise = np.array(APART if apart else EVEN)[:, np.newaxis]
     metric = quality[:, np.newaxis] + noise * generator.normal(0, 1, (sets, 2, cell.items))
-    liking = quality[:, :, np.newaxis] + generator.normal(0, 1, rater.shape)
-    liking += severity * at_raters(generator.normal(0, cell.taste, (sets, cell.raters)), rater)
-    if favour:
-        favours = at_raters(generator.normal(0, cell.taste, (sets, cell.raters, 2)), rater)
-        liking += favour * np.einsum("sivm,smi->siv", favours, np.sign(metric))
-    else:
+    liking = quality[:, :, np.newaxis] + normal(generator, 1, *rater.shape)
+    liking += at_raters(normal(generator, severity * cell.taste, sets, cell.raters), rater)
+    for signs in np.moveaxis(np.sign(metric), 1, 0):
+        liking += signs[:, :, np.newaxis] * at_raters(
+            normal(generator, favour * cell.taste, sets, cell.raters), rater
+        )
+    if not favour:
         liking += GAP * apart
     sincere = in_grades(liking) if graded else np.where(liking > 0, 1, 2)
     answer = answers(cell, generator, rater, sincere[:, :, np.newaxis], GRADES if graded else 2)
@@ -247,19 +267,18 @@ class Estimate(NamedTuple):
     better: int = 0
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # of systems, and of their differences
 def standings(data: Data, at: int) -> Any:
     from evaluation.results.systems import MEAN, Outputs
 
     items, systems = data.answer.shape[1:3]
-    row, rater, answer = data.votes(at)
     return Outputs(
         names=[f"system-{code}" for code in range(systems)],
         item=np.repeat(np.arange(items), systems),
         system=np.tile(np.arange(systems), items),
         cluster=data.document,
         score=data.mean[at].ravel(),
-        deletions=means_without_raters(row, rater, answer, items * systems),
+        deletions=means_without_raters(*data.votes(at), items * systems),
     ).standings(MEAN)
 
 
@@ -270,22 +289,14 @@ def mean_of_system(data: Data, at: int) -> Estimate:
 
 
 def difference_of_systems(data: Data, at: int) -> Estimate:
-    of_systems = standings(data, at)
-    difference = float(of_systems.strength[0] - of_systems.strength[1])
-    half = float(stdtrit(of_systems.freedom[0, 1], 0.975) * of_systems.error[0, 1])
-    return Estimate(difference, difference - half, difference + half, better_by_verdict(of_systems))
+    return mean_of_system(data.differences, at)._replace(better=best_of_systems(data, at).better)
 
 
 def best_of_systems(data: Data, at: int) -> Estimate:
-    return Estimate(math.nan, better=better_by_verdict(standings(data, at)))
-
-
-def better_by_verdict(of_systems: Any) -> int:
-    """Return 1 where the verdict names the first as the winner, -1 where another one, else 0."""
     from evaluation.results.systems import decide
 
-    leaders = decide(of_systems)["leaders"]
-    return 0 if len(leaders) > 1 else 1 if leaders == ["system-0"] else -1
+    leaders = decide(standings(data, at))["leaders"]
+    return Estimate(math.nan, better=0 if len(leaders) > 1 else 1 if leaders == ["system-0"] else -1)
 
 
 def share_won(data: Data, at: int) -> Estimate:
@@ -525,7 +536,9 @@ def sample(
     cell: Cell, draw: Draw, figures: Mapping[str, Figure], apart: bool, data_sets: int
 ) -> dict[str, Sample]:
     truths, values, estimates = ({name: [] for name in figures} for _ in range(3))  # type: ignore[var-annotated]
-    for data in data_of(cell, draw, "truth", apart, TRUTHS) if figures else ():
+    for data in (
+        data_of(cell, draw, "truth", apart, max(FEWEST_TRUTHS, TRUTHS * data_sets)) if figures else ()
+    ):
         for name, figure in figures.items():
             truths[name].append(figure.values(data))
     for data in data_of(cell, draw, "study", apart, data_sets) if figures else ():
