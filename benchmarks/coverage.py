@@ -120,6 +120,9 @@ def cells() -> list[Cell]:
     chains += [Cell(50, 12, votes, 0.4, 0.0, False) for votes in VOTES if votes <= 12]
     chains += [Cell(50, 25, votes, 0.0, 0.0, False) for votes in VOTES]
     chains += [Cell(50, 8, votes, 1.2, 0.15, True) for votes in VOTES if votes <= 8]
+    # The strict limits begin where raters are still few.
+    few = product(ends(ITEMS), (5, 8), ends(TASTES))
+    chains += [Cell(items, raters, 5, taste, 0.0, False) for items, raters, taste in few]
     generator = np.random.default_rng(SEED)
     levels = [
         [values[level] for level in generator.permutation(np.arange(BETWEEN) * len(values) // BETWEEN)]
