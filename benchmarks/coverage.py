@@ -1,574 +1,765 @@
-"""How often 95 % intervals hold the truth, and tests at 5 % reject what is true, where rows share items and raters.
+"""How often 95 % intervals hold the truth, and what tests at 5 % find, in a matrix of studies.
 
-    python -m benchmarks.coverage                          # every figure, 1,000 data sets each, some ten minutes
-    python -m benchmarks.coverage alpha "McNemar" --data-sets 200
+    python -m benchmarks.coverage --processes 2 --output docs/figures/coverage.csv     # all, about an hour
+    python -m benchmarks.coverage share "best of" --data-sets 200 --cells 20           # some figures, 20 cells
+    python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all parts of either
 
-Each data set draws its items and raters anew. "naive" takes rows as independent, "clustered" is the default of pages,
-commands and reports. Columns are designs: all raters judge all items; each item has three raters; each has three, and
-the busiest rater judges ten times as much as the rarest ("uneven"). "alone" has no dependence at all. The second table
-has figures of metrics against people's majorities and mean grades; raters like what a metric likes in their own way.
-Truths without a formula are those of a data set of half a million rows. Shares are of the data sets that have an
-interval or a p; "(.010 without)" says that one in a hundred has none.
+A cell is a study: items, raters, votes an item, how much raters differ in taste, a share of careless raters, who answer
+at random (as many in each data set, at least one; with --by-chance each rater is one with that chance), and even or
+uneven work (the busiest rater is ten times as likely as the rarest to be asked for an item). Each data set draws its
+items and raters anew. The truth is the mean of the figure over many other data sets of the cell. The oracle knows the
+standard deviation of the figure from these, and uses t with the smaller number of items (documents, where items lie in
+them) and raters, less one, as degrees of freedom; its test knows the deviation where nothing differs. Where several
+systems are compared it tests the first against each other one with Holm's correction.
+
+Cells beyond a limit by more than three standard errors of the simulation are printed, each with its values.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+import csv
+import math
+import os
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, astuple, dataclass, fields, replace
+from functools import cached_property, lru_cache, partial
+from itertools import pairwise, product
+from multiprocessing import get_context
+from typing import Any, NamedTuple
 
+import django
 import numpy as np
-from scipy.special import ndtri
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from evaluation.numeric.arrays import Floats, Ints
-from evaluation.statistics.aggregation import (
-    best_worst_scores,
-    bradley_terry_of_comparisons,
-    luce_choice,
-    tournament,
-)
-from evaluation.statistics.agreement import (
-    Alpha,
-    CohenKappa,
-    FleissKappa,
-    Gwet,
-    Percent,
-    agreement,
-    ratings_of_judgments,
-    threshold_kappa,
-)
-from evaluation.statistics.correlation import correlation, means_without_raters
-from evaluation.statistics.inference import NAIVE, share_of_rows
-from evaluation.statistics.meta import (
-    accuracy_difference,
-    correlation_difference,
-    grouped_correlation,
-    pair_accuracy,
-    pairwise_accuracy,
-    winners_without_raters,
-)
-from evaluation.statistics.significance import mcnemar_test, randomization_test, wilson_interval
+from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.statistics.agreement import Alpha, Ratings, agreement, ratings_of_judgments, threshold_kappa
+from evaluation.statistics.correlation import correlation, correlation_difference, means_without_raters
+from evaluation.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
 
 SEED = 17
 DATA_SETS = 1000
-RESAMPLES = 200
-SYSTEMS = 4
-ANSWERS = 4
-MANY = 1000
+# Data sets of a truth for each that is tried: its error is a seventieth of the figure's deviation, which is off by 1 %.
+TRUTHS = 5
+FEWEST_TRUTHS = 2000
+NUMBERS = 2_000_000  # drawn at once
+
+ITEMS = (12, 50, 150)
+RATERS = (3, 4, 5, 8, 12, 25, 50)
+VOTES = (1, 3, 5, 11, 21)
+TASTES = (0.0, 0.4, 1.2)
+CARELESS = (0.0, 0.15)
+BETWEEN = 24  # cells between the corners
+
+GAP = 0.5  # between the best system and the others, in deviations of a vote
+EVEN, APART = (1.2, 1.2), (0.5, 2.0)  # noise of two metrics beside qualities of deviation 1
+FAR, ALIKE = 0.9, 0.3  # gap and deviation of pairs of which many votes win nearly all
+GOOD = (0.15, 2.0)  # noise of a metric that is nearly always right
+GRADES = 5
+SEGMENTS = 3  # of a document
+MOST_WIDTH, LEAST_POWER = 1.25, 0.9  # of the oracle's
+MOST_FALL = 0.03
+YES_OF_METRIC, YES_OF_PEOPLE = 0.3, 3.1  # no mean of an odd number of votes lies on the latter
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
-    """`each` raters judge an item; `item`, `rater` are the spreads of their effects, beside noise of spread 1."""
+class Cell:
+    """A study; see the module. by_chance: how many raters are careless differs between data sets."""
 
-    name: str
     items: int
     raters: int
-    each: int
-    item: float = 1.0
-    rater: float = 0.7
-    uneven: bool = False
-
-    def rows(self, generator: np.random.Generator) -> tuple[Ints, Ints]:
-        """Return (N,) items and raters, one row a judgment."""
-        if self.raters > MANY:  # whoever comes next, from a random start
-            start = generator.integers(0, self.raters, self.items)[:, np.newaxis]
-            rater = (start + np.arange(self.each)) % self.raters
-            return np.repeat(np.arange(self.items), self.each), rater.ravel()
-        busy = np.linspace(1, 10, self.raters) if self.uneven else np.ones(self.raters)
-        order = np.argsort(generator.exponential(size=(self.items, self.raters)) / busy, axis=1)
-        item = np.repeat(np.arange(self.items), self.each)
-        return item, order[:, : self.each].ravel()
-
-    def many(self) -> Design:
-        """Return the same with so many items and raters that chance hardly moves a figure."""
-        return Design(self.name, 50_000, 100_000, self.each if self in PANELS else 10, self.item, self.rater)
-
-
-DESIGNS = (
-    Design("crossed 30 x 10", 30, 10, 10),
-    Design("3 of 10, 30 items", 30, 10, 3),
-    Design("uneven, 60 x 15", 60, 15, 3, uneven=True),
-    Design("crossed 100 x 30", 100, 30, 30),
-    Design("alone 30 x 10", 30, 10, 3, item=0.0, rater=0.0),
-)
-TASTES = {"no": 0.0, "mild": 0.4, "strong": 0.8}
-# Pairs, two an image, with three votes each; the last has all raters vote on every pair.
-PANELS = (
-    *(
-        Design(f"{taste} taste, {raters} raters", 120, raters, 3, rater=spread)
-        for taste, spread in TASTES.items()
-        for raters in (5, 10, 40)
-    ),
-    *(
-        Design(f"{taste} taste, 30 images, crossed 5", 60, 5, 5, rater=spread)
-        for taste, spread in TASTES.items()
-    ),
-)
-Interval = tuple[float, float]
-Clustered = str | Mapping[str, Iterable[Any]]
-
-
-def columns(item: Ints, rater: Ints) -> dict[str, Ints]:
-    return {"item": item, "rater": rater}
-
-
-def effects(design: Design, rows: tuple[Ints, Ints], generator: np.random.Generator) -> Floats:
-    """Return (N,) sums of an item's and a rater's effect."""
-    of_item = generator.normal(0, design.item, design.items)
-    of_rater = generator.normal(0, design.rater, design.raters)
-    return np.asarray(of_item[rows[0]] + of_rater[rows[1]], dtype=np.float64)
-
-
-def accuracy(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    rows = design.rows(generator)
-    right = effects(design, rows, generator) + generator.normal(0.8, 1, len(rows[0])) > 0
-    return rows, right.astype(np.float64)
-
-
-def accuracy_intervals(data: Any, clustered: bool) -> Interval:
-    rows, right = data
-    if not clustered:
-        return wilson_interval(float(right.sum()), len(right))
-    found = share_of_rows(right, columns(*rows), 0.95)
-    return found.low, found.high
-
-
-def answers(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    rows = design.rows(generator)
-    deviation = np.sqrt(design.item**2 + design.rater**2 + 1)
-    latent = effects(design, rows, generator) + generator.normal(0, 1, len(rows[0]))
-    cuts = ndtri(np.arange(1, ANSWERS) / ANSWERS) * deviation
-    return rows, np.searchsorted(cuts, latent)
-
-
-def coefficient(kind: Any) -> tuple[Callable[[Any, bool], Interval], Callable[[Any], float]]:
-    def interval(data: Any, clustered: bool) -> Interval:
-        ratings = ratings_of_judgments(data[0][0], data[0][1], data[1])
-        found = agreement(ratings, kind, clusters="both" if clustered else NAIVE, resamples=RESAMPLES)
-        return found.low, found.high
-
-    def value(data: Any) -> float:
-        return agreement(ratings_of_judgments(data[0][0], data[0][1], data[1]), kind, resamples=1).value
-
-    return interval, value
-
-
-def two_sources(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    """Draw two sources' answers to captions, several an image: the rows of an item."""
-    image, _ = design.rows(generator)
-    hard = generator.normal(0, design.item, design.items)[image]
-    truth = generator.normal(0, 1, len(image)) + generator.normal(0, design.rater, design.items)[image]
-    noise = np.exp(hard / 2)  # images differ in how well the sources agree
-    first, second = (truth + noise * generator.normal(0, 0.7, len(image)) for _ in range(2))
-    return image, np.searchsorted([-0.7, 0, 0.7], first), np.searchsorted([-0.7, 0, 0.7], second)
-
-
-def kappa_interval(data: Any, clustered: bool) -> Interval:
-    image, first, second = data
-    by: Clustered = {"item": image} if clustered else NAIVE
-    found = agreement((first, second), CohenKappa(), clusters=by, resamples=RESAMPLES)
-    return found.low, found.high
+    votes: int
+    taste: float
+    careless: float
+    uneven: bool
+    by_chance: bool = False
+
+    @property
+    def name(self) -> str:
+        amounts = f"items={self.items} raters={self.raters} votes={self.votes} taste={self.taste:g}"
+        return f"{amounts} careless={self.careless:g} {'uneven' if self.uneven else 'even'}"
+
+    @property
+    def strong(self) -> bool:
+        return self.taste > TASTES[1]
+
+    def careless_raters(self, generator: np.random.Generator, sets: int) -> Flags:
+        """Draw which (S, raters) are careless."""
+        chance = generator.random((sets, self.raters))
+        if self.by_chance or not self.careless:
+            return chance < self.careless
+        return chance.argsort(axis=1) < max(1, round(self.careless * self.raters))
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        return np.random.default_rng([SEED, *(zlib.crc32(word.encode()) for word in (self.name, purpose))])
+
+    def assignment(self, generator: np.random.Generator, sets: int) -> Ints:
+        """Draw (S, I, V) raters, no two of an item the same."""
+        if self.votes == self.raters:
+            return np.broadcast_to(np.arange(self.raters), (sets, self.items, self.votes))
+        busy = np.linspace(1, 10 if self.uneven else 1, self.raters)
+        arrival = generator.standard_exponential((sets, self.items, self.raters), np.float32)
+        arrival /= busy.astype(np.float32)
+        return np.argpartition(arrival, self.votes - 1, axis=2)[..., : self.votes]
+
+
+def cells() -> list[Cell]:
+    """Return the corners that can be, chains in which one factor grows, and a Latin hypercube between."""
+
+    def ends(values: Sequence[Any]) -> tuple[Any, Any]:
+        return values[0], values[-1]
+
+    factors = [*map(ends, (ITEMS, RATERS)), (0, 1), *map(ends, (TASTES, CARELESS)), (False, True)]
+    corners = [
+        Cell(items, raters, most_votes(raters) if most else 1, *others)
+        for items, raters, most, *others in product(*factors)
+    ]
+    chains = [Cell(50, raters, 3, 0.4, 0.0, False) for raters in RATERS]
+    chains += [Cell(items, 12, 3, 0.4, 0.0, False) for items in ITEMS]
+    chains += [Cell(50, 12, votes, 0.4, 0.0, False) for votes in VOTES if votes <= 12]
+    chains += [Cell(50, 25, votes, 0.0, 0.0, False) for votes in VOTES]
+    chains += [Cell(50, 8, votes, 1.2, 0.15, True) for votes in VOTES if votes <= 8]
+    # The strict limits begin where raters are still few.
+    few = product(ends(ITEMS), (5, 8), ends(TASTES))
+    chains += [Cell(items, raters, 5, taste, 0.0, False) for items, raters, taste in few]
+    generator = np.random.default_rng(SEED)
+    levels = [
+        [values[level] for level in generator.permutation(np.arange(BETWEEN) * len(values) // BETWEEN)]
+        for values in (ITEMS, RATERS, VOTES, TASTES, CARELESS, (False, True))
+    ]
+    between = [
+        Cell(items, raters, min(votes, most_votes(raters)), *others)
+        for items, raters, votes, *others in zip(*levels, strict=True)
+    ]
+    return list(dict.fromkeys([*corners, *chains, *between]))
+
+
+def most_votes(raters: int) -> int:
+    return max(votes for votes in VOTES if votes <= raters)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """S data sets, told apart by object.
+
+    rater: (S, I, V). answer: (S, I, K, V) grades or scores of K systems, or (S, I, 1, V) winners 1 and 2.
+    metric: (S, 2, I) scores of two metrics. document: (I,) of the items.
+    """
+
+    rater: Ints
+    answer: Floats
+    metric: Floats
+    document: Ints
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Return (S, I, K) means of the votes."""
+        return np.asarray(self.answer.mean(axis=3))
+
+    @cached_property
+    def winner(self) -> Ints:
+        """Return (S, I) winners by most votes, whose number is odd."""
+        return np.where(self.mean[:, :, 0] < 1.5, 1, 2)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Return (S, I, GRADES) votes by grade for the first system."""
+        return (self.answer[:, :, 0, :, np.newaxis] == np.arange(1, GRADES + 1)).sum(axis=2).astype(float)
+
+    @cached_property
+    def differences(self) -> Data:
+        """Return how much better the first of two systems is, by item and rater, as the scores of one."""
+        return replace(self, answer=self.answer[:, :, :1] - self.answer[:, :, 1:])
+
+    def votes(self, at: int) -> tuple[Ints, Ints, Floats]:
+        """Return rows, raters and answers of a data set, one a vote; a row is an item's output of a system."""
+        items, systems, votes = self.answer.shape[1:]
+        rater = np.broadcast_to(self.rater[at, :, np.newaxis], (items, systems, votes))
+        return np.repeat(np.arange(items * systems), votes), rater.ravel(), self.answer[at].ravel()
+
+    @lru_cache(maxsize=1)  # noqa: B019 - holds no more than the last data sets
+    def clusters(self, without_raters: Callable[..., Any], at: int) -> dict[str, Any]:
+        """Return the clusters of people's winners or means, one an item, of a data set."""
+        number = self.answer.shape[1]
+        return {"item": np.arange(number), "rater": without_raters(*self.votes(at), number)}
+
+
+Draw = Callable[[Cell, np.random.Generator, int, bool], Data]
+
+
+def normal(generator: np.random.Generator, deviation: float, *shape: int) -> NDArray[Any]:
+    return deviation * generator.standard_normal(shape, np.float32)  # half the time of doubles
+
+
+def at_raters(of_rater: NDArray[Any], rater: Ints) -> NDArray[Any]:
+    """Return (S, I, V, ...) values of the raters of votes."""
+    return of_rater[np.arange(len(rater))[:, np.newaxis, np.newaxis], rater]
+
+
+def answers(
+    cell: Cell, generator: np.random.Generator, rater: Ints, sincere: NDArray[Any], highest: int
+) -> Floats:
+    """Return (S, I, K, V) sincere answers, with whole numbers from 1 to the highest at random of careless raters."""
+    at_random = at_raters(cell.careless_raters(generator, len(rater)), rater)
+    chance = generator.integers(1, highest + 1, sincere.shape)
+    return np.where(at_random[:, :, np.newaxis], chance, sincere).astype(np.float64)
+
+
+def in_grades(liking: NDArray[Any]) -> NDArray[Any]:
+    return np.clip(np.round(3 + 1.2 * liking), 1, GRADES)
+
+
+def outputs(
+    cell: Cell, generator: np.random.Generator, sets: int, apart: bool, systems: int, spans: bool = False
+) -> Data:
+    """Draw grades of the systems' outputs for items, or minus the weight of errors in segments of documents.
+
+    Where `apart`, the first system is better.
+    """
+    rater, document = cell.assignment(generator, sets), np.arange(cell.items) // (SEGMENTS if spans else 1)
+    liking = normal(generator, 1, sets, cell.items, systems, cell.votes)
+    liking += normal(generator, 0.7, sets, cell.items, 1, 1)
+    liking += normal(generator, 0.5, sets, cell.items, systems, 1)
+    if cell.taste:
+        taste = at_raters(normal(generator, cell.taste, sets, cell.raters, systems), rater)
+        liking += np.moveaxis(taste, 3, 2)
+    if spans:
+        liking += normal(generator, 0.5, sets, document[-1] + 1, systems, 1)[:, document]
+    liking[:, :, 0] += GAP * apart
+    answer = answers(cell, generator, rater, in_grades(liking), GRADES)
+    return Data(rater, -np.square(GRADES - answer) if spans else answer, np.empty(0), document)
 
 
-def kappa_value(data: Any) -> float:
-    return agreement(data[1:], CohenKappa(), resamples=1).value
+def judgments(
+    cell: Cell,
+    generator: np.random.Generator,
+    sets: int,
+    apart: bool,
+    severity: float,
+    favour: float,
+    gap: float = GAP,
+    deviation: float = 1.0,
+    noise: tuple[float, float] = APART,
+    graded: bool = False,
+) -> Data:
+    """Draw grades of captions, or votes on pairs, and two metrics' scores.
 
+    Raters' taste is, in parts, severity, or a liking for the first of each pair, and favour for what each metric likes.
+    Where `apart`, the first metric is better; without favour people like the first of each pair better instead.
+    """
+    rater = cell.assignment(generator, sets)
+    quality = generator.normal(0, deviation, (sets, cell.items))
+    of_metric = np.array(noise if apart else EVEN)[:, np.newaxis]
+    metric = quality[:, np.newaxis] + of_metric * generator.normal(0, 1, (sets, 2, cell.items))
+    liking = quality[:, :, np.newaxis] + normal(generator, 1, *rater.shape)
+    liking += at_raters(normal(generator, severity * cell.taste, sets, cell.raters), rater)
+    for signs in np.moveaxis(np.sign(metric), 1, 0):
+        liking += signs[:, :, np.newaxis] * at_raters(
+            normal(generator, favour * cell.taste, sets, cell.raters), rater
+        )
+    if not favour:
+        liking += gap * apart
+    sincere = in_grades(liking) if graded else np.where(liking > 0, 1, 2)
+    answer = answers(cell, generator, rater, sincere[:, :, np.newaxis], GRADES if graded else 2)
+    return Data(rater, answer, metric, np.arange(cell.items))
 
-def scores(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    """Draw a metric's and people's scores, which rise together within and between items."""
-    rows = design.rows(generator)
-    n = len(rows[0])
-    shared = generator.normal(0, design.item, design.items)[rows[0]]
-    metric = shared + generator.normal(0, design.item / 2, design.items)[rows[0]] + generator.normal(0, 1, n)
-    people = shared + generator.normal(0, design.rater, design.raters)[rows[1]] + generator.normal(0, 1, n)
-    return rows, metric, people + 0.3 * metric
 
+class Estimate(NamedTuple):
+    """A figure's value and interval; `better` is 1 or -1 where a test finds the first better or worse, else 0."""
 
-def correlated(kind: str) -> tuple[Callable[[Any, bool], Interval], Callable[[Any], float]]:
-    def interval(data: Any, clustered: bool) -> Interval:
-        rows, metric, people = data
-        by: Clustered = columns(*rows) if clustered else NAIVE
-        found = correlation(metric, people, kind, clusters=by, resamples=RESAMPLES)
-        return found.low, found.high
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    better: int = 0
 
-    return interval, lambda data: correlation(data[1], data[2], kind, resamples=0).value
 
+@lru_cache(maxsize=2)  # of systems, and of their differences
+def standings(data: Data, at: int) -> Any:
+    from evaluation.results.systems import MEAN, Outputs
 
-def games(design: Design, generator: np.random.Generator, gap: float = 0.4) -> tuple[Any, ...]:
-    """Draw comparisons of systems, which images and raters like in their own way."""
-    rows = design.rows(generator)
-    first = generator.integers(0, SYSTEMS, len(rows[0]))
-    second = (first + generator.integers(1, SYSTEMS, len(first))) % SYSTEMS
-    liked = generator.normal(0, design.item, (design.items, SYSTEMS))[rows[0]]
-    liked += generator.normal(0, design.rater, (design.raters, SYSTEMS))[rows[1]] + gap * np.arange(SYSTEMS)
-    at = np.arange(len(first))
-    better = liked[at, first] - liked[at, second] + generator.logistic(size=len(first)) > 0
-    return rows, first, second, np.where(better, 1, 2)
+    items, systems = data.answer.shape[1:3]
+    return Outputs(
+        names=[f"system-{code}" for code in range(systems)],
+        item=np.repeat(np.arange(items), systems),
+        system=np.tile(np.arange(systems), items),
+        cluster=data.document,
+        score=data.mean[at].ravel(),
+        deletions=means_without_raters(*data.votes(at), items * systems),
+    ).standings(MEAN)
 
 
-def strength_interval(data: Any, clustered: bool) -> Interval:
-    rows, *comparisons = data
-    by: Clustered = columns(*rows) if clustered else NAIVE
-    found = bradley_terry_of_comparisons(*comparisons, clusters=by)
-    return float(found.low[-1]), float(found.high[-1])
+def mean_of_system(data: Data, at: int) -> Estimate:
+    figure = standings(data, at).figures["system-0"]
+    low, high = (math.nan if figure[end] is None else figure[end] for end in ("low", "high"))
+    return Estimate(figure["value"], low, high)
 
 
-def strength(data: Any) -> float:
-    return float(bradley_terry_of_comparisons(*data[1:]).log_strength[-1])
+def difference_of_systems(data: Data, at: int) -> Estimate:
+    return mean_of_system(data.differences, at)._replace(better=best_of_systems(data, at).better)
 
 
-def fraction_interval(data: Any, clustered: bool) -> Interval:
-    rows, *comparisons = data
-    by: Clustered | None = columns(*rows) if clustered else None
-    found = tournament(*comparisons, clusters=by, resamples=RESAMPLES)
-    return float(found.low[-1]), float(found.high[-1])
+def best_of_systems(data: Data, at: int) -> Estimate:
+    from evaluation.results.systems import decide
 
+    leaders = decide(standings(data, at))["leaders"]
+    return Estimate(math.nan, better=0 if len(leaders) > 1 else 1 if leaders == ["system-0"] else -1)
 
-def within_items(data: Any, clustered: bool) -> Interval:
-    rows, metric, people = data
-    found = grouped_correlation(
-        metric,
-        people,
-        rows[0],
-        rows[1],
-        "kendall-tau-b",
-        clusters=columns(*rows) if clustered else NAIVE,
-        resamples=RESAMPLES,
-    )
-    return found.low, found.high
 
+def share_won(data: Data, at: int) -> Estimate:
+    """Return the share of pairs that the first wins; the test asks whether a half lies in the interval."""
+    share = accuracy_of(data, at, np.ones(data.answer.shape[1]))
+    return share._replace(better=(share.low > 0.5) - (share.high < 0.5))
 
-def within_value(data: Any) -> float:
-    rows, metric, people = data
-    return grouped_correlation(metric, people, rows[0], rows[1], "kendall-tau-b", resamples=0).value
 
+def accuracy(data: Data, at: int) -> Estimate:
+    return accuracy_of(data, at, data.metric[at, 0])
 
-def ordered(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    """Draw systems' outputs for texts, several texts an item, which differ in how well a metric orders them."""
-    item, _ = design.rows(generator)
-    text = np.repeat(np.arange(len(item)), SYSTEMS)
-    hard = generator.normal(0, design.item, design.items)[item][text]
-    people = generator.normal(0, 1, len(text))
-    return item[text], text, people + np.exp(hard) * generator.normal(0, 1, len(text)), people
 
+def accuracy_of(data: Data, at: int, scores: Floats) -> Estimate:
+    clusters = data.clusters(winners_without_raters, at)
+    figure = pair_accuracy(scores, np.zeros_like(scores), data.winner[at], clusters=clusters)["all"]
+    return Estimate(figure.value, figure.low, figure.high)
 
-def ordered_interval(data: Any, clustered: bool) -> Interval:
-    item, text, metric, people = data
-    by: Clustered = {"item": item} if clustered else NAIVE
-    found = pairwise_accuracy(metric, people, text, clusters=by, resamples=RESAMPLES)
-    return found.low, found.high
 
+def difference_of_accuracies(data: Data, at: int) -> Estimate:
+    first, second = (np.column_stack([scores, np.zeros_like(scores)]) for scores in data.metric[at])
+    clusters = data.clusters(winners_without_raters, at)
+    return estimate_of(accuracy_difference(first, second, data.winner[at], clusters=clusters)["all"])
 
-def ordered_value(data: Any) -> float:
-    return pairwise_accuracy(data[2], data[3], data[1], resamples=0).value
 
+def estimate_of(figure: Any) -> Estimate:
+    better = int(np.sign(figure.difference)) if figure.p <= 0.05 else 0
+    return Estimate(figure.difference, figure.low, figure.high, better)
 
-def extremes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    """Draw the best and the worst of the systems, which images and raters like in their own way."""
-    rows = design.rows(generator)
-    liked = generator.normal(0, design.item, (design.items, SYSTEMS))[rows[0]]
-    liked += generator.normal(0, design.rater, (design.raters, SYSTEMS))[rows[1]] + 0.4 * np.arange(SYSTEMS)
-    liked += generator.gumbel(size=liked.shape)
-    return rows, liked.argmax(axis=1).tolist(), liked.argmin(axis=1).tolist()
 
+@lru_cache(maxsize=1)
+def ratings(data: Data, at: int) -> Ratings:
+    return ratings_of_judgments(*data.votes(at))
 
-def extremes_interval(data: Any, clustered: bool) -> Interval:
-    rows, best, worst = data
-    by = columns(*rows) if clustered else {"answer": np.arange(len(best))}
-    found = best_worst_scores([range(SYSTEMS)] * len(best), best, worst, clusters=by)
-    return float(found.low[-1]), float(found.high[-1])
 
+def alpha(data: Data, at: int, level: str) -> Estimate:
+    figure = agreement(ratings(data, at), Alpha(level), clusters="both")
+    return Estimate(figure.value, figure.low, figure.high)
 
-def extremes_value(data: Any) -> float:
-    last = SYSTEMS - 1
-    return float(np.mean(np.equal(data[1], last))) - float(np.mean(np.equal(data[2], last)))
 
+def kappa(data: Data, at: int) -> Estimate:
+    figure = threshold_kappa(
+        data.metric[at, 0],
+        data.mean[at, :, 0],
+        YES_OF_METRIC,
+        YES_OF_PEOPLE,
+        clusters=data.clusters(means_without_raters, at),
+    ).kappa
+    return Estimate(figure.value, figure.low, figure.high)
 
-def choice_interval(data: Any, clustered: bool) -> Interval:
-    rows, best, _ = data
-    by: Clustered = columns(*rows) if clustered else NAIVE
-    found = luce_choice([range(SYSTEMS)] * len(best), best, clusters=by)
-    return float(found.low[-1]), float(found.high[-1])
 
+def tau(data: Data, at: int) -> Estimate:
+    clusters = data.clusters(means_without_raters, at)
+    figure = correlation(data.metric[at, 0], data.mean[at, :, 0], "kendall-tau-b", clusters=clusters)
+    return Estimate(figure.value, figure.low, figure.high)
 
-def choice_value(data: Any) -> float:
-    """Return the strength of the last system; with all systems in each list it has this closed form."""
-    chosen = np.log(np.bincount(data[1], minlength=SYSTEMS))
-    return float(chosen[-1] - chosen.mean())
 
+def difference_of_taus(data: Data, at: int) -> Estimate:
+    (first, second), clusters = data.metric[at], data.clusters(means_without_raters, at)
+    return estimate_of(correlation_difference(first, second, data.mean[at, :, 0], clusters=clusters))
 
-def outcomes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    """Draw two metrics' hits against each rater's answer: equally often right, but not on the same items."""
-    rows = design.rows(generator)
-    one, two = (
-        effects(design, rows, generator) + generator.normal(0.5, 1, len(rows[0])) > 0 for _ in range(2)
-    )
-    return rows, one, two
 
+def system_means(data: Data) -> Floats:
+    return np.asarray(data.mean.mean(axis=1))
 
-def mcnemar_p(data: Any, clustered: bool) -> float:
-    rows, one, two = data
-    if not clustered:
-        return mcnemar_test(one, two).exact_p
-    return mcnemar_test(one, two, clusters=columns(*rows)).best_p
 
+def first(values: Callable[[Data], Floats]) -> Callable[[Data], Floats]:
+    return lambda data: values(data)[:, 0]
 
-def differences(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    rows = design.rows(generator)
-    return rows, effects(design, rows, generator) + generator.normal(0, 1, len(rows[0]))
 
+def difference(values: Callable[[Data], Floats]) -> Callable[[Data], Floats]:
+    return lambda data: values(data)[:, 0] - values(data)[:, 1]
 
-def randomization_p(statistic: str) -> Callable[[Any, bool], float]:
-    def p(data: Any, clustered: bool) -> float:
-        rows, difference = data
-        by: Clustered = columns(*rows) if clustered else NAIVE
-        return randomization_test(difference, -difference, statistic, reassignments=999, clusters=by).p
 
-    return p
+def shares(data: Data) -> Floats:
+    return np.asarray((data.winner == 1).mean(axis=1))
 
 
-def correlation_p(data: Any, clustered: bool) -> float:
-    rows, metric, _ = data
-    people = np.random.default_rng(len(metric) + int(1e6 * abs(metric[0])))
-    unrelated = people.normal(0, 1, int(rows[0].max()) + 1)[rows[0]] + people.normal(0, 1, len(metric))
-    by: Clustered = columns(*rows) if clustered else NAIVE
-    return correlation(metric, unrelated, clusters=by, resamples=0).p
+def right(data: Data) -> Floats:
+    """Return (S, 2) accuracies of the metrics."""
+    return np.asarray((np.where(data.metric > 0, 1, 2) == data.winner[:, np.newaxis]).mean(axis=2))
 
 
-def shares(found: list[float]) -> str:
-    """Return the share of 1 among 1 and 0, and that of nan if there are any."""
-    without = float(np.isnan(found).mean())
-    share = f"{np.nanmean(found):.3f}".lstrip("0") if without < 1 else "none"
-    return f"{share} ({without:.3f} without)".replace("(0", "(") if without else share
+def alphas(data: Data, level: str) -> Floats:
+    """Return (S,) alphas of the first system's grades (Krippendorff 2011)."""
+    total = data.counts.sum(axis=1)
+    number, votes = total.sum(axis=1), data.answer.shape[3]
+    grade = np.arange(GRADES)
+    if level == "ordinal":
+        rank = np.cumsum(total, axis=1) - total / 2
+        distance = np.square(rank[:, :, np.newaxis] - rank[:, np.newaxis])
+    elif level == "interval":
+        distance = np.square(grade[:, np.newaxis] - grade)[np.newaxis].astype(float)
+    else:
+        distance = 1.0 - np.eye(GRADES)[np.newaxis]
+    together = np.swapaxes(data.counts, 1, 2) @ data.counts
+    observed = (together * distance).sum(axis=(1, 2)) / (votes - 1)
+    expected = (total[:, :, np.newaxis] * total[:, np.newaxis] * distance).sum(axis=(1, 2)) / (number - 1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(1 - observed / expected)
 
 
-def votes(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    """Draw votes on pairs, two an image, and what two metrics name; each rater favours each metric's candidate."""
-    pair, rater = design.rows(generator)
-    image = np.arange(design.items) // 2
-    quality = generator.normal(0, 0.7, design.items) + generator.normal(0, 0.7, design.items)[image]
-    scores = quality + generator.normal(0, 1.2, (2, design.items))
-    taste = generator.normal(0, design.rater, (design.raters, 2))[rater]
-    leaning = quality[pair] + (taste * np.sign(scores).T[pair]).sum(axis=1)
-    vote = np.where(leaning + generator.normal(0, 1, len(pair)) > 0, 1, 2)
-    lead = np.bincount(pair, weights=3 - 2 * vote, minlength=design.items)
-    winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
-    both = [np.column_stack([row, np.zeros(design.items)]) for row in scores]
-    return both, winner, image, winners_without_raters(pair, rater, vote, design.items)
+def kappas(data: Data) -> Floats:
+    first, second = data.metric[:, 0] >= YES_OF_METRIC, data.mean[:, :, 0] >= YES_OF_PEOPLE
+    alike, of_first, of_second = (flags.mean(axis=1) for flags in (first == second, first, second))
+    chance = of_first * of_second + (1 - of_first) * (1 - of_second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((alike - chance) / (1 - chance))
 
 
-def by_image_and_rater(data: Any, clustered: bool) -> Clustered:
-    """Return the clusters; "naive" of this table is by image alone."""
-    return {"item": data[2], "rater": data[3]} if clustered else {"item": data[2]}
-
-
-def grades(design: Design, generator: np.random.Generator, captions: int = 2) -> tuple[Any, ...]:
-    """Draw grades of captions, some an image, and two metrics' scores; each rater favours what each metric likes."""
-    caption, rater = design.rows(generator)
-    image = np.arange(design.items) // captions
-    quality = generator.normal(0, 0.7, design.items) + generator.normal(0, 0.7, design.items)[image]
-    scores = quality + generator.normal(0, 1.2, (2, design.items))
-    taste = generator.normal(0, design.rater, (design.raters, 2))[rater]
-    liking = quality[caption] + (taste * scores.T[caption]).sum(axis=1) / 1.5
-    liking += generator.normal(0, 0.5, design.raters)[rater] + generator.normal(0, 1, len(caption))
-    grade = np.clip(np.round(3 + 1.2 * liking), 1, 5)
-    means = np.bincount(caption, grade) / np.bincount(caption)
-    return scores, means, image, means_without_raters(caption, rater, grade, design.items)
-
-
-def of_tau(data: Any, clustered: bool) -> Interval:
-    estimate = correlation(
-        data[0][0], data[1], "kendall-tau-b", resamples=0, clusters=by_image_and_rater(data, clustered)
-    )
-    return estimate.low, estimate.high
-
-
-def of_tau_within(data: Any, clustered: bool) -> Interval:
-    estimate = grouped_correlation(
-        data[0][0],
-        data[1],
-        data[2],
-        np.arange(len(data[1])),
-        "kendall-tau-b",
-        clusters=by_image_and_rater(data, clustered),
-    )
-    return estimate.low, estimate.high
-
-
-def of_kappa(data: Any, clustered: bool) -> Interval:
-    estimate = threshold_kappa(data[0][0], data[1], 0.3, 3.2, clusters=by_image_and_rater(data, clustered))
-    return estimate.low, estimate.high
-
-
-def of_tau_difference(data: Any, clustered: bool) -> Any:
-    first, second = data[0]
-    return correlation_difference(first, second, data[1], clusters=by_image_and_rater(data, clustered))
-
-
-def of_tau_difference_interval(data: Any, clustered: bool) -> Interval:
-    difference = of_tau_difference(data, clustered)
-    return difference.low, difference.high
-
-
-def metric_interval(data: Any, clustered: bool) -> Interval:
-    by = by_image_and_rater(data, clustered)
-    estimate = pair_accuracy(data[0][0][:, 0], data[0][0][:, 1], data[1], clusters=by)["all"]
-    return estimate.low, estimate.high
-
-
-def metric_accuracy(data: Any) -> float:
-    return pair_accuracy(data[0][0][:, 0], data[0][0][:, 1], data[1])["all"].value
-
-
-def difference_interval(data: Any, clustered: bool) -> Interval:
-    by = by_image_and_rater(data, clustered)
-    estimate = accuracy_difference(data[0][0], data[0][1], data[1], clusters=by)["all"]
-    return estimate.low, estimate.high
-
-
-def difference_p(data: Any, clustered: bool) -> float:
-    return accuracy_difference(data[0][0], data[0][1], data[1], clusters=by_image_and_rater(data, clustered))[
-        "all"
-    ].p
-
-
-def contests(design: Design, generator: np.random.Generator) -> tuple[Any, ...]:
-    """Draw majorities on pairs of systems, two an image; images and raters like systems in their own way."""
-    pair, rater = design.rows(generator)
-    image = np.arange(design.items) // 2
-    first = generator.integers(0, SYSTEMS, design.items)
-    second = (first + generator.integers(1, SYSTEMS, design.items)) % SYSTEMS
-    liked = 0.4 * np.arange(SYSTEMS) + generator.normal(0, 0.7, (design.items, SYSTEMS))[image]
-    taste = generator.normal(0, design.rater, (design.raters, SYSTEMS))[rater]
-    at, row = np.arange(len(pair)), np.arange(design.items)
-    leaning = (
-        (liked[row, first] - liked[row, second])[pair] + taste[at, first[pair]] - taste[at, second[pair]]
-    )
-    vote = np.where(leaning + generator.logistic(size=len(pair)) > 0, 1, 2)
-    lead = np.bincount(pair, weights=3 - 2 * vote, minlength=design.items)
-    winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
-    return (first, second), winner, image, winners_without_raters(pair, rater, vote, design.items)
-
-
-def contest_strengths(data: Any, by: Clustered = NAIVE) -> Any:
-    first, second = data[0]
-    return bradley_terry_of_comparisons(first, second, data[1], tie_model="davidson", clusters=by)
-
-
-def contest_interval(data: Any, clustered: bool) -> Interval:
-    strengths = contest_strengths(data, by_image_and_rater(data, clustered))
-    return float(strengths.low[-1]), float(strengths.high[-1])
+def taus(data: Data) -> Floats:
+    """Return (S, 2) tau-b of the metrics with people's mean grades."""
+    first, second = np.triu_indices(data.answer.shape[1], 1)
+    people = np.sign(data.mean[:, first, 0] - data.mean[:, second, 0])
+    metric = np.sign(data.metric[:, :, first] - data.metric[:, :, second])
+    pairs = np.count_nonzero(people, axis=1)[:, np.newaxis] * np.count_nonzero(metric, axis=2)
+    with np.errstate(invalid="ignore"):
+        return np.einsum("sp,smp->sm", people, metric) / np.sqrt(pairs)
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
-    """How often an interval holds the truth: a formula, or the value of many rows."""
+class Figure:
+    """What is measured.
 
-    draw: Callable[[Design, np.random.Generator], Any]
-    interval: Callable[[Any, bool], Interval]
-    truth: Callable[[Any], float]
+    values: of data to their (S,) values, or (S, K) of systems. estimate: of data and the position of a data set.
+    null: the value where nothing differs; None without a test. lopsided: a share near one, whose interval may be wide,
+    and cover much, where fewer than five items are expected to be otherwise.
+    """
 
-    def held(self, design: Design, data_sets: int, clustered: bool) -> str:
-        truth = self.truth(self.draw(design.many(), np.random.default_rng(SEED)))
-        generator = np.random.default_rng(SEED)
-        found = [self.interval(self.draw(design, generator), clustered) for _ in range(data_sets)]
-        return shares([float(low <= truth <= high) if not np.isnan(low) else np.nan for low, high in found])
+    draw: Draw
+    values: Callable[[Data], Floats]
+    estimate: Callable[[Data, int], Estimate]
+    null: float | None = None
+    least_votes: int = 1
+    documents: bool = False
+    lopsided: bool = False
+
+    def freedom(self, cell: Cell) -> int:
+        clusters = math.ceil(cell.items / SEGMENTS) if self.documents else cell.items
+        return min(clusters, cell.raters) - 1
+
+
+# By object, so that figures of the same draw share their data sets.
+TWO, THREE, SIX = (partial(outputs, systems=systems) for systems in (2, 3, 6))
+SPANS = partial(outputs, systems=2, spans=True)
+OF_SYSTEMS = partial(judgments, severity=1.0, favour=0.0)
+OF_METRICS = partial(judgments, severity=0.0, favour=1.0)
+LOPSIDED, OF_GOOD = partial(OF_SYSTEMS, gap=FAR, deviation=ALIKE), partial(OF_METRICS, noise=GOOD)
+CAPTIONS = partial(judgments, severity=0.5, favour=0.5, graded=True)
+FIGURES = {
+    "mean of a system": Figure(TWO, first(system_means), mean_of_system),
+    "best of 2, difference of means": Figure(TWO, difference(system_means), difference_of_systems, 0.0),
+    "best of 3": Figure(THREE, system_means, best_of_systems, 0.0),
+    "best of 6": Figure(SIX, system_means, best_of_systems, 0.0),
+    "share of pairs won": Figure(OF_SYSTEMS, shares, share_won, 0.5),
+    "share of nearly all pairs": Figure(LOPSIDED, shares, share_won, 0.5, lopsided=True),
+    "accuracy": Figure(OF_METRICS, first(right), accuracy),
+    "accuracy of a good metric": Figure(OF_GOOD, first(right), accuracy, lopsided=True),
+    "difference of accuracies": Figure(OF_METRICS, difference(right), difference_of_accuracies, 0.0),
+    "difference of a good and a bad one": Figure(OF_GOOD, difference(right), difference_of_accuracies, 0.0),
+    **{
+        f"alpha, {level}": Figure(
+            CAPTIONS, partial(alphas, level=level), partial(alpha, level=level), least_votes=2
+        )
+        for level in ("nominal", "ordinal", "interval")
+    },
+    "kappa": Figure(CAPTIONS, kappas, kappa),
+    "tau-b": Figure(CAPTIONS, first(taus), tau),
+    "difference of tau-b": Figure(CAPTIONS, difference(taus), difference_of_taus, 0.0),
+    "spans, mean of a system": Figure(SPANS, first(system_means), mean_of_system, documents=True),
+    "spans, best of 2": Figure(SPANS, difference(system_means), difference_of_systems, 0.0, documents=True),
+}
+
+
+def data_of(cell: Cell, draw: Draw, purpose: str, apart: bool, sets: int) -> Iterator[Data]:
+    """Yield data sets in parts that fit into memory; figures of one draw have the same ones."""
+    at_once = max(1, NUMBERS // (cell.items * max(cell.raters, 6 * cell.votes, cell.items)))
+    generator = cell.generator(f"{purpose} {apart}")
+    for start in range(0, sets, at_once):
+        yield draw(cell, generator, min(at_once, sets - start), apart)
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How often a test rejects a hypothesis that is true."""
+class Row:
+    """What a figure's intervals and tests do in a cell; nan where they have none. Widths are means.
 
-    draw: Callable[[Design, np.random.Generator], Any]
-    p: Callable[[Any, bool], float]
+    undefined: the share of data sets without the figure, which are left out. One with a figure and no interval counts
+    as an interval that does not hold the truth.
+    """
 
-    def held(self, design: Design, data_sets: int, clustered: bool) -> str:
-        generator = np.random.default_rng(SEED)
-        found = [self.p(self.draw(design, generator), clustered) for _ in range(data_sets)]
-        return shares([float(p <= 0.05) if not np.isnan(p) else np.nan for p in found])
+    cell: Cell
+    figure: str
+    data_sets: int
+    truth: float
+    undefined: float = math.nan
+    coverage: float = math.nan
+    oracle_coverage: float = math.nan
+    width: float = math.nan
+    oracle_width: float = math.nan
+    size: float = math.nan
+    oracle_size: float = math.nan
+    power: float = math.nan
+    oracle_power: float = math.nan
+    fails: str = ""
+
+    @property
+    def wider(self) -> float:
+        return self.width / self.oracle_width
+
+    @property
+    def power_reached(self) -> float:
+        """Return the share of the oracle's power; of a tenth or less it is chance."""
+        return self.power / self.oracle_power if self.oracle_power > 0.1 else math.nan
+
+    def fail(self, *reasons: str) -> Row:
+        return replace(self, fails=", ".join(filter(None, (self.fails, *reasons))))
 
 
-OF_METRICS: dict[str, Coverage | Size] = {
-    "a metric's accuracy": Coverage(votes, metric_interval, metric_accuracy),
-    "a difference of accuracies": Coverage(votes, difference_interval, lambda data: 0.0),
-    "a difference of accuracies, size": Size(votes, difference_p),
-    "a metric's tau-b": Coverage(
-        grades, of_tau, lambda data: correlation(data[0][0], data[1], "kendall-tau-b", resamples=0).value
-    ),
-    "a metric's tau-b within images": Coverage(
-        partial(grades, captions=5),
-        of_tau_within,
-        lambda data: (
-            grouped_correlation(
-                data[0][0], data[1], data[2], np.arange(len(data[1])), "kendall-tau-b", resamples=0
-            ).value
-        ),
-    ),
-    "a metric's kappa": Coverage(
-        grades, of_kappa, lambda data: threshold_kappa(data[0][0], data[1], 0.3, 3.2, resamples=1).kappa.value
-    ),
-    "a system's strength": Coverage(
-        contests, contest_interval, lambda data: float(contest_strengths(data).log_strength[-1])
-    ),
-    "a difference of tau-b": Coverage(grades, of_tau_difference_interval, lambda data: 0.0),
-    "a difference of tau-b, size": Size(grades, lambda data, clustered: of_tau_difference(data, clustered).p),
-}
-FIGURES: dict[str, Coverage | Size] = {
-    "accuracy": Coverage(accuracy, accuracy_intervals, lambda data: float(data[1].mean())),
-    "alpha, nominal": Coverage(answers, *coefficient(Alpha("nominal"))),
-    "alpha, ordinal": Coverage(answers, *coefficient(Alpha("ordinal"))),
-    "alpha, interval": Coverage(answers, *coefficient(Alpha("interval"))),
-    "Fleiss' kappa": Coverage(answers, *coefficient(FleissKappa())),
-    "Gwet's AC1": Coverage(answers, *coefficient(Gwet())),
-    "percent agreement": Coverage(answers, *coefficient(Percent())),
-    "Cohen's kappa, by image": Coverage(two_sources, kappa_interval, kappa_value),
-    "Pearson's r": Coverage(scores, *correlated("pearson")),
-    "Spearman's rho": Coverage(scores, *correlated("spearman")),
-    "Kendall's tau-b": Coverage(scores, *correlated("kendall-tau-b")),
-    "Bradley-Terry": Coverage(games, strength_interval, strength),
-    "tournament": Coverage(
-        games, fraction_interval, lambda data: float(tournament(*data[1:], resamples=0).fraction[-1])
-    ),
-    "within items, tau-b": Coverage(scores, within_items, within_value),
-    "pairwise accuracy, by image": Coverage(ordered, ordered_interval, ordered_value),
-    "best-worst": Coverage(extremes, extremes_interval, extremes_value),
-    "Luce's choice": Coverage(extremes, choice_interval, choice_value),
-    "McNemar, size": Size(outcomes, mcnemar_p),
-    "randomisation of means, size": Size(differences, randomization_p("mean")),
-    "randomisation of medians, size": Size(differences, randomization_p("median")),
-    "Pearson's p, size": Size(scores, correlation_p),
-}
+class Sample(NamedTuple):
+    """A figure in a cell: values of many data sets, for the oracle, and (S,) values and (S, 4) estimates of others."""
+
+    truths: Floats
+    values: Floats
+    estimates: Floats
+
+
+def measure(cell: Cell, names: Sequence[str], data_sets: int) -> list[Row]:
+    rows = []
+    of_cell = {name: FIGURES[name] for name in names if FIGURES[name].least_votes <= cell.votes}
+    for draw in dict.fromkeys(figure.draw for figure in of_cell.values()):
+        figures = {name: figure for name, figure in of_cell.items() if figure.draw is draw}
+        tested = {name: figure for name, figure in figures.items() if figure.null is not None}
+        apart, even = (
+            sample(cell, draw, figures, True, data_sets),
+            sample(cell, draw, tested, False, data_sets),
+        )
+        for name, figure in figures.items():
+            row = Row(cell, name, data_sets, float(np.nanmean(lead_of_first(apart[name].truths))))
+            if apart[name].truths.ndim == 1:
+                row = with_intervals(row, figure, apart[name])
+            if name in tested:
+                row = with_tests(row, figure, apart[name], even[name])
+            rows.append(row)
+    return rows
+
+
+def sample(
+    cell: Cell, draw: Draw, figures: Mapping[str, Figure], apart: bool, data_sets: int
+) -> dict[str, Sample]:
+    truths, values, estimates = ({name: [] for name in figures} for _ in range(3))  # type: ignore[var-annotated]
+    for data in (
+        data_of(cell, draw, "truth", apart, max(FEWEST_TRUTHS, TRUTHS * data_sets)) if figures else ()
+    ):
+        for name, figure in figures.items():
+            truths[name].append(figure.values(data))
+    for data in data_of(cell, draw, "study", apart, data_sets) if figures else ():
+        for name, figure in figures.items():
+            values[name].append(figure.values(data))
+        for at, (name, figure) in product(range(len(data.rater)), figures.items()):
+            estimates[name].append(figure.estimate(data, at))
+    samples = {
+        name: Sample(
+            np.concatenate(truths[name]), np.concatenate(values[name]), np.array(estimates[name], float)
+        )
+        for name in figures
+    }
+    for name, of_figure in samples.items():
+        if of_figure.values.ndim == 1:  # the truth must be that of the figure whose interval is tried
+            np.testing.assert_allclose(of_figure.estimates[:, 0], of_figure.values, atol=1e-9, err_msg=name)
+    return samples
+
+
+def lead_of_first(values: Floats) -> Floats:
+    return values if values.ndim == 1 else values[:, 0] - values[:, 1]
+
+
+def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
+    there = ~np.isnan(apart.values)
+    low, high = apart.estimates[there, 1:3].T
+    half = float(stdtrit(figure.freedom(row.cell), 0.975) * np.nanstd(apart.truths))
+    coverage = float(((low <= row.truth) & (row.truth <= high)).mean())
+    fewest, most = coverage_limits(row.cell)
+    loose = figure.lopsided and row.cell.items * (1 - row.truth) < 5
+    if beyond(fewest - coverage, fewest, len(low)) or (beyond(coverage - most, most, len(low)) and not loose):
+        row = row.fail("coverage")
+    width, widths = math.nan, (high - low)[~np.isnan(high - low)]
+    if len(widths):
+        with np.errstate(invalid="ignore"):  # of intervals without end
+            width, error = float(widths.mean()), float(widths.std()) / math.sqrt(len(widths))
+        if row.cell.raters >= 8 and not loose and not width - 3 * error <= MOST_WIDTH * 2 * half:
+            row = row.fail("width")
+    return replace(
+        row,
+        undefined=float(1 - there.mean()),
+        coverage=coverage,
+        oracle_coverage=float((np.abs(apart.values[there] - row.truth) <= half).mean()),
+        width=width,
+        oracle_width=2 * half,
+    )
+
+
+def with_tests(row: Row, figure: Figure, apart: Sample, even: Sample) -> Row:
+    assert figure.null is not None
+    oracle = partial(
+        decided_by_oracle, figure.null, float(np.nanstd(lead_of_first(even.truths))), figure.freedom(row.cell)
+    )
+    right_of_test, right_of_oracle = apart.estimates[:, 3] == 1, oracle(apart.values) == 1
+    size = float((even.estimates[:, 3] != 0).mean())
+    largest = 0.08 if row.cell.strong else 0.065
+    if beyond(size - largest, largest, row.data_sets):
+        row = row.fail("size")
+    missed = LEAST_POWER * right_of_oracle - right_of_test
+    if row.cell.raters >= 8 and missed.mean() > 3 * missed.std() / math.sqrt(row.data_sets):
+        row = row.fail("power")
+    return replace(
+        row,
+        size=size,
+        oracle_size=float((oracle(even.values) != 0).mean()),
+        power=float(right_of_test.mean()),
+        oracle_power=float(right_of_oracle.mean()),
+    )
+
+
+def decided_by_oracle(null: float, deviation: float, freedom: int, values: Floats) -> Ints:
+    """Return (S,) what the oracle decides of (S,) values or those of (S, K) systems, as in `Estimate`."""
+    if values.ndim == 1:
+        lead = values - null
+        return np.where(np.abs(lead) > stdtrit(freedom, 0.975) * deviation, np.sign(lead), 0).astype(np.int64)
+    leads = np.sort(values.max(axis=1, keepdims=True) - values, axis=1)[:, :0:-1]  # the largest first
+    critical = stdtrit(freedom, 1 - 0.025 / np.arange(leads.shape[1], 0, -1)) * deviation
+    return np.where(np.all(leads > critical, axis=1), np.where(values.argmax(axis=1) == 0, 1, -1), 0)
+
+
+def coverage_limits(cell: Cell) -> tuple[float, float]:
+    if cell.raters < 5:
+        return 0.90, 1.0
+    return (0.91, 1.0) if cell.strong else (0.93, 0.985)
+
+
+def beyond(excess: float, limit: float, number: int) -> bool:
+    """Tell whether a share of so many data sets is beyond its limit by more than three standard errors."""
+    return excess > 3 * math.sqrt(limit * (1 - limit) / max(number, 1))
+
+
+def with_falls(rows: Sequence[Row]) -> list[Row]:
+    """Let rows fail that have less power than a cell with fewer items, raters or votes that is else alike."""
+    checked = list(rows)
+    for factor in ("items", "raters", "votes"):
+        chains: dict[Any, list[int]] = {}
+        for position, row in enumerate(rows):
+            others = [value for name, value in asdict(row.cell).items() if name != factor]
+            chains.setdefault((row.figure, *others), []).append(position)
+        for chain in chains.values():
+            chain.sort(key=lambda position: getattr(rows[position].cell, factor))
+            for fewer, more in pairwise(chain):
+                before, after = rows[fewer].power, rows[more].power
+                error = math.sqrt((before * (1 - before) + after * (1 - after)) / rows[more].data_sets)
+                if before - after > MOST_FALL + 3 * error:
+                    reason = f"power {short(before)} with {factor}={getattr(rows[fewer].cell, factor)}"
+                    checked[more] = checked[more].fail(reason)
+    return checked
+
+
+def short(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.3f}".replace("0.", ".", 1) if value < 1 else f"{value:.2f}"
+
+
+def print_worst(rows: Sequence[Row]) -> None:
+    """Print a line a figure and group of cells, with the worst value of each measure."""
+    print("| figure | raters | taste | cells | coverage | size | width | power | failing |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    groups = product(
+        dict.fromkeys(row.figure for row in rows),
+        {"3 and 4": (3, 4), "5": (5, 7), "8 and more": (8, math.inf)}.items(),
+        {"none and mild": False, "strong": True}.items(),
+    )
+    for figure, (raters, (fewest, most)), (taste, strong) in groups:
+        of_figure = [row for row in rows if row.figure == figure and row.cell.strong == strong]
+        group = [row for row in of_figure if fewest <= row.cell.raters <= most]
+        if not group:
+            continue
+
+        def worst(choose: Callable[[Iterable[float]], float], name: str) -> str:
+            there = [value for row in group if not math.isnan(value := getattr(row, name))]  # noqa: B023
+            return short(choose(there)) if there else ""
+
+        coverage = f"{worst(min, 'coverage')} to {worst(max, 'coverage')}".removeprefix(" to ")
+        parts = [coverage, worst(max, "size"), worst(max, "wider"), worst(min, "power_reached")]
+        failing = sum(row.fails != "" for row in group)
+        print(f"| {figure} | {raters} | {taste} | {len(group)} | {' | '.join(parts)} | {failing} |")
+    print("Width and power are parts of the oracle's.\n")
+
+
+def print_failing(rows: Sequence[Row]) -> None:
+    failing = [row for row in rows if row.fails]
+    print(f"{len(failing)} of {len(rows)} figures in cells are beyond a limit; in brackets the oracle's.\n")
+    print("| figure | cell | coverage | width | size | power | beyond |\n|---|---|---|---|---|---|---|")
+    for row in failing:
+        parts = [
+            f"{value} ({short(getattr(row, 'oracle_' + name))})"
+            if (value := short(getattr(row, name)))
+            else ""
+            for name in ("coverage", "width", "size", "power")
+        ]
+        print(f"| {row.figure} | {row.cell.name} | {' | '.join(parts)} | {row.fails} |")
+
+
+def cells_named(wanted: Sequence[str]) -> list[Cell]:
+    """Return so many cells, spread over the matrix, or those with all parts of one of the names."""
+    matrix = cells()
+    if not wanted:
+        return matrix
+    if len(wanted) == 1 and wanted[0].isdigit():
+        order = np.random.default_rng(SEED).permutation(len(matrix))
+        return [matrix[position] for position in order[: int(wanted[0])]]
+    return [cell for cell in matrix if any({*parts.split()} <= {*cell.name.split()} for parts in wanted)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("figures", nargs="*", help="beginnings of names; default: all")
     parser.add_argument("--data-sets", type=int, default=DATA_SETS)
+    parser.add_argument("--cells", nargs="+", default=(), help="a number of cells, or parts of their names")
+    parser.add_argument(
+        "--by-chance", action="store_true", help="careless raters by chance, not as many a study"
+    )
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--output", help="a CSV file of all cells")
     options = parser.parse_args()
-    print_table(FIGURES, DESIGNS, "naive, clustered", options)
-    print()
-    print_table(OF_METRICS, PANELS, "by image, by image and rater", options)
-
-
-def print_table(
-    figures: Mapping[str, Coverage | Size],
-    designs: Sequence[Design],
-    columns: str,
-    options: argparse.Namespace,
-) -> None:
-    print(f"| figure | {' | '.join(f'{design.name}: {columns}' for design in designs)} |")
-    print(f"|---|{'---|' * len(designs)}")
-    for name, figure in figures.items():
-        if options.figures and not name.startswith(tuple(options.figures)):
-            continue
-        cells = [
-            ", ".join(figure.held(design, options.data_sets, clustered) for clustered in (False, True))
-            for design in designs
-        ]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    names = [name for name in FIGURES if not options.figures or name.startswith(tuple(options.figures))]
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()  # for the models that come along with the verdict; no database is asked
+    matrix = [replace(cell, by_chance=options.by_chance) for cell in cells_named(options.cells)]
+    rows, start = [], time.perf_counter()
+    with ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as pool:
+        measured = pool.map(partial(measure, names=names, data_sets=options.data_sets), matrix)
+        for number, (cell, of_cell) in enumerate(zip(matrix, measured, strict=True), 1):
+            rows += of_cell
+            seconds = time.perf_counter() - start
+            print(
+                f"{number} of {len(matrix)} cells, {seconds:.0f} s: {cell.name}", file=sys.stderr, flush=True
+            )
+    rows = with_falls(rows)
+    if options.output:
+        with open(options.output, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([field.name for field in (*fields(Cell), *fields(Row)[1:])])
+            for cell, *others in map(astuple, rows):
+                writer.writerow(
+                    [f"{value:.4g}" if isinstance(value, float) else value for value in (*cell, *others)]
+                )
+    print_worst(rows)
+    print_failing(rows)
 
 
 if __name__ == "__main__":
