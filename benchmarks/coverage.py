@@ -280,7 +280,7 @@ class Estimate(NamedTuple):
 
 @lru_cache(maxsize=2)  # of systems, and of their differences
 def standings(data: Data, at: int) -> Any:
-    from evaluation.results.systems import MEAN, Outputs
+    from evaluation.results.standings import MEAN, Outputs
 
     items, systems = data.answer.shape[1:3]
     return Outputs(

@@ -153,7 +153,7 @@ class Evaluate(OperationCommand):
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
         from evaluation.results import metric_figures
-        from evaluation.results.consensus import few_raters_sentence
+        from evaluation.results.consensus import scope_sentence
 
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
         of_pairs = metric_figures.compares_pairs(result)
@@ -174,8 +174,8 @@ class Evaluate(OperationCommand):
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])
-        if few_raters_sentence(result):
-            self.say(few_raters_sentence(result))
+        if scope_sentence(result):
+            self.say(scope_sentence(result))
         for name, signature in result["signatures"].items():
             self.say(f"{name}: {signature}")
         for note in result["notes"]:
@@ -439,14 +439,13 @@ class CompareMetrics(QuorumCommand):
                 row["second"],
                 Estimate(row["difference"], row["low"], row["high"]),
                 row["p"],
-                row.get("permutation_p"),
                 row["n"],
             )
             for row in result["rows"]
         ]
         if rows:
             columns = [("", "text"), (first, shown), (second, shown), ("difference [95 %]", shown)]
-            columns += [("p, test", "p"), ("p, permutation", "p"), ("n", "count")]
+            columns += [("p", "p"), ("n", "count")]
             self.say_tables([plain_table("Agreement with people", columns, rows)])
         if result.get("systems"):
             self._systems(result)

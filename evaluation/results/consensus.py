@@ -57,7 +57,7 @@ from evaluation.statistics.agreement.coefficient import components_of_clusters
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
     CONFIDENCE,
-    FEW_RATERS,
+    FEWEST,
     ITEM,
     NAIVE,
     RATER,
@@ -357,15 +357,19 @@ def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None
     return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
 
 
-def few_raters_sentence(result: Mapping[str, Any]) -> str:
-    """Warn of intervals over few raters; "" over many, or unknown ones."""
-    raters = result.get("raters", FEW_RATERS)
-    if raters >= FEW_RATERS:
+ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
+
+
+def scope_of(raters: int | None) -> str:
+    """Return for whom intervals and tests hold: from two known raters on for other people, too."""
+    return ITEMS_AND_PEOPLE if (raters or 0) >= FEWEST else THESE_PEOPLE
+
+
+def scope_sentence(result: Mapping[str, Any]) -> str:
+    """Say that intervals and tests hold for these people alone; "" where they hold for others."""
+    if scope_of(result.get("raters")) == ITEMS_AND_PEOPLE:
         return ""
-    return _(
-        "Intervals and tests are by participant, and %(raters)d are few: with fewer than %(few)d they may claim "
-        "somewhat more than is known."
-    ) % {"raters": raters, "few": FEW_RATERS}
+    return _("Intervals and tests are for other items, and for these people alone.")
 
 
 def rater_deletions(

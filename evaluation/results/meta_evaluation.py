@@ -481,7 +481,9 @@ def compute_evaluation(
         settings["seed"] = design.seed
         result["counts"] = counts
         cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
-        result["verdict"] = {"all": correlation_verdict(cells)}
+        scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
+        graded = np.array([caption.people for caption in captions], dtype=np.float64)
+        result["verdict"] = {"all": correlation_verdict(scores, graded, by, cells)}
         further = compute_caption_readings(
             readings, captions, judged, table, cuts=cuts, seed=design.seed, clusters=by
         )

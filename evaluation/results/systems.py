@@ -6,10 +6,8 @@ The verdict has the same words on results, dashboard and report, in calls and co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
-from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
@@ -21,7 +19,7 @@ from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import proposals_of
-from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
+from evaluation.numeric.arrays import Floats, Ints, pairs_of_equal, places_in
 from evaluation.presentation.content import (
     interval_in_text,
     join_names,
@@ -30,29 +28,35 @@ from evaluation.presentation.content import (
     percent,
     percent_number,
 )
-from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, few_raters_sentence
-from evaluation.results.error_spans.scores import segments_of
+from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, scope_sentence
+from evaluation.results.error_spans.scores import outputs_of, segments_of
+from evaluation.results.standings import (
+    BEST,
+    MEAN,
+    WON,
+    YES,
+    Outputs,
+    Standings,
+    errors_of,
+    errors_where_compared,
+    figures_of,
+    raters_of,
+)
 from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
 from evaluation.statistics.aggregation import bradley_terry_of_comparisons
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
-    CONFIDENCE,
-    ITEM,
     NO_SPREAD,
     RATER,
-    Clusters,
-    RaterDeletions,
     Spread,
     renumbered,
 )
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values
+from evaluation.statistics.meta import PeoplesWinners
 from evaluation.statistics.significance import LEVEL
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Study, Unit
 from judgments.studies.studies import design_of
 
-WON, BEST, YES, MEAN = "won", "best", "yes", "mean"
 SHARES = (WON, BEST, YES)
 POWER = 0.8
 MOST_TIMES = 20  # as many items as there are: more would hardly be asked
@@ -61,41 +65,29 @@ MOST_TIMES = 20  # as many items as there are: more would hardly be asked
 class SystemsVerdict(TypedDict):
     """The best systems, as JSON.
 
-    ``systems`` are best first, with the ``measure`` and its interval, and ``n`` comparisons or captions. ``leaders``
-    are the first and those not separable from it; ``p`` is the largest adjusted p of the ``rest`` against the first
-    if there is one leader, else that of the leader most like it. ``items`` were compared; ``more`` new ones alone
-    would tell the leaders apart in four of five studies, if their differences are as large as they look; None if
-    nothing is to settle, or if these are more than twenty times as many.
+    ``systems`` are best first, with the ``measure`` and its interval, and ``n`` comparisons or captions; ``value``,
+    ``low`` and ``high`` are the first one's. ``leaders`` are the first and those not separable from it; ``p`` is the
+    largest adjusted p of the ``rest`` against the first if there is one leader, else that of the leader most like it.
+    ``compared`` has the p of each other system. ``scope``: whether all this holds for other people, too. ``items`` were
+    compared; ``more`` new ones alone would tell the leaders apart in four of five studies, if their differences are as
+    large as they look; None if nothing is to settle, or if these are more than twenty times as many.
     """
 
     settled: bool
     leaders: list[str]
     rest: list[str]
     p: float | None
+    compared: dict[str, float | None]
     measure: str
     systems: list[dict[str, Any]]
+    value: float | None
+    low: float | None
+    high: float | None
     items: int
     more: int | None
     raters: int | None
+    scope: str
     sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Standings:
-    """What people's answers say of K systems.
-
-    figures: value, interval and n by system. strength: (K,) what differences are taken of. error, freedom: (K, K) the
-    standard error of a difference and the degrees of freedom of its t; nan where nothing is known.
-    """
-
-    measure: str
-    names: Sequence[str]
-    figures: Mapping[str, Mapping[str, Any]]
-    strength: Floats
-    error: Floats
-    freedom: Floats
-    items: int
-    raters: int | None
 
 
 def verdict_of_systems(
@@ -120,35 +112,33 @@ def verdict_of_systems(
 
 def decide(standings: Standings) -> SystemsVerdict:
     """Separate the systems from the first by t tests of their differences, with Holm's correction."""
-    names, strength = list(standings.names), standings.strength
-    difference = strength[:, np.newaxis] - strength[np.newaxis, :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.abs(difference) / standings.error
-    p = 2 * scipy.special.stdtr(standings.freedom, -t)
-    p = np.triu(p, 1) + np.triu(p, 1).T  # two orders of a pair differ by the last bit of their errors
-    np.fill_diagonal(p, np.nan)
-    leaders, rest, largest = clusters_of_p_values(strength, p, names).leaders()
-    order = sorted(range(len(names)), key=lambda index: -strength[index])
-    settled = len(leaders) == 1
-    more = None
+    names, strength, best = list(standings.names), standings.strength, standings.compare()
+    first, leaders, rest = best.names[0], best.leaders, best.rest
+    settled, more = len(leaders) == 1, None
     if not settled:
-        pairs = math.comb(len(names), 2)
-        others = [names.index(name) for name in leaders if name != names[order[0]]]
-        against = t[order[0], others]
-        largest = json_float(np.minimum(1.0, p[order[0], others] * pairs).max())
-        times = [times_as_many(value, LEVEL / pairs) for value in against.tolist()]
+        at = names.index(first)
+        others = [names.index(name) for name in leaders if name != first]
+        times = [
+            times_as_many((strength[at] - strength[other]) / standings.error[at, other], LEVEL / len(others))
+            for other in others
+        ]
         if max(times) <= MOST_TIMES:
             more = math.ceil(standings.items * max(times))
     verdict = SystemsVerdict(
         settled=settled,
         leaders=leaders,
         rest=rest,
-        p=largest,
+        p=json_float(best.p_of_rest if settled else best.p_of_leaders),
+        compared=best.compared,
         measure=standings.measure,
-        systems=[{"system": names[index], **standings.figures[names[index]]} for index in order],
+        systems=[{"system": name, **standings.figures[name]} for name in best.names],
+        value=standings.figures[first]["value"],
+        low=standings.figures[first]["low"],
+        high=standings.figures[first]["high"],
         items=standings.items,
         more=more,
         raters=standings.raters,
+        scope=standings.scope,
         sentence="",
     )
     return verdict | {"sentence": systems_sentence(verdict)}
@@ -220,8 +210,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
         sentence = (
             _("No winner yet: %(leaders)s cannot be told apart (%(p)s). Of %(leader)s: %(figure)s.") % parts
         )
-    raters = {} if verdict["raters"] is None else {"raters": verdict["raters"]}
-    return " ".join(filter(None, (sentence, _further(verdict), few_raters_sentence(raters))))
+    return " ".join(filter(None, (sentence, _further(verdict), scope_sentence(verdict))))
 
 
 def _further(verdict: SystemsVerdict) -> str:
@@ -258,10 +247,6 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
     return sentences[measure] % {"value": value, "n": thousands(row["n"]), "ends": ends}
 
 
-def _figures(value: float, low: float, high: float, n: int) -> dict[str, Any]:
-    return {"value": json_float(value), "low": json_float(low), "high": json_float(high), "n": n}
-
-
 def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> Standings | None:
     of_key = loaders.systems_of_pairs(study)
     images = dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id"))
@@ -285,7 +270,7 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
         sides = np.select([first == code, second == code], [1, 2])
         interval = people.share(partial(credit_of_side, sides), sides > 0, undecided=True)
         won = credit_of_side(sides, np.flatnonzero(sides), people.winners[sides > 0])
-        figures[name] = _figures(float(won.mean()), interval.low, interval.high, len(won))
+        figures[name] = figures_of(float(won.mean()), interval.low, interval.high, len(won))
     fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
 
     def compare(left: int, right: int) -> tuple[float, Spread]:
@@ -295,47 +280,16 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
         share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
         return share - 0.5, spread
 
-    strength, errors = fit.log_strength, _errors(fit.covariance, fit.freedom)
+    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
-        errors = _errors_where_compared(strength, compare)
-    return Standings(WON, names, figures, strength, *errors, len(set(items)), _raters_of(people.deletions))
+        errors = errors_where_compared(strength, compare)
+    return Standings(WON, names, figures, strength, *errors, len(set(items)), raters_of(people.deletions))
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
     """Return what a system at these (P,) sides of pairs gets of some: 1 where it wins, half where nobody does."""
     return np.where(winners == 0, 0.5, winners == sides[pairs])
-
-
-def _errors(covariance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
-    """Return the (K, K) standard errors and degrees of freedom of differences of estimates."""
-    variance = np.diag(covariance)
-    squared = variance[:, np.newaxis] + variance[np.newaxis, :] - (covariance + covariance.T)
-    known = freedom if len(freedom) else np.full(len(variance), math.inf)
-    return np.sqrt(np.maximum(squared, 0)), np.minimum(known[:, np.newaxis], known[np.newaxis, :])
-
-
-def _errors_where_compared(
-    strength: Floats, compare: Callable[[int, int], tuple[float, Spread]]
-) -> tuple[Floats, Floats]:
-    """Return the (K, K) errors that give differences of strengths the t of a difference of what both systems have.
-
-    Where what both have says the opposite of all that each has, nothing is known.
-    """
-    error, freedom = np.full((2, len(strength), len(strength)), np.nan)
-    for first, second in combinations(range(len(strength)), 2):
-        difference, spread = compare(first, second)
-        if spread.variance > 0:
-            of_strengths = strength[first] - strength[second]
-            agrees = difference * of_strengths > 0
-            rescaled = math.sqrt(spread.variance) * of_strengths / difference if agrees else math.inf
-            error[first, second] = error[second, first] = rescaled
-            freedom[first, second] = freedom[second, first] = spread.df
-    return error, freedom
-
-
-def _raters_of(deletions: RaterDeletions | None) -> int | None:
-    return None if deletions is None else deletions.raters
 
 
 def _of_choices(study: Study) -> Standings | None:
@@ -346,13 +300,13 @@ def _of_choices(study: Study) -> Standings | None:
     fit, shares = choices.strengths, choices.shares()
     names = [str(name) for name in fit.items.tolist()]
     figures = {
-        name: _figures(row["best"], row["best_low"], row["best_high"], row["shown"])
+        name: figures_of(row["best"], row["best_low"], row["best_high"], row["shown"])
         for name, row in shares.items()
     }
-    strength, errors = fit.log_strength, _errors(fit.covariance, fit.freedom)
+    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
     if fit.reason:  # strengths are infinite, as where a system is always the best, or have no errors
         strength = np.array([figures[name]["value"] for name in names])
-        errors = _errors_where_compared(
+        errors = errors_where_compared(
             strength, lambda first, second: _lead_of_two(choices, names[first], names[second])
         )
     return Standings(BEST, names, figures, strength, *errors, choices.items, fit.clusters.get(RATER))
@@ -368,70 +322,6 @@ def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spre
     people = PeoplesWinners.of(winners, clusters=clusters)
     share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
     return share - 0.5, spread
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """R outputs with scores; an item has some of each of K systems.
-
-    item, system: (R,) codes. cluster: of items, their documents or themselves. score: (R,).
-    deletions: scores without the outputs' raters, where these are known.
-    """
-
-    names: Sequence[str]
-    item: Ints
-    system: Ints
-    cluster: Ints
-    score: Floats
-    deletions: RaterDeletions | None
-
-    def standings(self, measure: str) -> Standings:
-        figures = {}
-        for code, name in enumerate(self.names):
-            mean, spread = self.contrast({code: 1.0})
-            half = spread.half(CONFIDENCE)
-            figures[name] = _figures(mean, mean - half, mean + half, int((self.system == code).sum()))
-        strength = np.array([figures[name]["value"] for name in self.names])
-        errors = _errors_where_compared(
-            strength, lambda first, second: self.contrast({first: 1.0, second: -1.0})
-        )
-        items, raters = len(np.unique(self.item)), _raters_of(self.deletions)
-        return Standings(measure, self.names, figures, strength, *errors, items, raters)
-
-    def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
-        """Return the sum of the systems' means times their signs, on items with outputs of all, and its spread."""
-        size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
-        here = sign[self.system] != 0
-        counts = np.zeros((len(self.names), size))
-        np.add.at(counts, (self.system[here], self.item[here]), 1)
-        complete: Flags = np.all(counts[list(signs)] > 0, axis=0)
-        n = int(complete.sum())
-        if not n:
-            return math.nan, NO_SPREAD
-        here &= complete[self.item]
-        system = self.system[here]
-        number, total = np.bincount(system), np.bincount(system, self.score[here])
-        means = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
-        weight = np.zeros(len(self.item))
-        weight[here] = sign[system] / number[system]
-        mean = float(means @ sign[: len(means)])
-        centred = weight[here] * (self.score[here] - means[system])
-        influence: Floats = np.bincount(self.item[here], centred, minlength=size).astype(np.float64)
-        items = Clusters.of({ITEM: self.cluster[complete]}, n)
-        spread = items.spread(influence[complete])
-        if self.deletions is None:
-            return mean, spread
-        left = self.deletions.subset(here)
-        item, lost = self.item[left.row], self.score[left.row] - left.value
-        key, at = np.unique(item * np.int64(left.raters) + left.rater, return_inverse=True)
-        changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[left.row], minlength=len(key)).astype(
-            np.float64
-        )
-        # Without its only rater an output is gone, and its item with it.
-        gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
-        changes[gone] = influence[key[gone] // left.raters]
-        raters = RaterDeletions(key // left.raters, renumbered(key % left.raters), changes)
-        return mean, raters.widen(spread, items, lambda: changes)[0]
 
 
 def _of_captions(
@@ -466,8 +356,9 @@ def _of_captions(
         system=system,
         cluster=np.arange(len(np.unique(proposals.image[rows]))),
         score=sums[rows] / counts[rows],
-        deletions=_deletions(
-            study,
+        deletions=None
+        if loaders.is_anonymous(study) or not len(credit)
+        else means_without_raters(
             places_in(rows, output[credit]),
             table.worker[rated][vote],
             table.value[rated][vote],
@@ -477,33 +368,7 @@ def _of_captions(
     return outputs.standings(MEAN if averaged else YES)
 
 
-def _deletions(study: Study, row: Ints, worker: Ints, value: Floats, rows: int) -> RaterDeletions | None:
-    if loaders.is_anonymous(study) or not len(row):
-        return None
-    return means_without_raters(row, worker, value, rows)
-
-
 def _of_segments(study: Study) -> Standings | None:
     """Compare systems by the scores of their segments, as `errors` does."""
-    segments = segments_of(study)
-    rows = [(name, segment) for name, judged in segments.items() for segment in judged]
-    if not rows:
-        return None
-    names = list(segments)
-    items, item = np.unique([segment.item for _, segment in rows], return_inverse=True)
-    cluster_of = {segment.item: segment.cluster for _, segment in rows}
-    votes = [
-        (row, worker, score)
-        for row, (_, segment) in enumerate(rows)
-        for worker, score in zip(segment.workers, segment.scores, strict=True)
-    ]
-    row, worker, score = (np.array(column) for column in zip(*votes, strict=True))
-    outputs = Outputs(
-        names=names,
-        item=item,
-        system=np.array([names.index(name) for name, _ in rows]),
-        cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
-        score=np.array([segment.score for _, segment in rows]),
-        deletions=_deletions(study, row, worker, score, len(rows)),
-    )
-    return outputs.standings(MEAN)
+    outputs = outputs_of(segments_of(study))
+    return None if outputs is None else outputs.standings(MEAN)

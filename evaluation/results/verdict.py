@@ -1,13 +1,12 @@
 """Decide which metrics are ahead, in the same words for pages, dashboard, report, API and commands.
 
-It agrees with the report's letters: paired tests of every two metrics by item and rater, with Holm's correction,
-separate metrics on pairs. Intervals separate rank correlations.
+The highest is compared with each other metric by t tests of their differences over items and raters, with Holm's
+correction: differences of accuracies on pairs, of Kendall's tau-b on captions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -24,17 +23,34 @@ from evaluation.presentation.content import (
     percent_number,
     range_of,
 )
-from evaluation.results.consensus import few_raters_sentence
-from evaluation.statistics.inference import RaterDeletions
-from evaluation.statistics.meta import PeoplesWinners, clusters_of_p_values, metric_winners
+from evaluation.results.consensus import scope_of, scope_sentence
+from evaluation.statistics.inference import FEWEST, ClusterColumns, RaterDeletions, columns_and_deletions
+from evaluation.statistics.meta import (
+    PeoplesWinners,
+    compare_with_best,
+    correlation_difference,
+    metric_winners,
+)
+from evaluation.statistics.significance import BestResult
 
-INTERVALS = "intervals"
-TESTS, TESTS_BY_IMAGE = "mcnemar-holm", "mcnemar-by-image-holm"
-TESTS_BY_RATER = "difference-by-image-and-rater-holm"
-PAIRED = {
+TESTS, BY_ITEM, BY_ITEM_AND_RATER = (
+    "mcnemar-holm",
+    "difference-by-item-holm",
+    "difference-by-item-and-rater-holm",
+)
+OF_PAIRS = {
     TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
-    TESTS_BY_IMAGE: gettext_noop("McNemar tests by item, Holm’s correction"),
-    TESTS_BY_RATER: gettext_noop("t tests by item and participant, Holm’s correction"),
+    BY_ITEM: gettext_noop("t tests by item, Holm’s correction"),
+    BY_ITEM_AND_RATER: gettext_noop("t tests by item and participant, Holm’s correction"),
+    # Of results that earlier versions stored.
+    "mcnemar-by-image-holm": gettext_noop("McNemar tests by item, Holm’s correction"),
+    "difference-by-image-and-rater-holm": gettext_noop("t tests by item and participant, Holm’s correction"),
+}
+TAU = "tau-b, "
+OF_CAPTIONS = {
+    TAU + BY_ITEM: OF_PAIRS[BY_ITEM],
+    TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
+    "intervals": gettext_noop("by their intervals"),  # of earlier versions
 }
 NO_PAIRS = gettext_noop("No candidate pair has a consensus yet, so no metric can be held against one.")
 NO_METRIC = gettext_noop("No metric was held against people yet.")
@@ -48,24 +64,19 @@ class Verdict(TypedDict):
     """The best metrics, as JSON.
 
     ``leaders`` are the metric with the highest value and those not separable from it; ``p`` is the largest
-    adjusted p of the ``rest`` against the highest.
+    adjusted p of the ``rest`` against the highest, else that of the leader most like it. ``compared`` has the p of
+    each other metric.
     """
 
     settled: bool
     leaders: list[str]
     rest: list[str]
     p: float | None
+    compared: dict[str, float | None]
     n: int
     by: str
+    scope: str
     sentence: str
-
-
-def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
-    """Return the (K, K) p of all pairs; nan on the diagonal and if undefined."""
-    p = np.full((len(names), len(names)), np.nan)
-    for first, second in combinations(range(len(names)), 2):
-        p[first, second] = p[second, first] = test(names[second], names[first])
-    return p
 
 
 def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
@@ -87,18 +98,11 @@ def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
     return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
 
-def difference_p(
-    people: PeoplesWinners, named: Mapping[str, Ints], pairs: Flags
-) -> Callable[[str, str], float]:
-    """Return the test of two metrics' accuracies on these (N,) pairs."""
-    return lambda first, second: people.difference(named[first], named[second], pairs).p
-
-
-def name_of_test(people: PeoplesWinners) -> str:
+def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
     """Return the name of the test by which metrics are told apart."""
-    if people.deletions is not None:
-        return TESTS_BY_RATER
-    return TESTS_BY_IMAGE if people.clustered else TESTS
+    if deletions is not None and deletions.raters >= FEWEST:
+        return BY_ITEM_AND_RATER
+    return BY_ITEM if clusters else TESTS
 
 
 def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags, cells: Cells) -> Verdict:
@@ -110,17 +114,17 @@ def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags
         cells: metric -> its share of right pairs with an interval.
     """
     decided = pairs & (people.winners != 0)
-    n = int(decided.sum())
-    leaders: list[str] = []
-    rest: list[str] = []
-    largest = None
-    if n:
-        right = {name: float((winners == people.winners)[decided].mean()) for name, winners in named.items()}
-        names = sorted(right, key=lambda name: -right[name])
-        p = paired_p(names, difference_p(people, named, pairs))
-        clusters = clusters_of_p_values([right[name] for name in names], p, names)
-        leaders, rest, largest = clusters.leaders()
-    return _make_verdict(leaders, rest, largest, n, name_of_test(people), cells)
+    names = list(named)
+    right = (
+        [float((named[name] == people.winners)[decided].mean()) for name in names] if decided.any() else []
+    )
+    best = compare_with_best(
+        right,
+        names,
+        lambda first, second: people.difference(named[names[first]], named[names[second]], pairs).p,
+    )
+    by = name_of_test(people.clustered, people.deletions)
+    return _make_verdict(best, int(decided.sum()), by, cells, people.deletions)
 
 
 def pair_verdicts(
@@ -146,11 +150,27 @@ def pair_verdicts(
     }
 
 
-def correlation_verdict(cells: Cells) -> Verdict:
-    """Judge metrics by intervals of Kendall's tau-b with people, over captions."""
-    leaders, rest = leaders_by_intervals(cells)
-    n = cells[leaders[0]]["n"] if leaders else 0
-    return _make_verdict(leaders, rest, None, n, INTERVALS, cells)
+def correlation_verdict(
+    scores: Mapping[str, Floats], people: Floats, clusters: ClusterColumns, cells: Cells
+) -> Verdict:
+    """Judge metrics by Kendall's tau-b of their (U,) scores with people's, over captions.
+
+    Args:
+        scores: metric -> (U,), nan where missing.
+        people: (U,) mean judgments, nan where missing.
+        clusters: of the captions, as in ``correlation``.
+        cells: metric -> its tau-b with an interval.
+    """
+    names = [name for name in scores if cells[name]["value"] is not None]
+
+    def p(first: int, second: int) -> float:
+        one, other = scores[names[first]], scores[names[second]]
+        return correlation_difference(one, other, people, missing="leave-out", clusters=clusters).p
+
+    best = compare_with_best([cells[name]["value"] for name in names], names, p)
+    deletions = columns_and_deletions(clusters)[1]
+    by = TAU + name_of_test(True, deletions)
+    return _make_verdict(best, cells[best.names[0]]["n"] if names else 0, by, cells, deletions)
 
 
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
@@ -158,23 +178,24 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     leaders, rest = verdict["leaders"], verdict["rest"]
     if not leaders:
         why = next((cell.get("reason") for cell in cells.values() if cell.get("reason")), "")
-        if verdict["by"] in PAIRED:
+        if verdict["by"] in OF_PAIRS:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
         return (
             _("No metric can be ranked against people: %(why)s.") % {"why": _(why)} if why else _(NO_METRIC)
         )
     values = [cells[name]["value"] for name in leaders]
+    of_pairs, p = verdict["by"] in OF_PAIRS, verdict["p"]
+    tests = _((OF_PAIRS | OF_CAPTIONS)[verdict["by"]])
     parts = {
         "leaders": join_names(leaders),
         "rest": _describe_others(rest) if rest else "",
         "n": thousands(verdict["n"]),
+        "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
     }
-    if verdict["by"] in PAIRED:
-        p, tests = verdict["p"], _(PAIRED[verdict["by"]])
+    if of_pairs:
         parts |= {
             "share": range_of(values, percent, percent_number),
             "interval": interval_in_text(cells[leaders[0]], percent_number, percent),
-            "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
         }
         return _pair_sentence(len(leaders), len(rest)) % parts
     parts |= {
@@ -212,8 +233,8 @@ def _pair_sentence(leaders: int, rest: int) -> str:
 def _correlation_sentence(leaders: int, rest: int) -> str:
     if leaders == 1 and rest:
         return _(
-            "%(leaders)s is ahead of %(rest)s: it orders %(n)s captions like people do with tau-b %(tau)s (95 %% "
-            "interval %(interval)s), and the other intervals lie below."
+            "%(leaders)s is ahead of %(rest)s (%(tested)s): it orders %(n)s captions like people do with tau-b %(tau)s "
+            "(95 %% interval %(interval)s)."
         )
     if leaders == 1:
         return _(
@@ -222,27 +243,27 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
         )
     if rest:
         return ngettext(
-            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s, where "
-            "their 95 %% intervals overlap; %(rest)s is behind.",
-            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s, where "
-            "their 95 %% intervals overlap; %(rest)s are behind.",
+            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s; "
+            "%(rest)s is behind (%(tested)s).",
+            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s; "
+            "%(rest)s are behind (%(tested)s).",
             rest,
         )
     return _(
-        "No metric is ahead: the 95 %% intervals of %(leaders)s overlap (tau-b %(tau)s over %(n)s captions)."
+        "No metric is ahead: %(leaders)s cannot be told apart (%(tested)s), with tau-b %(tau)s over %(n)s captions."
     )
 
 
 def cells_of(result: Mapping[str, Any]) -> Cells:
     """Return each metric's estimate behind an evaluation's overall verdict."""
     metrics = result["metrics"]
-    if result["verdict"]["all"]["by"] in PAIRED:
+    if result["verdict"]["all"]["by"] in OF_PAIRS:
         return {name: row["accuracy"]["all"] for name, row in metrics.items() if "all" in row["accuracy"]}
     return {name: row["kendall_tau_b"] for name, row in metrics.items()}
 
 
 def count_raters(deletions: RaterDeletions | None) -> dict[str, int]:
-    """Return the number of raters for `few_raters_sentence`; none if intervals are not by rater."""
+    """Return the number of raters for `scope_sentence`; none if intervals are not by rater."""
     return {} if deletions is None else {"raters": deletions.raters}
 
 
@@ -250,11 +271,11 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
     """Describe the levels to compare a verdict with, chance and one judge, and what weakens it."""
     if not result["verdict"]["all"]["leaders"]:
         return ""
-    return " ".join(filter(None, (_levels(result), few_raters_sentence(result))))
+    return " ".join(filter(None, (_levels(result), scope_sentence(result))))
 
 
 def _levels(result: Mapping[str, Any]) -> str:
-    if result["verdict"]["all"]["by"] == INTERVALS:
+    if result["verdict"]["all"]["by"] in OF_CAPTIONS:
         return _("Chance is 0; 1 is the same order.")
     if "halves" in result:
         return " ".join(filter(None, (_("Chance is 50 %."), halves_sentence(result))))
@@ -284,10 +305,20 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _make_verdict(
-    leaders: list[str], rest: list[str], p: float | None, n: int, by: str, cells: Cells
+    best: BestResult, n: int, by: str, cells: Cells, deletions: RaterDeletions | None
 ) -> Verdict:
-    settled = len(leaders) == 1 and bool(rest)
-    verdict = Verdict(settled=settled, leaders=leaders, rest=rest, p=p, n=n, by=by, sentence="")
+    leaders, rest = best.leaders, best.rest
+    verdict = Verdict(
+        settled=len(leaders) == 1 and bool(rest),
+        leaders=leaders,
+        rest=rest,
+        p=best.p_of_rest if rest else best.p_of_leaders,
+        compared=best.compared,
+        n=n,
+        by=by,
+        scope=scope_of(None if deletions is None else deletions.raters),
+        sentence="",
+    )
     return verdict | {"sentence": verdict_sentence(verdict, cells)}
 
 

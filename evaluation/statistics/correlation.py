@@ -336,7 +336,9 @@ def correlation(
             changes = partial(changes_without_raters, x, y, coefficient, value, left)
             spread, grouped = left.widen(spread, grouped, changes)
             p = spread.p(value)
-            inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
+            inference = chosen.clustered(
+                grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
+            )
         elif chosen.resamples:
             patterns = Patterns(x, y, coefficient)
             inference = chosen.resampled(patterns, patterns.frequency, len(patterns.frequency))
@@ -370,6 +372,8 @@ def correlation_difference(
     second: ArrayLike,
     people: ArrayLike,
     coefficient: str = "kendall-tau-b",
+    *,
+    missing: str = "refuse",
     **options: Unpack[Clustering],
 ) -> CorrelationDifference:
     """Return how much better (N,) scores of a first metric correlate with people's (N,) than those of a second.
@@ -379,11 +383,18 @@ def correlation_difference(
     chosen, deletions = Options.with_raters(resamples=0, **options)
     chosen = replace(chosen, seed=None)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")
-    human = score_vector(people, "people")
-    n = same_length(first=first_scores, second=second_scores, people=human)
-    everything = np.ones(n, dtype=np.bool_)
-    left = (deletions or NO_DELETIONS).of_rows(everything, "observation")
+    one_of(missing, ("refuse", "leave-out"), "missing")
+    read = score_vector if missing == "refuse" else gappy_vector
+    columns = {
+        "first": read(first, "first"),
+        "second": read(second, "second"),
+        "people": read(people, "people"),
+    }
+    same_length(**columns)
+    complete: Flags = ~np.any([np.isnan(column) for column in columns.values()], axis=0)
+    first_scores, second_scores, human = (column[complete] for column in columns.values())
+    n = len(human)
+    left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     reasons = (_undefined(first_scores, human), _undefined(second_scores, human))
     values = [
         math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
@@ -394,7 +405,7 @@ def correlation_difference(
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
         influences = [correlation_influences(scores, human, coefficient, value) for scores, value in metrics]
-        grouped = chosen.clusters_of("observation", everything)
+        grouped = chosen.clusters_of("observation", complete)
         spread = grouped.spread(influences[0] - influences[1])
 
         def changes() -> Floats:

@@ -3,12 +3,12 @@
 Bootstrap by weights copies no data: equal units form a pattern, and a resample is a vector of how often each pattern
 was drawn.
 
-Clusters: an estimate's error is about the sum of its rows' influences. Its variance is that of random items, raters and
-cells (an item with a rater): sum_p s_p^2 T_p, with T_p the sum of squared sizes of the clusters of kind p. The s_p^2,
-none below zero, are those that expect the observed sums of squares of the clusters' influences (Henderson 1953, method
-1). Degrees of freedom follow Satterthwaite (1946), with the effective number of clusters less one (Carter, Schnepel,
-Steigerwald 2017). Where raters have no rows of their own, as their answers make a row's consensus together, they are
-known by `RaterDeletions`. See docs/statistics.md.
+One model: items and raters are crossed random samples, and single answers are noise within. An estimate's error is
+about the sum of its answers' influences. Their sums by item give its variance over new items; their sums by rater add
+what raters have in common beyond the noise of their answers (two-way clustering: Cameron, Gelbach, Miller 2011; a
+generalizability study: Brennan 2001). Its t has the degrees of freedom of the rarer of both, as many as there are
+effective clusters, less one (Cameron, Miller 2015). See `crossed`. Where raters have no rows of their own, as their
+answers make a row's consensus together, they are known by `RaterDeletions`. See docs/statistics.md.
 
 A signature names the statistic, its input where there are several, and every option:
 `krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0`
@@ -188,13 +188,10 @@ def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDAr
 NAIVE = "naive"
 ITEM, RATER = "item", "rater"
 
-# Fewer clusters do not show how much clusters differ.
-FEWEST = 5
+# One cluster does not show how much clusters differ.
+FEWEST = 2
 TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
-# Fewer raters of a consensus give a t too rough: at worst .91 of intervals of .95 hold the truth (benchmarks.coverage).
-FEW_RATERS = 10
-FEW = "with {count} raters, expected {few} or more, the interval may be somewhat too narrow"
 
 # How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater. Statistics of
 # people's winners or means also take `RaterDeletions` in the place of the raters' column.
@@ -259,35 +256,41 @@ class RaterDeletions:
     def widen(
         self, spread: Spread, items: Clusters, changes: Callable[[], Floats]
     ) -> tuple[Spread, Clusters]:
-        """Add the raters to the spread and the counts of the items; few raters are a note, as if they were all."""
+        """Add the raters to the spread and the counts of the items; one rater is a note."""
+        if self.raters < FEWEST or items.reason:
+            return spread, self.count(items)
+        return self.spread(spread, changes()), self.count(items)
+
+    def count(self, items: Clusters) -> Clusters:
+        """Add the raters to the counts of the items; one rater is a note."""
         if not self.raters or items.reason:
-            return spread, items
-        counts = {**items.counts, RATER: self.raters}
-        if self.raters < FEWEST:
-            return spread, replace(items, counts=counts, note=fixed_note(RATER, self.raters))
-        note = FEW.format(count=self.raters, few=FEW_RATERS) if self.raters < FEW_RATERS else ""
-        return self.spread(spread, changes()), replace(items, counts=counts, note=note)
+            return items
+        note = fixed_note(RATER, self.raters) if self.raters < FEWEST else ""
+        return replace(items, counts={**items.counts, RATER: self.raters}, note=note)
 
     def spread(self, items: Spread, changes: Floats) -> Spread:
         """Add the raters' variance to that of the items.
 
         `changes` (V,): how much of the estimate is lost where a rater leaves a row. Its mean over what the others
-        answer is the part of the estimate that is the rater's (Hoeffding 1948), so the sums of squares by rater and by
-        answer are those of clustering by two ways: items + raters - answers (Cameron, Gelbach, Miller 2011, equation
-        2.8), here never below the items'.
+        answer is the part of the estimate that is the rater's (Hoeffding 1948).
         """
-        centred = changes - changes.mean()
-        sizes = np.bincount(self.rater)
-        raters = float(np.square(np.bincount(self.rater, weights=centred)).sum())
-        raters *= len(sizes) / (len(sizes) - 1)
-        answers = float(np.square(centred).sum())
-        variance = items.variance + max(raters - answers, 0.0)
-        freedom = max(sizes.sum() ** 2 / np.square(sizes).sum() - 1, 1)
-        below = items.variance**2 / items.df + raters**2 / freedom
-        # The difference of two sums of squares may be near zero, which is no reason for fewer degrees of freedom than
-        # the rarer clusters have.
-        df = max(variance**2 / below, min(items.df, freedom)) if below > 0 else math.inf
-        return Spread(variance, df)
+        return crossed(items, self._squares(changes))
+
+    def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
+        """Add the raters' (K, K) covariance to that of the items, from (V, K) `changes`; return it and (K,) df."""
+        squares = self._squares(changes)
+        return items + without_negative(squares.added()), np.minimum(freedom, max(squares.raters, FEWEST) - 1)
+
+    def _squares(self, changes: Floats) -> Squares:
+        centred = changes - changes.mean(axis=0)
+
+        def squares_of(codes: Ints) -> Any:
+            sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))
+            np.add.at(sums, codes, centred)
+            return sums.T @ sums
+
+        number = effective_number(np.bincount(self.rater))
+        return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, number)
 
 
 NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -307,6 +310,11 @@ class Spread:
     variance: float
     df: float
 
+    @classmethod
+    def of_squares(cls, squares: float, number: float) -> Spread:
+        """Return it from the sum of squares of influences by cluster, and the clusters' effective number."""
+        return cls(squares * enlarged(number), max(number, FEWEST) - 1)
+
     def p(self, value: float, alternative: str = "two-sided") -> float:
         """Return the p of a value that is zero in truth; nan without variance."""
         if not self.variance > 0:
@@ -317,7 +325,44 @@ class Spread:
         return float(scipy.special.stdtr(self.df, -t if alternative == "greater" else t))
 
     def half(self, confidence: float) -> float:
-        return float(scipy.special.stdtrit(self.df, 0.5 + confidence / 2)) * math.sqrt(self.variance)
+        return quantile_of(confidence, self.df) * math.sqrt(self.variance)
+
+
+def effective_number(sizes: Floats | Ints) -> float:
+    """Return how many equal clusters weigh as much as (G,) ones of these sizes (Kish 1965)."""
+    return float(sizes.sum()) ** 2 / float(np.square(sizes, dtype=np.float64).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """The sums of squares of an estimate's influences: by item, by rater, and by answer, an item with a rater.
+
+    Each is a number, or (K, K) of K estimates. raters: their effective number.
+    """
+
+    by_item: Any
+    by_rater: Any
+    by_answer: Any
+    raters: float
+
+    def added(self) -> Any:
+        """Return the variance that the raters add to that of the items; it may be negative by chance.
+
+        An item that moves all raters' answers alike tells nothing of them, so its mean over all raters is left out.
+        """
+        noise = self.by_answer - self.by_item / self.raters
+        return (self.by_rater - noise) * enlarged(self.raters)
+
+
+def enlarged(number: float) -> float:
+    """Return n / (n - 1) for an effective number of clusters: what an estimate from so few leaves out of a variance."""
+    return max(number, FEWEST) / (max(number, FEWEST) - 1)
+
+
+def crossed(items: Spread, squares: Squares) -> Spread:
+    """Return the spread of an estimate over new items and new raters, with t of the rarer of both."""
+    df = min(items.df, max(squares.raters, FEWEST) - 1)
+    return Spread(items.variance + max(float(squares.added()), 0.0), df)
 
 
 NO_SPREAD = Spread(math.nan, math.nan)
@@ -368,8 +413,8 @@ def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row"
 class Clusters:
     """(N,) rows by item, by rater, or by both.
 
-    columns: (N,) codes by name. used: the names with clusters enough. codes: (N,) of each of them; with two names, then
-    those of the cells. sizes: (G,) rows of each cluster. note: what the intervals leave out.
+    columns: (N,) codes by name. used: the names with two clusters or more. codes: (N,) of each of them; with two names,
+    then those of the cells. sizes: (G,) rows of each cluster. note: what the intervals leave out.
     """
 
     columns: Mapping[str, Ints]
@@ -377,7 +422,6 @@ class Clusters:
     used: tuple[str, ...]
     codes: tuple[Ints, ...]
     sizes: tuple[Floats, ...]
-    expected: Floats
     reason: str
     note: str
     latest: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `subset`
@@ -420,17 +464,24 @@ class Clusters:
             note = fixed_note(short[0], counts[short[0]])
         codes = tuple(used.values())
         if len(codes) == 2:
-            cells = renumbered(codes[0] * np.int64(codes[1].max() + 1) + codes[1])
-            number = int(cells.max()) + 1
-            # Where each item has one rater only, cells are items, and raters are all there is to cluster by.
-            if int(codes[0].max()) + 1 == number:
-                codes = (codes[1],)
-            elif int(codes[1].max()) + 1 == number:
-                codes = (codes[0],)
-            else:
-                codes = (*codes, cells)
+            codes = (*codes, renumbered(codes[0] * np.int64(codes[1].max() + 1) + codes[1]))
         sizes = tuple(np.bincount(of_kind).astype(np.float64) for of_kind in codes)
-        return cls(columns, counts, tuple(used), codes, sizes, _expected(codes, sizes), reason, note)
+        return cls(columns, counts, tuple(used), codes, sizes, reason, note)
+
+    @property
+    def number(self) -> int:
+        """The clusters of the first kind."""
+        return len(self.sizes[0]) if self.sizes else 0
+
+    def for_agreement(self) -> Clusters:
+        """Return the clusters of a coefficient of agreement: two raters are one pair, which shows no other's part."""
+        if self.counts.get(RATER) != FEWEST:
+            return self
+        items = {name: codes for name, codes in self.columns.items() if name != RATER}
+        note = fixed_note(RATER, FEWEST, FEWEST + 1)
+        if not items:
+            return replace(self, reason=note)
+        return replace(self.of_codes(items), counts=self.counts, note=note)
 
     def alone(self, rows: int) -> bool:
         return all(count == rows for count in self.counts.values())
@@ -445,57 +496,38 @@ class Clusters:
 
     def spread_of(self, squares: Sequence[float]) -> Spread:
         """Return the variance of an estimate from its summed squared influences, kind by kind."""
-        parts = np.maximum(np.linalg.solve(self.expected, squares), 0) * self._totals()
-        return Spread(float(parts.sum()), self._freedom(parts))
+        numbers = [effective_number(size) for size in self.sizes]
+        items = Spread.of_squares(squares[0], numbers[0])
+        if len(squares) == 1:
+            return items
+        by_item, by_rater, by_answer = squares
+        return crossed(items, Squares(by_item, by_rater, by_answer, numbers[1]))
 
     def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
         """Return (K, K) covariance of estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
         size = len(mixing)
         if self.reason:
             return np.full((size, size), math.nan), np.full(size, math.nan)
-        # The observed sums of squares of the estimates, kind of cluster by kind.
-        forms = np.empty((len(self.codes), size * size))
-        for kind, codes in enumerate(self.codes):
-            rows = np.arange(len(codes))
+        rows = np.arange(len(self.codes[0]))
+        forms: list[Floats] = []
+        for codes in self.codes:
             sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
-            forms[kind] = (mixing.T @ (sums.T @ sums).toarray() @ mixing).ravel()
-        # The variances that expect them, none below zero.
-        solved: Floats = np.linalg.solve(self.expected, forms).astype(np.float64, copy=False)
-        parts: Floats = np.array([_without_negative(part) for part in solved.reshape(-1, size, size)])
-        parts *= self._totals()[:, np.newaxis, np.newaxis]
-        freedom = [self._freedom(parts[:, kind, kind]) for kind in range(size)]
-        return parts.sum(axis=0), np.array(freedom)
+            forms.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
+        numbers = [effective_number(sizes) for sizes in self.sizes]
+        covariance: Floats = forms[0] * enlarged(numbers[0])
+        if len(forms) > 1:
+            by_item, by_rater, by_answer = forms
+            covariance += without_negative(Squares(by_item, by_rater, by_answer, numbers[1]).added())
+        return covariance, np.full(size, max(min(numbers[:2]), FEWEST) - 1)
 
     def components(self, values: Floats) -> Floats:
-        """Return the variance of (N,) values between the clusters of each kind, none below zero."""
+        """Return the variance of (N,) values by item, by rater and within, none below zero.
+
+        These are the ones that expect the observed sums of squares (Henderson 1953, method 1).
+        """
         centred = values - values.mean()
         squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
-        variances: Floats = np.maximum(np.linalg.solve(self.expected, squares), 0)
-        return variances
-
-    def _totals(self) -> Floats:
-        return np.array([np.square(size).sum() for size in self.sizes])
-
-    def _freedom(self, parts: Floats) -> float:
-        squares = [np.square(size) for size in self.sizes]
-        effective = np.array([squared.sum() ** 2 / np.square(squared).sum() for squared in squares])
-        below = np.square(parts) / np.maximum(effective - 1, 1)
-        return float(parts.sum() ** 2 / below.sum()) if below.sum() > 0 else math.inf
-
-    def randomized(self, draws: Sequence[Floats]) -> Floats:
-        """Return draws under all kinds of clusters, from draws that change the clusters of each kind together.
-
-        The sum of draws by item and by rater counts twice what both share, and is brought to its right variance.
-        """
-        if len(draws) == 1:
-            return draws[0]
-        totals = self._totals()
-        shared = np.where(np.eye(len(draws), dtype=np.bool_), totals, totals[-1])
-        squares = np.array([np.nanmean(np.square(drawn)) for drawn in draws])
-        parts = np.maximum(np.linalg.solve(shared, squares), 0) * totals
-        both = squares[0] + squares[1]
-        scale = math.sqrt(parts.sum() / both) if both > 0 else 1.0
-        return np.asarray((draws[0] + draws[1]) * scale, dtype=np.float64)
+        return np.maximum(np.linalg.solve(_expected(self.codes, self.sizes), squares), 0)
 
 
 def too_few(name: str, count: int) -> str:
@@ -504,15 +536,20 @@ def too_few(name: str, count: int) -> str:
     return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=FEWEST)
 
 
-def fixed_note(name: str, count: int) -> str:
+def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
     """Return the note on an interval that takes the few clusters of a kind as they are."""
     s, these = ("", "this") if count == 1 else ("s", "these")
-    return FIXED.format(count=count, name=name, fewest=FEWEST, s=s, these=these)
+    return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
 
 
 def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
+    """Return the clusters whose rows change sides together; None without columns."""
     if not columns:
         return None
+    if len(columns) > 1:
+        raise BadOption(
+            f"clusters has {len(columns)} columns, expected one kind of rows that change sides together"
+        )
     grouped = Clusters.of(columns, rows)
     if grouped.reason:
         raise BadValue(f"clusters cannot change sides: {grouped.reason}")
@@ -586,7 +623,8 @@ def _expected(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
     return expected
 
 
-def _without_negative(matrix: Floats) -> Floats:
+def without_negative(matrix: Floats) -> Floats:
+    """Return a (K, K) covariance without the directions in which it is negative."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T, dtype=np.float64)
 
@@ -617,34 +655,45 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval, with t for z, for as many `independent_rows` as give the share that variance."""
+    """Return Wilson's interval, with t for z, for as many `independent_rows` as give the share that variance.
+
+    Where all or no rows count it is the exact one of Clopper and Pearson, for `cells` independent rows in the ratio of
+    the squared quantiles of t (Korn, Graubard 1998).
+    """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
+    z = quantile_of(confidence, spread.df)
+    if share in (0, 1):
+        rows = cells * (quantile_of(confidence, max(cells - 1, 1)) / z) ** 2
+        length = 1 - ((1 - confidence) / 2) ** (1 / rows)
+        return (0.0, length) if share == 0 else (1 - length, 1.0)
     rows = independent_rows(share, spread, cells)
-    z = float(scipy.special.stdtrit(spread.df if math.isfinite(spread.df) else 1e9, 0.5 + confidence / 2))
     scale = 1 + z**2 / rows
     centre = (share + z**2 / (2 * rows)) / scale
     half = z / scale * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
-    return (0.0 if share == 0 else max(centre - half, 0.0)), (1.0 if share == 1 else min(centre + half, 1.0))
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
 def coefficient_interval(
-    value: float, spread: Spread, confidence: float, *, judges: float = 2.0, shift: float = 0.0
+    value: float, spread: Spread, cells: float, confidence: float, *, judges: float = 2.0
 ) -> tuple[float, float]:
     """Return the interval of a coefficient up to 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
 
-    There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). The truth is
-    expected to lie `shift` above the value.
+    There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). Where the
+    coefficient is at its end, nothing varies, and its distance from there is that of the share of `cells` independent
+    units which may agree by chance alone (see `share_interval`).
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan
+    if abs(value) > 1 - ROUNDING and abs(value) < 1 + ROUNDING:
+        low, high = share_interval(float(value > 0), spread, cells, confidence)
+        return (low, 1.0) if value > 0 else (-1.0, high - 1.0)
     lowest = -1 / (judges - 1)
-    centre = value + shift
-    if not (lowest < value < 1 and lowest < centre < 1):
+    if not lowest < value < 1:
         half = spread.half(confidence)
         return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
     half = spread.half(confidence) * judges / ((1 + (judges - 1) * value) * (1 - value))
-    middle = math.log((1 + (judges - 1) * centre) / (1 - centre))
+    middle = math.log((1 + (judges - 1) * value) / (1 - value))
     ends = [math.exp(min(middle + side * half, 700.0)) for side in (-1, 1)]
     low, high = ((end - 1) / (end + judges - 1) for end in ends)
     return low, high

@@ -18,7 +18,7 @@ import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
-from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.correlation import pearson
 from evaluation.statistics.inference import (
     ALTERNATIVES,
@@ -31,7 +31,6 @@ from evaluation.statistics.inference import (
     Options,
     Result,
     Seed,
-    Spread,
     bootstrap,
     check_confidence,
     coin_tosses,
@@ -394,15 +393,12 @@ def _outcomes(values: ArrayLike, name: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RandomizationResult(Result):
-    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme.
-
-    `as_extreme` is None with two kinds of clusters, where p is that of t, and at least 1 / (n + 1).
-    """
+    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme."""
 
     statistic: str
     difference: float
     p: float
-    as_extreme: int | None
+    as_extreme: int
     reassignments: int
     n: int
     alternative: str = "two-sided"
@@ -422,8 +418,7 @@ def randomization_test(
     """Test whether a statistic ("mean", "median", or a function of (B, N) to (B,)) of two (N,) scores differs.
 
     Each reassignment swaps the two scores of every item, or of all rows of a cluster, by the toss of a coin; an equal
-    difference counts as extreme. `alternative` "greater": the first is higher. With two kinds of clusters p is that
-    of t, with the joint variance of reassignments by item, by rater and by cell.
+    difference counts as extreme. `alternative` "greater": the first is higher.
     """
     positive(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
@@ -437,44 +432,20 @@ def randomization_test(
     # A tie must count as extreme: means of three grades differ by rounding where they are equal.
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
     grouped = moving_together(columns_of(clusters), n)
-    owners = grouped.codes if grouped is not None else (None,)
-    # With two kinds of clusters the differences are freed of what is tested, as they only serve a variance.
-    other = second_scores if len(owners) == 1 else second_scores + difference
-    draws = [
-        _differences(first_scores, other, name, function, reassignments, generator, owner) for owner in owners
-    ]
-    as_extreme = None
-    if grouped is not None and len(draws) > 1:
-        spread = grouped.spread_of([float(np.square(drawn).mean()) for drawn in draws])
-        if name != "mean":
-            # Satterthwaite's degrees of freedom are those of sums; others have those of the rarer clusters at most.
-            spread = replace(spread, df=min(spread.df, min(grouped.counts.values()) - 1))
-        p = max(_p_of_spread(spread, difference, scale, alternative), 1 / (reassignments + 1))
-    else:
-        as_extreme = count_extreme(draws[0], difference, scale, alternative)
-        p = (as_extreme + 1) / (reassignments + 1)
-    note, counts = (grouped.note, grouped.counts) if grouped is not None else ("", {})
+    owner = None if grouped is None else grouped.codes[0]
+    drawn = _differences(first_scores, second_scores, name, function, reassignments, generator, owner)
+    as_extreme = count_extreme(drawn, difference, scale, alternative)
     return RandomizationResult(
         name,
         difference,
-        p,
+        (as_extreme + 1) / (reassignments + 1),
         as_extreme,
         reassignments,
         n,
         alternative,
         seed=reported,
-        note=note,
-        clusters=counts,
+        clusters={} if grouped is None else grouped.counts,
     )
-
-
-def _p_of_spread(spread: Spread, difference: float, scale: float, alternative: str) -> float:
-    if abs(difference) <= ROUNDING * scale:
-        return 1.0
-    if spread.variance > 0:
-        return spread.p(difference, alternative)
-    # The scores differ by the same on every row.
-    return 1.0 if alternative == ("less" if difference > 0 else "greater") else 0.0
 
 
 def _differences(
@@ -638,11 +609,66 @@ class ClusterResult:
     seed: int | None = None
     signature: str = ""
 
-    def leaders(self) -> tuple[list[str], list[str], float | None]:
-        """Return the systems that the first does not beat, the rest, and the largest adjusted p of the rest."""
-        behind = (self.adjusted_p[0] <= self.level) & (self.values[0] > self.values)
-        leaders, rest = ([self.names[row] for row in np.flatnonzero(rows)] for rows in (~behind, behind))
-        return leaders, rest, float(self.adjusted_p[0][behind].max()) if rest else None
+
+@dataclass(frozen=True, slots=True)
+class BestResult:
+    """(S,) systems or metrics from the best down, and which of them the first beats at `level`.
+
+    p: (S,) of its comparison with each, by Holm's correction; nan for itself and without a test.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    p: Floats
+    level: float
+
+    @property
+    def leaders(self) -> list[str]:
+        """The first, and those that it does not beat."""
+        return [name for name, behind in zip(self.names, self._behind, strict=True) if not behind]
+
+    @property
+    def rest(self) -> list[str]:
+        return [name for name, behind in zip(self.names, self._behind, strict=True) if behind]
+
+    @property
+    def compared(self) -> dict[str, float | None]:
+        """The p of the first's comparison with each other one, None without a test."""
+        p = zip(self.names[1:], self.p[1:].tolist(), strict=True)
+        return {name: None if math.isnan(value) else value for name, value in p}
+
+    @property
+    def p_of_rest(self) -> float | None:
+        """The largest p of those behind; None if there are none."""
+        return float(self.p[self._behind].max()) if self._behind.any() else None
+
+    @property
+    def p_of_leaders(self) -> float | None:
+        """The p of the leader most like the first; None without a test."""
+        p = self.p[~self._behind]
+        return None if np.isnan(p).all() else float(np.nanmax(p))
+
+    @property
+    def _behind(self) -> Flags:
+        return np.asarray((self.p <= self.level) & (self.values < self.values[:1]))
+
+
+def compare_with_best(
+    values: ArrayLike, names: Sequence[str], test: Callable[[int, int], float], *, level: float = LEVEL
+) -> BestResult:
+    """Compare the highest of (S,) values with each other one, with Holm's correction for S - 1 tests (Holm 1979).
+
+    `test` maps the positions of two values to the two-sided p of their difference, nan where there is none.
+    """
+    figures = score_vector(values, "values")
+    order = np.argsort(-figures, kind="stable").tolist()
+    p = [math.nan, *(test(order[0], other) for other in order[1:])]
+    return BestResult(
+        tuple(names[position] for position in order),
+        figures[order],
+        adjusted_p_values(p).values,
+        check_confidence(level, "level"),
+    )
 
 
 @signed("clusters", data=("names",), input="scores")

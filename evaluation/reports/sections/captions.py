@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import combinations
-from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,6 @@ from evaluation.presentation.content import (
     Panel,
     Plot,
     Section,
-    Table,
     estimate_of,
     join_names,
     json_float,
@@ -34,13 +31,13 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import NEAR, one_against_cut, one_against_mean
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
-from evaluation.results.consensus import few_raters_sentence
+from evaluation.results.consensus import scope_sentence
 from evaluation.results.metric_figures import FEWEST_RESAMPLES, readings_tables
 from evaluation.results.rankings import JudgedOutputs, judged_outputs, rankings_tables
-from evaluation.results.verdict import correlation_verdict, leaders_by_intervals, paired_p
+from evaluation.results.standings import compared_table
+from evaluation.results.verdict import leaders_by_intervals
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
-from evaluation.statistics.significance import mcnemar_test, williams_test
+from evaluation.statistics.meta import wilson_interval
 
 MOST_GRIDS = 6
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
@@ -87,7 +84,7 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
     columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
     columns += [("tau-b within items", "coefficient")] if within else []
     data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.by_rater)
-    verdict = correlation_verdict({name: figures["kendall_tau_b"] for name, figures in metrics.items()})
+    verdict = inputs.evaluation.result["verdict"]["all"]
     sentence = say(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
         best=metrics[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
@@ -99,29 +96,11 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         "Kendall's tau-b with people, 95 % interval",
         accent=tuple(verdict["leaders"]),
     )
-    sentences = [sentence, few_raters_sentence(inputs.evaluation.result)]
-    tables = [data, *_cluster_tables(inputs, names)]
+    sentences = [sentence, scope_sentence(inputs.evaluation.result)]
+    estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
+    compared = compared_table({"": verdict}, estimates, heads=("", "metric"), value=("tau-b", "coefficient"))
+    tables = [data, *compared]
     return section("metrics", sentences, [plot(sentence, drawing, data)], tables)
-
-
-def _cluster_tables(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
-    people = inputs.people
-    if people is None:
-        return []
-    known = ~np.isnan(people)
-    scores = {name: inputs.scores[name][known, 0] for name in names if name in inputs.scores}
-    r = {
-        name: correlation(metric_scores, people[known], "pearson", resamples=0).value
-        for name, metric_scores in scores.items()
-    }
-    defined = [name for name in scores if not np.isnan(r[name])]  # the others order nothing
-    tests = paired_p(
-        defined, lambda first, second: williams_test(scores[first], scores[second], people[known]).p
-    )
-    return cluster_tables(
-        defined, {"": ([r[name] for name in defined], tests)}, heads=("", "metric"), value=("r", "coefficient"),
-        table_keys=("caption-clusters", "williams"), captions=int(known.sum()),
-    )  # fmt: skip
 
 
 def thresholds_section(inputs: ReportInputs) -> Section | None:
@@ -451,87 +430,6 @@ MEANS = "interval"  # the level of what is averaged
 THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
 
 
-def cluster_tables(
-    names: Sequence[str],
-    groups: Mapping[str, tuple[Sequence[float], Floats]],
-    *,
-    heads: tuple[str, str],
-    value: tuple[str, str],
-    table_keys: tuple[str, str],
-    name: str = "clusters",
-    **for_note: Any,
-) -> list[Table]:
-    """Return a table of ranks and letters, and one of its tests; [] for fewer than two items.
-
-    Args:
-        groups: group -> (K,) values and (K, K) p, Holm-adjusted together.
-        heads: headings of group and item; "" omits the group column.
-        value: heading and format of the values.
-        table_keys: of the wording of the two tables.
-        name: of the first table.
-    """
-    if len(names) < 2 or not groups:
-        return []
-    rows: list[tuple[Any, ...]] = []
-    tests: list[tuple[Any, ...]] = []
-    for group, (values, p) in groups.items():
-        clusters = clusters_of_p_values(values, p, names, correction="holm")
-        start = (group,) if heads[0] else ()
-        letters = letters_of(clusters.adjusted_p <= clusters.level)
-        for position, (label, letter) in enumerate(zip(clusters.names, letters, strict=True)):
-            low, high = int(clusters.rank_low[position]), int(clusters.rank_high[position])
-            rank = str(low) if low == high else f"{low} to {high}"
-            rows.append((*start, label, float(clusters.values[position]), letter, rank))
-        for first, second in zip(*np.triu_indices(len(names), 1), strict=True):
-            p_of_two = json_float(clusters.p[first, second]), json_float(clusters.adjusted_p[first, second])
-            tests.append((*start, clusters.names[first], clusters.names[second], *p_of_two))
-    columns = [(head, "text") for head in heads if head]
-    return [
-        table(
-            table_keys[0],
-            rows,
-            [*columns, value, ("letters", "text"), ("rank", "text")],
-            name=name,
-            **for_note,
-        ),
-        table(
-            table_keys[1], tests, [*columns, ("against", "text"), ("p", "p"), ("p, Holm", "p")], **for_note
-        ),
-    ]
-
-
-def letters_of(differs: Flags) -> list[str]:
-    """Return the letters of K ordered items from a symmetric (K, K) table of differences.
-
-    Insert-and-absorb: start with one column of everything; for each differing pair, split every column with
-    both into two without one of them, and drop contained columns.
-    """
-    count = len(differs)
-    columns: list[frozenset[int]] = [frozenset(range(count))]
-    for first in range(count):
-        for second in range(first + 1, count):
-            if not differs[first, second]:
-                continue
-            split = [
-                part
-                for column in columns
-                for part in (
-                    (column - {first}, column - {second}) if {first, second} <= column else (column,)
-                )
-            ]
-            unique = list(dict.fromkeys(split))
-            columns = [part for part in unique if not any(part < other for other in unique)]
-    ordered = sorted((column for column in columns if column), key=sorted)
-    names = [
-        ascii_letters[position] if position < len(ascii_letters) else f"({position + 1})"
-        for position in range(len(ordered))
-    ]
-    return [
-        "".join(name for name, column in zip(names, ordered, strict=True) if item in column)
-        for item in range(count)
-    ]
-
-
 def grades_section(inputs: ReportInputs) -> Section | None:
     """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1)."""
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
@@ -554,8 +452,8 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     columns += [("mean", "number"), ("items", "count")]
     floor, ceiling = _shares_in_pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
-    groups = _compare_systems(first, names, cuts)
-    leaders, _, _ = clusters_of_p_values(*next(iter(groups.values())), names).leaders()
+    verdict = inputs.aggregation.result.get("systems_verdict") or {}
+    leaders = [name for name in verdict.get("leaders", ()) if name in grade] or names[:1]
     of_leaders = [row for row in rows if row[0] in leaders]
     shares_of_leaders = [row[1].value for row in of_leaders]
     sentence = say(
@@ -582,12 +480,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     with_bounds = table(
         "grades", [*rows, *((bound.label, *bound.y, None, None) for bound in bounds)], columns
     )
-    clusters = cluster_tables(
-        names, groups, heads=("mean grade", "system"), value=("reach it, %", "share"),
-        table_keys=("grade-clusters", "grade-tests"), name="grade-clusters",
-    )  # fmt: skip
-    tables = [data, *clusters]
-    return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], tables)
+    return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], [data])
 
 
 def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -621,27 +514,6 @@ def _first_captions(proposals: Proposals, judged: JudgedOutputs) -> dict[str, di
     for system, image, value in zip(*(column.tolist() for column in columns), strict=True):
         first.setdefault(proposals.systems[system], {})[image] = value
     return first
-
-
-def _compare_systems(
-    first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]
-) -> dict[str, tuple[list[float], Floats]]:
-    """Compare systems by McNemar's tests on images with both first captions judged, strictest threshold first."""
-
-    def p(system: str, other: str, cut: float) -> float:
-        shared = [image for image in first[system] if image in first[other]]
-        if not shared:
-            return float("nan")
-        reach = [_reaches_cut([first[name][image] for image in shared], cut) for name in (system, other)]
-        return mcnemar_test(*reach).exact_p
-
-    return {
-        f"≥ {cut:g}": (
-            [float(_reaches_cut(list(first[name].values()), cut).mean()) for name in names],
-            paired_p(names, partial(p, cut=cut)),
-        )
-        for cut in cuts
-    }
 
 
 def rankings_section(inputs: ReportInputs) -> Section | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.data.imported_scores.storing import is_imported
-from evaluation.data.judgment_sets.records import Flags, Floats, Ints
+from evaluation.data.judgment_sets.records import Flags, Floats
 from evaluation.presentation.content import (
     Cell,
     Curve,
@@ -22,7 +22,6 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     Table,
-    as_json,
     estimate_of,
     join_names,
     json_float,
@@ -33,19 +32,12 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.captions import cluster_tables
 from evaluation.reports.sections.people import halves_of_votes
-from evaluation.results.consensus import clusters_of_pairs, few_raters_sentence
+from evaluation.results.consensus import clusters_of_pairs, scope_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table
+from evaluation.results.standings import compared_table
 from evaluation.results.systems import credit_of_side
-from evaluation.results.verdict import (
-    difference_p,
-    leaders_by_intervals,
-    pair_verdict,
-    paired_p,
-    winners_named,
-)
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
@@ -91,9 +83,7 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
     label, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
-    named = winners_named({name: inputs.scores[name] for name in names})
-    cells = {name: accuracy[name][kinds[-1]] for name in names}
-    verdict = pair_verdict(named, inputs.people_winners, _pairs_of_kind(inputs, kinds[-1]), cells)
+    verdict = inputs.evaluation.result["verdict"][kinds[-1]]
     sentence = say(
         "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
         halves=label == HALVES,
@@ -122,14 +112,17 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
             for kind in kinds
         ],
     )
-    tables = [data, *_cluster_tables(inputs, named, kinds), ties]
+    verdicts = {kind: inputs.evaluation.result["verdict"][kind] for kind in kinds}
+    cells = {kind: {name: accuracy[name][kind] for name in names} for kind in kinds}
+    compared = compared_table(verdicts, cells, heads=("pair kind", "metric"), value=("accuracy, %", "share"))
+    tables = [data, *compared, ties]
     plots = [plot(sentence, drawing, data)]
     if halves:
         halved = [kind for kind in kinds if kind in halves]
         same = _same_halves_plot(halves, halved, names, verdict["leaders"], raters=inputs.by_rater)
         plots.append(same)
         tables.insert(1, same.data)
-    return section("metrics", [sentence, few_raters_sentence(inputs.evaluation.result)], plots, tables)
+    return section("metrics", [sentence, scope_sentence(inputs.evaluation.result)], plots, tables)
 
 
 def _same_halves_plot(
@@ -181,26 +174,6 @@ def _same_halves_plot(
 
 def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
     return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
-
-
-def _cluster_tables(inputs: ReportInputs, named: Mapping[str, Ints], kinds: Sequence[str]) -> list[Table]:
-    names, people = list(named), inputs.people_winners
-    groups = {}
-    for kind in kinds:
-        of_kind = _pairs_of_kind(inputs, kind)
-        decided = of_kind & (inputs.winners != 0)
-        if decided.any():
-            values = [float((named[name] == inputs.winners)[decided].mean()) for name in names]
-            groups[kind] = values, paired_p(names, difference_p(people, named, of_kind))
-    return cluster_tables(
-        names,
-        groups,
-        heads=("pair kind", "metric"),
-        value=("accuracy, %", "share"),
-        table_keys=("pair-clusters", "mcnemar"),
-        clustered=inputs.clustered,
-        raters=inputs.by_rater,
-    )
 
 
 def _pairs_of_kind(inputs: ReportInputs, kind: str) -> Flags:
@@ -336,8 +309,8 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     )
     ceiling = say("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
     shares = dict(zip(names, won, strict=True))
-    leaders, _ = leaders_by_intervals({name: as_json(estimate) for name, estimate in shares.items()})
-    leaders = leaders or names[:1]
+    verdict = inputs.aggregation.result.get("systems_verdict") or {}
+    leaders = verdict.get("leaders") or names[:1]
     sentence = say(
         "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
         least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),

@@ -27,7 +27,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.numeric.signatures import parse
-from evaluation.presentation.content import as_json, json_float, p_in_text, percent
+from evaluation.presentation.content import as_json, p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import (
     caption_clusters,
@@ -50,7 +50,6 @@ from evaluation.statistics.meta import (
     correlation_difference,
     grouped_correlation,
     pair_accuracy,
-    paired_correlation_test,
     pairwise_accuracy,
     soft_pairwise_accuracy,
 )
@@ -59,7 +58,6 @@ from judgments.models import Dataset, Item, Output, Study
 from judgments.models.studies import credited
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of
 
 Per = ScoreKeys.Per
 
@@ -68,7 +66,6 @@ DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "cluster
 FEWEST_SYSTEMS = 3
 NO_ITEMS = "the metric has scores of systems alone"
 LEVEL = 0.05
-REASSIGNMENTS, FEWEST_REASSIGNMENTS, ROWS_REASSIGNED = 1000, 100, 20_000_000
 
 
 def compare_metrics(
@@ -128,16 +125,8 @@ def compare_metrics(
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     if not alone:
         progress(0.6, "comparing")
-        images = [caption.item for caption in captions]
         both = [columns[name] for name in names]
-        rows = _compare_on_captions(
-            both,
-            people,
-            images,
-            [caption.key for caption in captions],
-            design_of(study).seed,
-            caption_clusters(study, table, consensus, captions),
-        )
+        rows = _compare_on_captions(both, people, caption_clusters(study, table, consensus, captions))
     return result | {
         "what": "captions",
         "signatures": {name: signatures[name] for name in names},
@@ -195,7 +184,7 @@ def compare_with_scores(
         "n": len(human),
         "systems": _correlate_over_systems(scores, human, systems, items)
         | {"calibrated": _calibrate_ties(scores, human, items, seed)},
-        "rows": _compare_on_captions(scores, human, items, systems, seed, {ITEM: items}),
+        "rows": _compare_on_captions(scores, human, {ITEM: items}),
         "notes": notes,
     }
 
@@ -309,24 +298,12 @@ def _compare_on_pairs(
 
 
 def _compare_on_captions(
-    scores: Sequence[Floats],
-    people: Floats,
-    images: Sequence[Any] | Ints,
-    keys: Sequence[Any] | Ints,
-    seed: int,
-    clusters: Mapping[str, Any],
+    scores: Sequence[Floats], people: Floats, clusters: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     rows = []
     for name, statistic in COEFFICIENTS.items():
         difference = correlation_difference(scores[0], scores[1], people, statistic, clusters=clusters)
-        rows.append({"measure": name, **as_json(difference, *DIFFERENCE), "permutation_p": None})
-    if not rows[0]["reason"]:
-        reassignments = int(np.clip(ROWS_REASSIGNED // len(people), FEWEST_REASSIGNMENTS, REASSIGNMENTS))
-        test = paired_correlation_test(
-            scores[0], scores[1], people, images, keys, "kendall-tau-b", grouping="none",
-            reassignments=reassignments, seed=seed, clusters={ITEM: images},
-        )  # fmt: skip
-        rows[0] |= {"permutation_p": json_float(test.p), "reassignments": reassignments, "seed": seed}
+        rows.append({"measure": name, **as_json(difference, *DIFFERENCE)})
     return rows
 
 
@@ -442,7 +419,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
             "second": second,
         }
     shown = percent if result["what"] == "pairs" else coefficient
-    p = row["permutation_p"] if row.get("permutation_p") is not None else row["p"]
+    p = row["p"]
     ahead, behind = (first, second) if row["difference"] >= 0 else (second, first)
     values = {
         "ahead": ahead,

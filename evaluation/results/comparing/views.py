@@ -191,12 +191,7 @@ def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        row
-        | {
-            f"{name}_words": "–" if row.get(name) is None else p_value(row[name])
-            for name in ("p", "permutation_p")
-        }
-        for row in comparison["rows"]
+        row | {"p_words": "–" if row.get("p") is None else p_value(row["p"])} for row in comparison["rows"]
     ]
 
 

@@ -35,10 +35,10 @@ from evaluation.results.consensus import (
     agreement_rows,
     alpha_of_ratings,
     clusters_of_captions,
-    few_raters_sentence,
     one_against_rest,
     rater_deletions,
     ratings_by_image,
+    scope_sentence,
 )
 from evaluation.results.dashboard.progress import study_counts
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
@@ -217,7 +217,11 @@ def correlation_so_far(
             earlier[name].append(row)
     cells = {name: rows[-1] for name, rows in earlier.items()}
     raters = count_raters(columns_and_deletions(clusters)[1])
-    return {"metrics": cells, "earlier": earlier, "verdict": correlation_verdict(cells)} | raters
+    return {
+        "metrics": cells,
+        "earlier": earlier,
+        "verdict": correlation_verdict(scores, means[-1][1], clusters, cells),
+    } | raters
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
@@ -283,7 +287,7 @@ def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
         kind: {
             "now": metrics_figure(kind, cell, correlated=correlated),
             "settled": cell["verdict"]["settled"],
-            "said": f"{verdict_sentence(cell['verdict'], cell['metrics'])} {few_raters_sentence(cell)}".strip(),
+            "said": f"{verdict_sentence(cell['verdict'], cell['metrics'])} {scope_sentence(cell)}".strip(),
             "earlier": earlier_figure(kind, cell, correlated=correlated),
             "n": cell["verdict"]["n"],
         }

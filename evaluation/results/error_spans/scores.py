@@ -14,10 +14,11 @@ September 2024 tests one-sided ("greater") in both directions.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations
+from itertools import permutations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,10 +38,12 @@ from evaluation.presentation.content import (
     json_float,
 )
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.verdict import leaders_by_intervals
+from evaluation.results.standings import MEAN, Outputs, compared_table
 from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
-from evaluation.statistics.significance import adjusted_p_values, stouffer_wilcoxon
+from evaluation.statistics.correlation import means_without_raters
+from evaluation.statistics.inference import CONFIDENCE, NO_SPREAD
+from evaluation.statistics.inputs import encode
+from evaluation.statistics.significance import stouffer_wilcoxon
 from judgments.cached_figures import Figures, add_figures
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
 from judgments.kinds.spans.kind import cluster_of
@@ -132,8 +135,15 @@ def segments_of(study: Study) -> Segments:
         ]
         if positions:  # of several texts of a system for an item, the first one that was judged
             texts.setdefault(system, {}).setdefault(item, positions)
+    anonymous = loaders.is_anonymous(study)
     judged = [
-        Judged(row.worker, row.answer, cluster_of(row.unit), row.unit.item.split, row.unit.pk)
+        Judged(
+            None if anonymous else row.worker,
+            row.answer,
+            cluster_of(row.unit),
+            row.unit.item.split,
+            row.unit.pk,
+        )
         for row in included
     ]
     return score_segments(judged, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
@@ -170,19 +180,19 @@ def score_segments(
 
 
 def system_scores(segments: Segments) -> list[SystemScore]:
-    scores = [_score_system(name, judged) for name, judged in segments.items()]
+    outputs = outputs_of(segments)
+    figures = outputs.standings(MEAN).figures if outputs is not None else {}
+    scores = [_score_system(name, judged, figures[name]) for name, judged in segments.items()]
     return sorted(scores, key=lambda score: (-score.score, score.system))
 
 
-def _score_system(name: str, segments: Sequence[Segment]) -> SystemScore:
-    scores = np.array([segment.score for segment in segments])
-    low, high, _, _ = _interval(scores, [segment.cluster for segment in segments])
+def _score_system(name: str, segments: Sequence[Segment], mean: Mapping[str, Any]) -> SystemScore:
     z = [segment.z for segment in segments if segment.z is not None]
     return SystemScore(
         system=name,
-        score=float(scores.mean()),
-        low=low,
-        high=high,
+        score=mean["value"],
+        low=mean["low"],
+        high=mean["high"],
         mqm=float(np.mean([segment.mqm for segment in segments])),
         z=float(np.mean(z)) if z else None,
         errors={
@@ -195,15 +205,29 @@ def _score_system(name: str, segments: Sequence[Segment]) -> SystemScore:
     )
 
 
-def _interval(
-    values: np.ndarray[Any, Any], clusters: Sequence[str]
-) -> tuple[float | None, float | None, float | None, str]:
-    """Return low, high, the p of a mean of 0, and the reason if undefined."""
-    if not len(values):
-        return None, None, None, "no item has a judged text of both"
-    spread, grouped = spread_of_mean(values, {ITEM: clusters})
-    mean, half = float(values.mean()), spread.half(CONFIDENCE)
-    return json_float(mean - half), json_float(mean + half), json_float(spread.p(mean)), grouped.reason
+def outputs_of(segments: Segments) -> Outputs | None:
+    """Return the segments as outputs of systems, with their judges where these are known; None without segments."""
+    rows = [(name, segment) for name, judged in segments.items() for segment in judged]
+    if not rows:
+        return None
+    names = list(segments)
+    items, item = np.unique([segment.item for _, segment in rows], return_inverse=True)
+    cluster_of = {segment.item: segment.cluster for _, segment in rows}
+    votes = [
+        (row, worker, score)
+        for row, (_, segment) in enumerate(rows)
+        for worker, score in zip(segment.workers, segment.scores, strict=True)
+        if worker is not None
+    ]
+    row, worker, score = zip(*votes, strict=True) if votes else ((), (), ())
+    return Outputs(
+        names=names,
+        item=item,
+        system=np.array([names.index(name) for name, _ in rows]),
+        cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
+        score=np.array([segment.score for _, segment in rows]),
+        deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
+    )
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
@@ -214,19 +238,21 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
     both = shared_segments(segments, first, second)
-    differences = np.array([segment.score - other.score for segment, other in both], dtype=np.float64)
-    low, high, p, reason = _interval(differences, [segment.cluster for segment, _ in both])
+    differences = [segment.score - other.score for segment, other in both]
+    outputs = outputs_of({first: segments[first], second: segments[second]})
+    mean, spread = outputs.contrast({0: 1.0, 1: -1.0}) if outputs is not None else (math.nan, NO_SPREAD)
+    half = spread.half(CONFIDENCE)
     return Comparison(
         first=first,
         second=second,
-        difference=float(differences.mean()) if len(both) else None,
-        low=low,
-        high=high,
-        p=p,
-        better=int((differences > 0).sum()),
-        worse=int((differences < 0).sum()),
+        difference=json_float(mean),
+        low=json_float(mean - half),
+        high=json_float(mean + half),
+        p=json_float(spread.p(mean)),
+        better=sum(difference > 0 for difference in differences),
+        worse=sum(difference < 0 for difference in differences),
         segments=len(both),
-        reason=reason,
+        reason="" if both else "no item has a judged text of both",
     )
 
 
@@ -335,7 +361,7 @@ def scores_table(scores: Sequence[SystemScore]) -> Table:
 
 
 def systems_section(study: Study) -> Section | None:
-    """Return systems' scores, best first, each less the next; None without marked errors."""
+    """Return systems' scores, best first, and what the best was compared with; None without marked errors."""
     if not marks_errors(study):
         return None
     segments = segments_of(study)
@@ -343,9 +369,11 @@ def systems_section(study: Study) -> Section | None:
     if not scores:
         return None
     data = scores_table(scores)
-    leaders, _ = leaders_by_intervals(
-        {score.system: {"value": score.score, "low": score.low, "high": score.high} for score in scores}
-    )
+    outputs = outputs_of(segments)
+    assert outputs is not None, "there are scores"
+    standings = outputs.standings(MEAN)
+    best = standings.compare()
+    leaders = best.leaders
     sentence = say(
         "systems-by-errors",
         best=scores[0],
@@ -361,27 +389,10 @@ def systems_section(study: Study) -> Section | None:
         "number",
         tuple(leaders),
     )
-    tables = [data]
-    if len(scores) > 1:
-        pairs = [compare_systems(segments, better.system, worse.system) for better, worse in pairwise(scores)]
-        adjusted = adjusted_p_values([float("nan") if pair.p is None else pair.p for pair in pairs])
-        tables.append(
-            table(
-                "systems-apart",
-                [
-                    (
-                        pair.first,
-                        pair.second,
-                        Estimate(pair.difference, pair.low, pair.high),
-                        p,
-                        pair.better,
-                        pair.worse,
-                        pair.segments,
-                    )
-                    for pair, p in zip(pairs, adjusted.values.tolist(), strict=True)
-                ],
-            )
-        )
+    cells = {"": standings.figures}
+    verdict = {"leaders": leaders, "rest": best.rest, "compared": best.compared, "scope": standings.scope}
+    compared = compared_table({"": verdict}, cells, heads=("", "system"), value=("score", "fixed"))
+    tables = [data, *compared]
     return section("systems-by-errors", [sentence], [plot(sentence, drawing, data)], tables)
 
 

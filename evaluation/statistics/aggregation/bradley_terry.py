@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +21,13 @@ from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation.votes_and_means import outcomes_of
 from evaluation.statistics.inference import (
     CONFIDENCE,
+    FEWEST,
     NAIVE,
+    NO_DELETIONS,
     ClusterColumns,
     Clusters,
     RaterDeletions,
     Result,
-    Spread,
     check_confidence,
     columns_and_deletions,
     columns_of,
@@ -513,20 +513,13 @@ class _Rows:
     def covariance(self, fit: Fit, settings: _Settings) -> tuple[Floats, Floats, Clusters]:
         """Return the (P, P) covariance, its (P,) degrees of freedom, and the clusters with the raters."""
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
-        if self.deletions is None:
-            return covariance, freedom, self.clusters
-        left, wide = self.deletions, np.ones(len(freedom))
-        with_rater = self.subset(left.row, self.outcome[left.row]).scores(fit, settings)
-        without_rater = self.subset(left.row, left.value.astype(np.int64)).scores(fit, settings)
-        changes = (with_rater - without_rater) @ fit.covariance
-        clusters = self.clusters
-        for index, variance in enumerate(np.diag(covariance)):
-            spread, clusters = left.widen(
-                Spread(variance, freedom[index]), self.clusters, partial(changes.__getitem__, np.s_[:, index])
-            )
-            wide[index] = math.sqrt(spread.variance / variance) if variance > 0 else 1.0
-            freedom[index] = spread.df
-        return covariance * np.outer(wide, wide), freedom, clusters
+        left = self.deletions or NO_DELETIONS
+        if left.raters >= FEWEST and not self.clusters.reason:
+            with_rater = self.subset(left.row, self.outcome[left.row]).scores(fit, settings)
+            without_rater = self.subset(left.row, left.value.astype(np.int64)).scores(fit, settings)
+            changes = (with_rater - without_rater) @ fit.covariance
+            covariance, freedom = left.covariance(covariance, freedom, changes)
+        return covariance, freedom, left.count(self.clusters)
 
     def subset(self, rows: Ints, outcome: Ints) -> _Rows:
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)

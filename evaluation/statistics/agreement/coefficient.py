@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -44,6 +44,7 @@ from evaluation.statistics.inference import (
     coefficient_interval,
     pattern_weights,
     renumbered,
+    share_interval,
 )
 from evaluation.statistics.inputs import (
     BadOption,
@@ -352,8 +353,8 @@ OfRaters = Callable[[Floats, Floats], float]
 class Influences:
     """values (N,) of the judgments that count; `counts` (M,) marks these among all.
 
-    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. shift: how far the truth is
-    expected above the coefficient for other items, and for other raters as well.
+    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. share: the coefficient is a
+    mean from 0 to 1.
     """
 
     values: Floats
@@ -361,7 +362,14 @@ class Influences:
     items: Ints | None
     raters: Ints | None
     judges: float
-    shift: tuple[float, float] = (0.0, 0.0)
+    share: bool = False
+
+    def interval(self, value: float, clusters: Clusters, confidence: float) -> tuple[float, float]:
+        """Return the interval of the coefficient over the clusters' kinds."""
+        spread = clusters.spread(self.values)
+        if self.share:
+            return share_interval(value, spread, clusters.number, confidence)
+        return coefficient_interval(value, spread, clusters.number, confidence, judges=self.judges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,9 +398,9 @@ class Compared:
         disagreement = np.bincount(compared.unit, weights=apart).astype(np.float64)
         return cls(counts, compared.unit, compared.rater, compared.code, apart, sizes, disagreement)
 
-    def influences(self, values: Floats, shift: tuple[float, float] = (0.0, 0.0)) -> Influences:
+    def influences(self, values: Floats) -> Influences:
         values -= values.mean()
-        return Influences(values, self.counts, self.unit, self.rater, float(self.sizes.mean()), shift)
+        return Influences(values, self.counts, self.unit, self.rater, float(self.sizes.mean()))
 
 
 def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
@@ -440,7 +448,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     # The derivative of the quotient.
     rows *= (1 - n) / expected
     rows += ((n - 1) * observed / expected**2 * of_expected - observed / expected)[compared.code]
-    return compared.influences(rows, _shift(compared, kind, positions, expected, observed))
+    return compared.influences(rows)
 
 
 def _observed_slopes(compared: Compared, positions: Floats) -> Floats:
@@ -458,29 +466,6 @@ def _of_ranks(slopes: Floats) -> Floats:
     return np.asarray(above - slopes / 2, dtype=np.float64)
 
 
-def _shift(
-    compared: Compared, kind: int, positions: Floats, expected: float, observed: float
-) -> tuple[float, float]:
-    """Return the shifts of `Influences`.
-
-    E counts pairs of one unit and of one rater, which agree more often: few units and raters make alpha too low.
-    """
-    n = float(len(compared.code))
-    by_rater = np.bincount(compared.rater)
-    apart_by_rater = distances_within(compared.rater, compared.code, kind, positions)
-    value = 1 - (n - 1) * observed / expected
-    between = expected - float(compared.disagreement.sum())
-    pairs = n**2 - float((compared.sizes**2).sum())
-    shifts = []
-    for distances, number in (
-        (between, pairs),
-        (between - float(apart_by_rater.sum()), pairs - float((by_rater.astype(np.float64) ** 2).sum()) + n),
-    ):
-        known = number > 0 and distances > 0
-        shifts.append(1 - observed / n * number / distances - value if known else 0.0)
-    return shifts[0], shifts[1]
-
-
 def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: float) -> Influences | None:
     """Return the influences on percent agreement, the mean over units of 1 - P / (m (m - 1) longest)."""
     compared = Compared.of(ratings, kind, positions)
@@ -494,7 +479,7 @@ def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: 
     rows = compared.apart / pairs[compared.unit]
     rows *= -2 / longest / len(share)
     rows += (of_unit + 2 / longest / len(share) * within)[compared.unit]
-    return compared.influences(rows)
+    return replace(compared.influences(rows), share=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,15 +595,8 @@ def agreement(
             )
         influences = None if math.isnan(value) else coefficient.influences(data)
         if influences is not None:
-            grouped = _clusters_of(influences, clusters)
-            by_item, by_both = influences.shift
-            shift = 0.0 if RATER in grouped.used else by_item
-            if len(grouped.codes) == 3:
-                shift = by_both
-            spread = grouped.spread(influences.values)
-            ends = coefficient_interval(
-                value, spread, options.confidence, judges=influences.judges, shift=shift
-            )
+            grouped = _clusters_of(influences, clusters).for_agreement()
+            ends = influences.interval(value, grouped, options.confidence)
             inference = options.clustered(grouped, ends)
     elif not math.isnan(value):  # nothing is drawn for a figure that is undefined
         if isinstance(coefficient, RaterCoefficient) and over != "units":

@@ -499,7 +499,7 @@ def _clustered(
     grouped = clusters
     if influences is not None:
         spread, grouped = widen(0, clusters.spread(influences.values), clusters)
-        low, high = coefficient_interval(float(value[0]), spread, confidence)
+        low, high = coefficient_interval(float(value[0]), spread, clusters.number, confidence)
     intervals = [(low, high)]
     columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
     yeses = first.astype(np.float64) + second

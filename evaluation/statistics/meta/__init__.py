@@ -28,6 +28,7 @@ from evaluation.statistics.meta.pairwise import (
 )
 from evaluation.statistics.significance import (
     clusters_of_p_values,
+    compare_with_best,
     system_clusters,
     wilson_interval,
 )

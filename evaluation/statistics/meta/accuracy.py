@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.inference import (
-    NAIVE,
     NO_DELETIONS,
     Clustering,
     Clusters,
@@ -255,7 +254,7 @@ class PeoplesWinners:
     def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
         """Return the difference of two metrics' accuracies on the (P,) `pairs` of a kind.
 
-        `first`, `second`: (P,) winners that the metrics name. p is of t where raters are known, else McNemar's.
+        `first`, `second`: (P,) winners that the metrics name. p is of t where pairs have clusters, else McNemar's.
         """
         decided = pairs & (self.winners != 0)
         n = int(decided.sum())
@@ -267,11 +266,9 @@ class PeoplesWinners:
         )
         half = spread.half(self.confidence)
         right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
-        if self.deletions is not None and spread.variance > 0:
-            p = spread.p(difference)
-        else:
-            columns = {name: column[decided] for name, column in self.columns.items()}
-            p = mcnemar_test(right_of_first, right_of_second, clusters=columns or NAIVE).best_p
+        p = spread.p(difference)
+        if not self.clustered or not spread.variance > 0:
+            p = mcnemar_test(right_of_first, right_of_second).exact_p
         return AccuracyDifference(
             kind,
             float(right_of_first.mean()),
@@ -409,8 +406,8 @@ def accuracy_difference(
 ) -> dict[str, AccuracyDifference]:
     """Return how much more accurate a first metric is than a second, by (P,) pair kind and over all as "all".
 
-    `first`, `second`: (P, 2) scores of both candidates. `clusters` as in `pair_accuracy`. p is that of t where raters
-    are known; else McNemar's, by clusters or exact.
+    `first`, `second`: (P, 2) scores of both candidates. `clusters` as in `pair_accuracy`. p is that of t with
+    clusters, else McNemar's exact one.
     """
     people = PeoplesWinners.of(winners, **options)
     named = []

@@ -144,7 +144,9 @@ def grouped_correlation(
         left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
         changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left)
         spread, grouped = left.widen(spread, grouped, changes)
-        inference = chosen.clustered(grouped, coefficient_interval(value, spread, chosen.confidence))
+        inference = chosen.clustered(
+            grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
+        )
     elif chosen.resamples and defined.any():
         width = max(units, len(table.system_names))
         inference = chosen.resampled(statistic, np.ones(units, dtype=np.int64), width)
@@ -364,13 +366,8 @@ def paired_correlation_test(
     grouped = moving_together(columns_of(clusters), len(first_scores))
     if not reason:
         difference = observed[0] - observed[1]
-        owners = (
-            (np.arange(len(first_scores)),)
-            if grouped is None
-            else tuple(codes[statistic.order] for codes in grouped.codes)
-        )
-        draws = [_swapped_differences(statistic, owner, reassignments, generator) for owner in owners]
-        drawn = draws[0] if grouped is None else grouped.randomized(draws)
+        owner = np.arange(len(first_scores)) if grouped is None else grouped.codes[0][statistic.order]
+        drawn = _swapped_differences(statistic, owner, reassignments, generator)
         undefined = int(np.isnan(drawn).sum())
         as_extreme = undefined + count_extreme(drawn, difference, 1.0, alternative)
         p = (as_extreme + 1) / (reassignments + 1)
