@@ -22,6 +22,7 @@ from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, consensus_of
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References, known_raters
+from evaluation.results.standings import MEAN, YES, Standings, standings_of_outputs, standings_of_pairs
 from evaluation.statistics.inference import NAIVE, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind
@@ -109,6 +110,25 @@ class ReportInputs:
                 self.table, self.consensus, pks, images, anonymous=not self.raters_known
             )
         return PeoplesWinners.of(self.winners, clusters=clusters)
+
+    @cached_property
+    def standings(self) -> Standings | None:
+        """Return what people's answers say of systems; None where they say nothing of two."""
+        if self.kind.compares_pairs:
+            return standings_of_pairs(
+                self.table,
+                self.consensus,
+                self.systems,
+                self.images,
+                anonymous=not self.raters_known,
+                clustered=self.clustered,
+            )
+        if self.proposals is None or self.kind.relevance is None:
+            return None
+        measure = MEAN if self.kind.relevance.averaged else YES
+        return standings_of_outputs(
+            self.proposals, self.table, self.consensus, measure=measure, anonymous=not self.raters_known
+        )
 
     @property
     def by_rater(self) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, TypedDict
 
 import numpy as np
@@ -19,7 +18,6 @@ from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import proposals_of
-from evaluation.numeric.arrays import Floats, Ints, pairs_of_equal, places_in
 from evaluation.presentation.content import (
     interval_in_text,
     join_names,
@@ -28,28 +26,25 @@ from evaluation.presentation.content import (
     percent,
     percent_number,
 )
-from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, scope_sentence
+from evaluation.results.consensus import StudyConsensus, scope_sentence
 from evaluation.results.error_spans.scores import outputs_of, segments_of
 from evaluation.results.standings import (
     BEST,
     MEAN,
     WON,
     YES,
-    Outputs,
     Standings,
     errors_of,
     errors_where_compared,
     figures_of,
-    raters_of,
+    standings_of_outputs,
+    standings_of_pairs,
 )
 from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
-from evaluation.statistics.aggregation import bradley_terry_of_comparisons
-from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import (
     NO_SPREAD,
     RATER,
     Spread,
-    renumbered,
 )
 from evaluation.statistics.meta import PeoplesWinners
 from evaluation.statistics.significance import LEVEL
@@ -100,7 +95,13 @@ def verdict_of_systems(
     elif kind.names_best:
         standings = _of_choices(study)
     elif kind.relevance is not None:
-        standings = _of_captions(study, table, consensus, averaged=kind.relevance.averaged)
+        standings = standings_of_outputs(
+            proposals_of(study),
+            table,
+            consensus,
+            measure=MEAN if kind.relevance.averaged else YES,
+            anonymous=loaders.is_anonymous(study),
+        )
     elif loaders.marks_errors(study):
         standings = _of_segments(study)
     else:
@@ -248,48 +249,13 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
 
 
 def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> Standings | None:
-    of_key = loaders.systems_of_pairs(study)
-    images = dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id"))
-    rows = []
-    for pair in consensus.pairs:
-        both, outcome = of_key[pair.key], consensus.of_pair[pair.pk]
-        if both[0] != both[1] and (outcome.value is not None or outcome.tie):
-            rows.append((pair.pk, *both, outcome.value or 0, images[pair.pk]))
-    if not rows:
-        return None
-    pks, first_names, second_names, winners, items = (list(column) for column in zip(*rows, strict=True))
-    clusters = clusters_of_pairs(
-        table, consensus, np.array(pks, dtype=np.int64), items, anonymous=loaders.is_anonymous(study)
+    return standings_of_pairs(
+        table,
+        consensus,
+        loaders.systems_of_pairs(study),
+        dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
+        anonymous=loaders.is_anonymous(study),
     )
-    names = sorted({*first_names, *second_names})
-    code_of = {name: code for code, name in enumerate(names)}
-    first, second = (np.array([code_of[name] for name in column]) for column in (first_names, second_names))
-    people = PeoplesWinners.of(winners, clusters=clusters)
-    figures = {}
-    for code, name in enumerate(names):
-        sides = np.select([first == code, second == code], [1, 2])
-        interval = people.share(partial(credit_of_side, sides), sides > 0, undecided=True)
-        won = credit_of_side(sides, np.flatnonzero(sides), people.winners[sides > 0])
-        figures[name] = figures_of(float(won.mean()), interval.low, interval.high, len(won))
-    fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
-
-    def compare(left: int, right: int) -> tuple[float, Spread]:
-        sides = np.select([(first == left) & (second == right), (first == right) & (second == left)], [1, 2])
-        if not sides.any():
-            return math.nan, NO_SPREAD
-        share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
-        return share - 0.5, spread
-
-    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
-    if len(names) == 2 or fit.reason:
-        strength = np.array([figures[name]["value"] for name in names])
-        errors = errors_where_compared(strength, compare)
-    return Standings(WON, names, figures, strength, *errors, len(set(items)), raters_of(people.deletions))
-
-
-def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
-    """Return what a system at these (P,) sides of pairs gets of some: 1 where it wins, half where nobody does."""
-    return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
 def _of_choices(study: Study) -> Standings | None:
@@ -322,50 +288,6 @@ def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spre
     people = PeoplesWinners.of(winners, clusters=clusters)
     share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
     return share - 0.5, spread
-
-
-def _of_captions(
-    study: Study, table: JudgmentTable, consensus: StudyConsensus, *, averaged: bool
-) -> Standings | None:
-    """Compare systems by the mean answer to each of their captions."""
-    proposals = proposals_of(study)
-    units = proposals.units
-    output, unit = proposals.credits()
-    annotated = ~proposals.search[output]
-    output, unit = output[annotated], unit[annotated]
-    answered = places_in(units.pk, table.unit)
-    rated = table.counted & ~np.isnan(table.value) & (answered >= 0)
-    sums, counts = (
-        np.bincount(answered[rated], weights, minlength=len(units.pk))
-        for weights in (table.value[rated], None)
-    )
-    decided = places_in(units.pk, np.array(list(consensus.decisions), dtype=np.int64))
-    for index, decision in zip(decided.tolist(), consensus.decisions.values(), strict=True):
-        counts[index] = 0 if decision.value is None else max(1, counts[index])
-        sums[index] = 0 if decision.value is None else decision.value * counts[index]
-    sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
-    rows = np.flatnonzero(counts)
-    if not len(rows):
-        return None
-    rated &= ~np.isin(table.unit, list(consensus.decisions))
-    vote, credit = pairs_of_equal(answered[rated], unit)
-    systems, system = np.unique(proposals.system[rows], return_inverse=True)
-    outputs = Outputs(
-        names=[str(proposals.systems[code]) for code in systems.tolist()],
-        item=renumbered(proposals.image[rows]),
-        system=system,
-        cluster=np.arange(len(np.unique(proposals.image[rows]))),
-        score=sums[rows] / counts[rows],
-        deletions=None
-        if loaders.is_anonymous(study) or not len(credit)
-        else means_without_raters(
-            places_in(rows, output[credit]),
-            table.worker[rated][vote],
-            table.value[rated][vote],
-            len(rows),
-        ),
-    )
-    return outputs.standings(MEAN if averaged else YES)
 
 
 def _of_segments(study: Study) -> Standings | None:

@@ -74,6 +74,7 @@ from evaluation.results.metric_figures import (
     halves_of_pairs,
 )
 from evaluation.results.rankings import CUTS, audit_filter, judged_outputs, rankings_of
+from evaluation.results.verdict import correlation_verdict, pair_verdicts
 from evaluation.statistics.inference import NAIVE
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
@@ -295,9 +296,10 @@ def _pair_inputs(
         anonymous=any(person.anonymous for person in rows.people()),
     )
     halves = {}
+    kind_names = [kind or UNKNOWN_KIND for kind in kinds]
+    accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}
     if images is not None:
         numbers = np.arange(len(names), dtype=np.int64)
-        kind_names = [kind or UNKNOWN_KIND for kind in kinds]
         halves["halves"] = compare_on_same_halves(
             *halves_of_pairs(table, consensus.units, numbers, anonymous=not inputs.raters_known),
             scores,
@@ -307,6 +309,7 @@ def _pair_inputs(
     result = {
         **halves,
         "metrics": metrics,
+        "verdict": pair_verdicts(scores, inputs.people_winners, kind_names, accuracy),
         "people": people if people["all"]["n"] else {},
         "counts": {"pairs": len(names), "no_consensus": int((inputs.winners == 0).sum())},
     }
@@ -370,7 +373,10 @@ def _caption_inputs(
             seed=rows.settings.seed,
             clusters=clusters,
         )
-    result = {"metrics": metrics, "counts": {"units": len(captions)}}
+    cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
+    columns = {metric: column[:, 0] for metric, column in scores.items()}
+    verdict = {"all": correlation_verdict(columns, people, clusters, cells)}
+    result = {"metrics": metrics, "verdict": verdict, "counts": {"units": len(captions)}}
     return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result
 
 

@@ -452,8 +452,8 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     columns += [("mean", "number"), ("items", "count")]
     floor, ceiling = _shares_in_pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
-    verdict = inputs.aggregation.result.get("systems_verdict") or {}
-    leaders = [name for name in verdict.get("leaders", ()) if name in grade] or names[:1]
+    best = inputs.standings.compare().leaders if inputs.standings is not None else []
+    leaders = [name for name in best if name in grade] or names[:1]
     of_leaders = [row for row in rows if row[0] in leaders]
     shares_of_leaders = [row[1].value for row in of_leaders]
     sentence = say(

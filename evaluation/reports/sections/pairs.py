@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,11 +36,10 @@ from evaluation.results.consensus import clusters_of_pairs, scope_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.standings import compared_table
-from evaluation.results.systems import credit_of_side
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
-from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, metric_winners
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
 from judgments.design.tables import PAIR_KINDS
 
 CHANCE = 0.5
@@ -263,54 +261,45 @@ def _make_references_section(
 
 def systems_section(inputs: ReportInputs) -> Section | None:
     """Show fractions of wins and Bradley-Terry strengths."""
+    standings = inputs.standings
+    if standings is None:
+        return None
     rows = []
     for pair in inputs.consensus.pairs:
         system, other = inputs.systems[pair.key]
         outcome = inputs.consensus.of_pair[pair.pk]
         if system != other and (outcome.value is not None or outcome.tie):
             rows.append((pair.pk, system, other, outcome.value or 0, inputs.images[pair.pk]))
-    if not rows:
-        return None
     pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
-    # Resample images: pairs of one image are dependent.
-    by_image = {ITEM: images} if inputs.clustered else images
-    people = tournament(first, second, winners, clusters=by_image, seed=inputs.seed)
+    people = tournament(first, second, winners, resamples=0)
     order = people.order.tolist()
     names = [str(people.systems[index]) for index in order]
     counts = [
         (int(people.wins[index]), int(people.losses[index]), int(people.tied[index])) for index in order
     ]
-    low, high = people.low.copy(), people.high.copy()
-    by_worker = inputs.clustered and inputs.raters_known
-    clusters: ClusterColumns = {ITEM: images} if inputs.clustered else NAIVE
-    if by_worker:
+    clusters: ClusterColumns = NAIVE
+    if inputs.clustered:
         clusters = clusters_of_pairs(
-            inputs.table, inputs.consensus, np.array(pks, dtype=np.int64), images, anonymous=False
+            inputs.table,
+            inputs.consensus,
+            np.array(pks, dtype=np.int64),
+            images,
+            anonymous=not inputs.raters_known,
         )
-        winner_of_pair = PeoplesWinners.of(winners, clusters=clusters)
-        for index, name in enumerate(people.systems.tolist()):
-            sides = np.select([np.equal(first, name), np.equal(second, name)], [1, 2])
-            interval = winner_of_pair.share(partial(credit_of_side, sides), sides > 0, undecided=True)
-            low[index], high[index] = interval.low, interval.high
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
     position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
-    won = [
-        _estimate_at(index, people.fraction, low, high, sum(row))
-        for index, row in zip(order, counts, strict=True)
-    ]
+    won = [estimate_of(standings.figures[name]) for name in names]
     ends = (strengths.log_strength, strengths.low, strengths.high)
     strength = [_estimate_at(position_of[name], *ends) for name in names]
     data = table(
         "tournament",
         [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
-        resamples=people.resamples,
         reason=strengths.reason,
-        raters=by_worker,
+        scope=standings.scope,
     )
     ceiling = say("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
     shares = dict(zip(names, won, strict=True))
-    verdict = inputs.aggregation.result.get("systems_verdict") or {}
-    leaders = verdict.get("leaders") or names[:1]
+    leaders = standings.compare().leaders
     sentence = say(
         "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
         least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),
