@@ -337,7 +337,9 @@ def one_against_cut(unit: Ints, worker: Ints, value: Floats, cuts: Sequence[floa
 
 
 def _estimate_of(result: AgreementResult | CorrelationResult, n: int) -> Estimate:
-    return Estimate(json_float(result.value), json_float(result.low), json_float(result.high), n)
+    if np.isnan(result.value):
+        return Estimate(None)
+    return Estimate(result.value, json_float(result.low), json_float(result.high), n)
 
 
 def _means_of_others(unit: Ints, worker: Ints, value: Floats) -> tuple[dict[str, Ints], Floats, Floats]:
