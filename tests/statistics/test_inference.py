@@ -109,10 +109,10 @@ def test_the_spread_of_uneven_rows_is_what_their_clusters_say_one_by_one(seed: i
     alone, _ = spread_of_mean(value, {"item": item})
     assert (alone.variance, alone.df) == pytest.approx(plain.by_items(influences, item.tolist()))
     assert spread.variance >= alone.variance
-    share = share_of_rows((value > 0) * 1.0, {"item": item, "rater": rater}, 0.9)
-    yes = (value > 0).mean()
-    influences = (((value > 0) - yes) / 32).tolist()
-    expected = plain.of_share(yes, plain.crossed(influences, item.tolist(), rater.tolist()), 1, 0.9)
+    yes = (value > 0).astype(np.float64)
+    share = share_of_rows(yes, {"item": item, "rater": rater}, 0.9)
+    influences = ((yes - yes.mean()) / 32).tolist()
+    expected = plain.of_share(yes.mean(), plain.crossed(influences, item.tolist(), rater.tolist()), 1, 0.9)
     assert (share.low, share.high) == pytest.approx(expected)
     assert clusters.note == clusters.reason == ""
 
@@ -342,7 +342,7 @@ def test_three_raters_widen_alphas_interval_by_what_they_share() -> None:
     assert (both.low, both.high) == pytest.approx(plain.of_coefficient(both.value, spread, judges=3))
 
 
-UNANIMOUS = ratings_of_judgments(*(one.ravel() for one in np.indices((6, 3))), np.repeat([1, 2, 3] * 2, 3))
+UNANIMOUS = ratings_of_judgments(np.arange(18) // 3, np.arange(18) % 3, np.repeat([1, 2, 3] * 2, 3))
 
 
 def test_raters_who_agree_on_every_unit_leave_an_interval_of_an_exact_share() -> None:
