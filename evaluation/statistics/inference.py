@@ -663,14 +663,14 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
     """Return Wilson's interval, with t for z, for as many `independent_rows` as give the share that variance.
 
-    Where all or no rows count it is the exact one of Clopper and Pearson, for `cells` independent rows in the ratio of
-    the squared quantiles of t (Korn, Graubard 1998).
+    Where all or no rows count it is the exact one of Clopper and Pearson, for `cells` independent rows, fewer in the
+    ratio of the squared quantiles of t (Korn, Graubard 1998).
     """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
     z = quantile_of(confidence, spread.df)
     if share in (0, 1):
-        rows = cells * (quantile_of(confidence, max(cells - 1, 1)) / z) ** 2
+        rows = cells * min(quantile_of(confidence, max(cells - 1, 1)) / z, 1) ** 2
         length = 1 - ((1 - confidence) / 2) ** (1 / rows)
         return (0.0, length) if share == 0 else (1 - length, 1.0)
     rows = independent_rows(share, spread, cells)

@@ -269,6 +269,14 @@ def test_intervals_hold_the_truth_where_naive_ones_do_not() -> None:
     assert naive < 0.7 * 200
 
 
+def test_rows_that_all_count_have_the_exact_limit_of_as_many_clusters() -> None:
+    for rows, clusters in ((6, 6), (18, 6), (30, 15)):
+        found = share_of_rows(np.ones(rows), {"item": np.arange(rows) % clusters}, 0.95)
+        assert (found.low, found.high) == (pytest.approx(0.025 ** (1 / clusters)), 1)
+        found = share_of_rows(np.zeros(rows), {"item": np.arange(rows) % clusters}, 0.95)
+        assert (found.low, found.high) == (0, pytest.approx(1 - 0.025 ** (1 / clusters)))
+
+
 def test_clusters_with_one_row_each_leave_wilson_and_the_exact_test() -> None:
     right = np.array([1.0, 0, 1, 1, 0, 1, 1])
     found = share_of_rows(right, {"item": np.arange(7)}, 0.95)
@@ -759,17 +767,19 @@ def test_best_worst_scores_have_intervals_of_their_showings() -> None:
         best_worst_scores(shown, best, worst, clusters={"rater": [1, 2]})
 
 
-def test_medians_of_images_that_change_sides_together_are_counted_as_by_listing_them_all() -> None:
+@pytest.mark.parametrize("function", [np.mean, np.median])
+def test_images_that_change_sides_together_are_counted_as_by_listing_them_all(function: Any) -> None:
     generator = np.random.default_rng(5)
     image = np.repeat(np.arange(7), 3)
     one, two = generator.normal(size=(2, 21)) + generator.normal(size=(2, 7))[:, image]
-    difference = np.median(one) - np.median(two)
+    difference = function(one) - function(two)
     extreme = 0
     for coins in product((False, True), repeat=7):
         swapped = np.array(coins)[image]
-        drawn = np.median(np.where(swapped, two, one)) - np.median(np.where(swapped, one, two))
-        extreme += abs(drawn) >= abs(difference) - 1e-12
-    found = randomization_test(one, two, "median", reassignments=1999, clusters={"item": image})
+        other = function(np.where(swapped, two, one)) - function(np.where(swapped, one, two))
+        extreme += abs(other) >= abs(difference) - 1e-12
+    by = {"item": image}
+    found = randomization_test(one, two, function.__name__, reassignments=1999, clusters=by)
     assert found.difference == pytest.approx(difference)
     assert found.p == pytest.approx(extreme / 2**7, abs=0.03)
 
