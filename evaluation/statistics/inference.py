@@ -312,6 +312,11 @@ class Spread:
         """Return it from the sum of squares of influences by cluster, and the clusters' effective number."""
         return cls(squares * enlarged(number), max(number, FEWEST) - 1)
 
+    @property
+    def varies(self) -> bool:
+        """Whether a share or a coefficient varies by more than rounding."""
+        return self.variance > ROUNDING**2
+
     def p(self, value: float, alternative: str = "two-sided") -> float:
         """Return the p of a value that is zero in truth; nan without variance."""
         if not self.variance > 0:
@@ -359,7 +364,10 @@ def enlarged(number: float) -> float:
 def crossed(items: Spread, squares: Squares) -> Spread:
     """Return the spread of an estimate over new items and new raters, with t of the rarer of both."""
     df = min(items.df, max(squares.raters, FEWEST) - 1)
-    return Spread(items.variance + max(float(squares.added()), 0.0), df)
+    added = float(squares.added())
+    if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
+        added = 0.0
+    return Spread(items.variance + added, df)
 
 
 NO_SPREAD = Spread(math.nan, math.nan)
@@ -608,8 +616,6 @@ def _expected(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
 
     With n_pq rows in common: sum_pq (n_pq - n_p n_q / N)^2.
     """
-    if not codes:
-        return np.empty((0, 0))
     # n_pq is the rows of a cell where p and q differ; a row of clusters of n_p and n_q rows adds n_p n_q to their sum.
     rows = len(codes[0])
     row_sizes = [size[of_kind] for of_kind, size in zip(codes, sizes, strict=True)]
@@ -648,20 +654,20 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
     Where all or no rows count, their variance shows nothing, and `cells` is that number.
     """
     spread_of_row = share * (1 - share)
-    return spread_of_row / spread.variance if spread.variance > 0 and spread_of_row > 0 else cells
+    return spread_of_row / spread.variance if spread.varies and spread_of_row > 0 else cells
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
     """Return Wilson's interval, with t for z, for as many `independent_rows` as give the share that variance.
 
-    Where all or no rows count it is the exact one of Clopper and Pearson, for `cells` independent rows in the ratio of
-    the squared quantiles of t (Korn, Graubard 1998).
+    Where all or no rows count it is the exact one of Clopper and Pearson, for `cells` independent rows, fewer in the
+    ratio of the squared quantiles of t (Korn, Graubard 1998).
     """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
     z = quantile_of(confidence, spread.df)
     if share in (0, 1):
-        rows = cells * (quantile_of(confidence, max(cells - 1, 1)) / z) ** 2
+        rows = cells * min(quantile_of(confidence, max(cells - 1, 1)) / z, 1) ** 2
         length = 1 - ((1 - confidence) / 2) ** (1 / rows)
         return (0.0, length) if share == 0 else (1 - length, 1.0)
     rows = independent_rows(share, spread, cells)
@@ -676,20 +682,19 @@ def coefficient_interval(
 ) -> tuple[float, float]:
     """Return the interval of a coefficient up to 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
 
-    There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). Where the
-    coefficient is at its end, nothing varies, and its distance from there is that of the share of `cells` independent
-    units which may agree by chance alone (see `share_interval`).
+    There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). Where nothing
+    varies, as at its ends, it may be off by the share of `cells` independent units that are different without any
+    having been seen (see `share_interval`).
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan
-    if abs(value) > 1 - ROUNDING and abs(value) < 1 + ROUNDING:
-        low, high = share_interval(float(value > 0), spread, cells, confidence)
-        return (low, 1.0) if value > 0 else (-1.0, high - 1.0)
-    lowest = -1 / (judges - 1)
-    if not lowest < value < 1:
-        half = spread.half(confidence)
+    half = spread.half(confidence)
+    unvaried = not spread.varies or abs(abs(value) - 1) < ROUNDING
+    if unvaried:
+        half = share_interval(0.0, spread, cells, confidence)[1]
+    if unvaried or not -1 / (judges - 1) < value < 1:
         return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
-    half = spread.half(confidence) * judges / ((1 + (judges - 1) * value) * (1 - value))
+    half *= judges / ((1 + (judges - 1) * value) * (1 - value))
     middle = math.log((1 + (judges - 1) * value) / (1 - value))
     ends = [math.exp(min(middle + side * half, 700.0)) for side in (-1, 1)]
     low, high = ((end - 1) / (end + judges - 1) for end in ends)

@@ -282,11 +282,11 @@ def _signed_ranks(values: Floats) -> float:
 
 def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
     mean = float(values.mean())
-    if np.all(values == values[0]):
-        return 0.0 if mean < epsilon else 1.0
     shared = Clusters.of_codes({name: cluster})
     if shared.reason:
         return math.nan
+    if np.all(values == values[0]):
+        return 0.0 if mean < epsilon else 1.0
     return shared.spread((values - mean) / len(values)).p(mean - epsilon, "less")
 
 

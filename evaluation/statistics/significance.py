@@ -662,7 +662,7 @@ def compare_with_best(
     """
     figures = score_vector(values, "values")
     order = np.argsort(-figures, kind="stable").tolist()
-    p = [math.nan, *(test(order[0], other) for other in order[1:])]
+    p = [math.nan if other == order[0] else test(order[0], other) for other in order]
     return BestResult(
         tuple(names[position] for position in order),
         figures[order],

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
 from scipy import stats
 
 from evaluation.metrics import score
@@ -27,6 +26,7 @@ from evaluation.statistics.meta import (
 )
 from evaluation.statistics.significance import mcnemar_test, stouffer_wilcoxon
 from tests.metrics.reading import read_lines
+from tests.statistics.plain_intervals import by_items, half_width, of_share, p_of, with_raters
 
 # Six pairs: right, wrong, tie, right, no consensus (the metric decides), no consensus (it does not).
 FIRST = [0.9, 0.2, 0.5, 0.1, 0.7, 0.3]
@@ -117,38 +117,24 @@ def test_a_winner_without_a_rater_is_that_of_the_other_votes(votes: list[tuple[i
 
 def plain_spread(
     votes: list[tuple[int, int, int]], credit: dict[tuple[int, int], float], image: list[int]
-) -> tuple[float, float, float]:
-    """Items + raters - answers (Cameron, Gelbach, Miller 2011), with a rater's part by leaving the rater out."""
+) -> tuple[float, tuple[float, float]]:
+    """The mean credit, and its spread by images and by raters, who each are left out of each pair."""
     winners = {pair: winner_of([v for p, _, v in votes if p == pair]) for pair in range(PAIRS)}
     decided = [pair for pair in range(PAIRS) if winners[pair]]
-    n = len(decided)
-    mean = sum(credit[pair, winners[pair]] for pair in decided) / n
+    mean = sum(credit[pair, winners[pair]] for pair in decided) / len(decided)
 
     def part(pair: int, winner: int) -> float:
-        return (credit[pair, winner] - mean) / n if winner else 0.0
+        return (credit[pair, winner] - mean) / len(decided) if winner else 0.0
 
-    images = sorted({image[pair] for pair in decided})
-    by_image = [sum(part(p, winners[p]) for p in decided if image[p] == one) for one in images]
-    sizes = [sum(image[p] == one for p in decided) for one in images]
-    # One kind of clusters: the sum of squares that independent images would give, by their sizes.
-    total, cubes = sum(size**2 for size in sizes), sum(size**3 for size in sizes)
-    expected = total - 2 * cubes / n + total**2 / n**2
-    items = sum(value**2 for value in by_image) / expected * total
-    items_df = total**2 / sum(size**4 for size in sizes) - 1
-    lost = {
-        (pair, rater): part(pair, winners[pair])
+    images = by_items([part(pair, winners[pair]) for pair in decided], [image[pair] for pair in decided])
+    lost = [
+        part(pair, winners[pair])
         - part(pair, winner_of([v for p, r, v in votes if p == pair and r != rater]))
         for pair, rater, _ in votes
-    }
-    shift = sum(lost.values()) / len(lost)
-    by_rater = [sum(lost[key] - shift for key in lost if key[1] == rater) for rater in range(RATERS)]
-    raters = sum(value**2 for value in by_rater) * RATERS / (RATERS - 1)
-    answers = sum((value - shift) ** 2 for value in lost.values())
-    busy = Counter(rater for _, rater in lost)
-    effective = len(lost) ** 2 / sum(count**2 for count in busy.values())
-    variance = items + max(raters - answers, 0)
-    df = variance**2 / (items**2 / items_df + raters**2 / (effective - 1))
-    return mean, variance, max(df, min(items_df, effective - 1))  # never below the rarer clusters'
+    ]
+    shift = sum(lost) / len(lost)
+    pairs, raters, _ = zip(*votes, strict=True)
+    return mean, with_raters(images, [value - shift for value in lost], pairs, raters)
 
 
 def test_accuracy_and_its_differences_vary_with_images_and_raters(
@@ -164,37 +150,41 @@ def test_accuracy_and_its_differences_vary_with_images_and_raters(
         for names in named
     )
 
-    mean, variance, df = plain_spread(votes, first, image)
+    mean, spread = plain_spread(votes, first, image)
     accuracy = pair_accuracy(scores[0][:, 0], scores[0][:, 1], winners, clusters=clusters)["all"]
-    z, rows = scipy.stats.t.ppf(0.975, df), mean * (1 - mean) / variance
-    centre, half = mean + z**2 / (2 * rows), z * math.sqrt(mean * (1 - mean) / rows + z**2 / (4 * rows**2))
     assert accuracy.value == pytest.approx(mean)
-    assert accuracy.low == pytest.approx((centre - half) / (1 + z**2 / rows))
-    assert accuracy.high == pytest.approx((centre + half) / (1 + z**2 / rows))
     decided = {image[pair] for pair, winner in enumerate(winners) if winner}
+    assert (accuracy.low, accuracy.high) == pytest.approx(of_share(mean, spread, len(decided)))
     assert accuracy.clusters == {"item": len(decided), "rater": RATERS}
     assert "clusters:given-item-rater" in accuracy.signature
     again = call_of(accuracy.signature)(scores[0][:, 0], scores[0][:, 1], winners, clusters=clusters)
     assert again["all"] == accuracy
 
-    mean, variance, df = plain_spread(votes, {key: first[key] - second[key] for key in first}, image)
+    mean, spread = plain_spread(votes, {key: first[key] - second[key] for key in first}, image)
     difference = accuracy_difference(*scores, winners, clusters=clusters)["all"]
-    half = scipy.stats.t.ppf(0.975, df) * math.sqrt(variance)
+    half = half_width(spread)
     assert difference.difference == pytest.approx(mean)
     assert (difference.low, difference.high) == pytest.approx((mean - half, mean + half))
-    assert difference.p == pytest.approx(2 * scipy.stats.t.sf(abs(mean) / math.sqrt(variance), df))
+    assert difference.p == pytest.approx(p_of(mean, spread))
 
 
-def test_few_raters_are_these_raters() -> None:
-    pair, rater, vote = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6), [1, 1, 2] * 6
-    scores = np.array([[1.0, 0.0]] * 4 + [[0.0, 1.0]] * 2)
-    clusters = {"item": range(6), "rater": winners_without_raters(pair, rater, vote, 6)}
+def test_metrics_that_never_differ_by_image_have_the_p_of_mcnemar() -> None:
+    """Without variance t says nothing; without clusters every pair is one."""
+    better, worse = [1.0, 0.0], [0.0, 1.0]
+    first, second = np.array([better, worse, worse] * 8), np.array([worse] * 24)
+    for clusters in ("naive", {"item": np.arange(24) // 3}):
+        assert accuracy_difference(first, second, [1] * 24, clusters=clusters)["all"].p == 2 / 2**8
+
+
+def test_one_rater_is_this_rater() -> None:
+    pair, scores = np.arange(6), np.array([[1.0, 0.0]] * 4 + [[0.0, 1.0]] * 2)
+    clusters = {"item": pair // 2, "rater": winners_without_raters(pair, ["r"] * 6, [1] * 6, 6)}
     by_both, by_item = (
         pair_accuracy(scores[:, 0], scores[:, 1], [1] * 6, clusters=by)["all"]
-        for by in (clusters, {"item": range(6)})
+        for by in (clusters, {"item": pair // 2})
     )
     assert (by_both.low, by_both.high) == (by_item.low, by_item.high)
-    assert by_both.note == "with 3 raters, expected 5 or more, the interval is for these raters alone"
+    assert by_both.note == "with 1 rater, expected 2 or more, the interval is for this rater alone"
 
 
 def test_a_call_that_names_no_clusters_says_what_it_assumes() -> None:
@@ -243,8 +233,8 @@ def test_halves_that_always_agree_bound_nothing() -> None:
 def test_domains_are_joined_as_scipy_joins_p_values() -> None:
     rng = np.random.default_rng(1)
     domains = [rng.normal(0.3, 1, size) for size in (20, 35, 12)]
-    p = [scipy.stats.wilcoxon(domain).pvalue for domain in domains]
-    joined = scipy.stats.combine_pvalues(np.array(p, dtype=np.float64), "stouffer")
+    p = [stats.wilcoxon(domain).pvalue for domain in domains]
+    joined = stats.combine_pvalues(np.array(p, dtype=np.float64), "stouffer")
     assert stouffer_wilcoxon(domains) == pytest.approx(joined.pvalue)
     assert stouffer_wilcoxon([[0.0, 0.0]]) == 1
     assert math.isnan(stouffer_wilcoxon([[]]))

@@ -62,7 +62,7 @@ def test_krippendorffs_example_gives_his_figure_from_either_format(
         "workers": 4,
         "judgments": 41,
     }
-    assert aside == "Note: with 4 raters, expected 5 or more, the interval is for these raters alone.\n"
+    assert aside == ""
 
 
 def test_the_json_has_the_documented_keys_and_no_others(tmp_path: Path) -> None:
@@ -120,6 +120,23 @@ def test_unused_judgments_controls_and_unanswered_rows_are_left_out_and_counted(
     assert "Left out: 1 (not used)." in aside
     assert "Left out: 2 (control items)." in aside
     assert "Left out: 1 (without a value)." in aside
+
+
+@pytest.mark.parametrize("disagreements", [1, 0])
+def test_percent_agreement_has_an_interval_that_a_share_can_have(
+    disagreements: int, shared: Path, tmp_path: Path
+) -> None:
+    case = shared / "cases" / "two-raters-one-disagreement.jsonl"
+    rows = [json.loads(line) for line in case.read_text(encoding="utf-8").splitlines()]
+    rows[-1]["value"] *= disagreements
+    figures, aside = run(json_lines(tmp_path / "judgments.jsonl", rows), coefficient="percent")
+    percent = figures["coefficients"]["percent"]
+    assert percent["value"] == pytest.approx(1 - disagreements / 6)
+    assert 0 <= percent["low"] < percent["value"] <= percent["high"] <= 1
+    assert aside == "Note: with 2 raters, expected 3 or more, the interval is for these raters alone.\n"
+    if not disagreements:  # Clopper's and Pearson's, of six units
+        for figure in (percent, figures["alpha"]):
+            assert (figure["low"], figure["high"]) == (pytest.approx(0.025 ** (1 / 6)), 1)
 
 
 def test_words_can_agree(tmp_path: Path) -> None:

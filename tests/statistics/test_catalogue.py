@@ -50,7 +50,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         list(zip(TWO, ONE, strict=True)),
         WINNERS,
     ),
-    "correlation-difference|coefficient:spearman|confidence:0.95|v:1.0": (ONE, TWO, PEOPLE),
+    "correlation-difference|coefficient:spearman|missing:refuse|confidence:0.95|v:1.0": (ONE, TWO, PEOPLE),
     "soft-pairwise-accuracy|missing:leave-out|reassignments:40|seed:3|v:1.0": ([ONE, TWO], [TWO, PEOPLE]),
     "alternative-annotator|input:answers|scoring:rmse|epsilon:0.1|level:0.05|least_units:2|few:t|v:1.0": (
         *JUDGMENTS,

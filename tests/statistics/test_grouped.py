@@ -395,9 +395,9 @@ def test_of_a_metric_and_itself_nothing_differs_and_a_constant_one_has_no_correl
     constant = correlation_difference(GOOD, np.ones(240), PEOPLE)
     assert constant.reason == "the second metric's variable has the same value throughout"
     assert (constant.first, math.isnan(constant.second)) == (same.first, True)
-    few = correlation_difference(GOOD[:8], POOR[:8], PEOPLE[:8], clusters={"item": [1, 1, 1, 1, 2, 2, 2, 2]})
-    assert few.reason == "there are 2 items, expected 5 or more to say what others would give"
-    assert math.isnan(few.low)
+    alone = correlation_difference(GOOD[:8], POOR[:8], PEOPLE[:8], clusters={"item": [1] * 8})
+    assert alone.reason == "there is 1 item, expected 2 or more to say what others would give"
+    assert math.isnan(alone.low)
 
 
 def test_pairs_without_a_consensus_have_no_difference() -> None:

@@ -117,12 +117,12 @@ def test_images_with_several_units_make_the_test_stricter() -> None:
     assert clustered.p == pytest.approx(alone.p)  # copies add nothing
     assert clustered.clusters == {"item": 40}
     assert clustered.high - clustered.low > naive.high - naive.low
-    few = alternative_annotator_test(again, *five, epsilon=0.1, clusters={"item": again % 4})
+    few = alternative_annotator_test(again, *five, epsilon=0.1, clusters={"item": again * 0})
     assert np.isnan([*few.p, few.winning_rate]).all()
     assert few.reason == "no person's units lie in enough clusters to be tested"
     assert not few.passed
-    # One person more, whose units lie in few clusters, is tested by nothing and counts in nothing.
-    narrow = np.flatnonzero((five[0] < 2) | (again % 40 < 4))
+    # One person more, whose units lie in one cluster, is tested by nothing and counts in nothing.
+    narrow = np.flatnonzero((five[0] < 2) | (again % 40 < 1))
     mixed = alternative_annotator_test(
         again[narrow], *(column[narrow] for column in five), epsilon=0.1, clusters={"item": again[narrow] % 40},
         few="t",
@@ -268,10 +268,10 @@ def test_what_cannot_be_estimated_says_why() -> None:
     assert math.isnan(prediction_powered_mean([], []).judge)
     same = prediction_powered_mean([1.0] * 6 + [math.nan] * 6, range(12))
     assert same.reason == "people said the same of every unit, so their spread is unknown"
-    few = prediction_powered_mean([1, 2, 3, *[math.nan] * 9], range(12))
-    assert few.reason.startswith("there are 3 items, expected 5 or more")
-    alone = prediction_powered_mean([*range(9), *[math.nan] * 3], range(12))
-    assert alone.reason.startswith("there are 3 items")
+    image = {"item": [0] * 3 + [1] * 9}
+    for people in ([1, 2, 3, *[math.nan] * 9], [1, 2, *[math.nan], *range(9)]):
+        alone = prediction_powered_mean(people, range(12), clusters=image)
+        assert alone.reason.startswith("there is 1 item, expected 2 or more")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from evaluation.statistics.agreement import kappa_grid, threshold_kappa
 from evaluation.statistics.correlation import COEFFICIENTS, correlation, means_without_raters
 from evaluation.statistics.inference import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import correlation_difference, grouped_correlation
+from tests.statistics.plain_intervals import effective_number, half_width, with_raters
 
 Study = tuple[Any, Any, Any, Any, Any]
 
@@ -59,9 +60,7 @@ def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
     }
     changes = np.array(list(answers.values()))
     changes -= changes.mean()
-    who = np.array([rater for _, rater in answers])
-    raters = np.square(np.bincount(who, changes)).sum() * 8 / 7
-    expected = max(raters - np.square(changes).sum(), 0)
+    rows, who = zip(*answers, strict=True)
 
     by_image = correlation(metric, means, name, clusters={"item": image})
     both = correlation(
@@ -76,29 +75,9 @@ def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
     def variance(p: float, df: float) -> float:
         return float((value / scipy.stats.t.isf(p / 2, df)) ** 2)
 
-    items = variance(by_image.p, 99)
-    sizes = np.bincount(who)
-    effective = sizes.sum() ** 2 / np.square(sizes).sum()
-    total = items + expected
-    df = max(total**2 / (items**2 / 99 + raters**2 / (effective - 1)), min(99, effective - 1))
+    total, df = with_raters((variance(by_image.p, 99), 99), changes.tolist(), rows, who)
     assert variance(both.p, df) == pytest.approx(total, rel=0.02)
-
-
-@pytest.mark.parametrize("name", ["kendall-tau-b", "spearman"])
-def test_intervals_hold_the_truth_where_raters_have_a_taste(name: str) -> None:
-    """By image alone about half of them do: benchmarks/coverage.py has 1,000 data sets of each design."""
-    rng = np.random.default_rng(1)
-    many = study(rng, captions=20_000, raters=2_000, taste=0.6)
-    truth = correlation(many[0], many[1], name, resamples=0).value
-    inside = np.zeros(2)
-    for _ in range(400):
-        metric, means, caption, rater, grade = study(rng, captions=100, raters=20, taste=0.6)
-        left = means_without_raters(caption, rater, grade, 100)
-        for column, raters in enumerate(({}, {"rater": left})):
-            estimate = correlation(metric, means, name, clusters={"item": np.arange(100), **raters})
-            inside[column] += estimate.low <= truth <= estimate.high
-    assert inside[0] < 320
-    assert 368 <= inside[1] <= 396
+    assert total > 1.5 * variance(by_image.p, 99)
 
 
 def test_two_metrics_that_people_like_alike_are_rarely_told_apart() -> None:
@@ -135,22 +114,17 @@ def test_within_images_each_small_group_is_correlated_again() -> None:
         ]
     )
     changes -= changes.mean()
-    raters = np.square(np.bincount(left.rater, changes)).sum() * 8 / 7
-    answers = np.square(changes).sum()
     by_image, both = (
         grouped_correlation(metric, means, image, text, clusters=by, **options)
         for by in ({"item": image}, {"item": image, "rater": left})
     )
-    assert raters > answers
     # The scale of the interval is log((1 + v) / (1 - v)), with t's degrees of freedom.
     scale = 2 / (1 - both.value**2)
     items = (math.atanh(by_image.high) - math.atanh(by_image.low)) / scipy.stats.t.ppf(0.975, 19) / scale
-    total = items**2 + raters - answers
-    sizes = np.bincount(left.rater)
-    people = sizes.sum() ** 2 / np.square(sizes).sum() - 1
-    df = max(total**2 / (items**4 / 19 + raters**2 / people), min(19, people))
+    spread = with_raters((items**2, 19), changes.tolist(), left.row.tolist(), left.rater.tolist())
     width = math.atanh(both.high) - math.atanh(both.low)
-    assert width == pytest.approx(math.sqrt(total) * scipy.stats.t.ppf(0.975, df) * scale, rel=1e-6)
+    assert width == pytest.approx(half_width(spread) * scale, rel=1e-6)
+    assert spread[0] > items**2
     with pytest.raises(BadOption, match="expected grouping 'item' and not 'system'"):
         grouped_correlation(
             metric, means, image, text % 4, grouping="system", clusters={"item": image, "rater": left}
@@ -158,7 +132,7 @@ def test_within_images_each_small_group_is_correlated_again() -> None:
 
 
 def test_what_raters_say_of_images_with_one_text_tells_nothing_of_others() -> None:
-    rng = np.random.default_rng(5)
+    rng, errors = np.random.default_rng(5), []
     image, text = np.r_[np.repeat(np.arange(6), 3), 6 + np.arange(8)], np.arange(26)
     metric, means = rng.normal(size=(2, 26))
     left = means_without_raters(np.arange(18, 26), np.arange(8), means[18:], 26)
@@ -166,7 +140,13 @@ def test_what_raters_say_of_images_with_one_text_tells_nothing_of_others() -> No
         grouped_correlation(metric, means, image, text, clusters=by)
         for by in ({"item": image}, {"item": image, "rater": left})
     )
-    assert (both.low, both.high) == pytest.approx((by_image.low, by_image.high))
+
+    # The raters cost degrees of freedom alone.
+    images = effective_number(image.tolist()) - 1
+    for interval, df in ((by_image, images), (both, min(images, 8 - 1))):
+        width = math.atanh(interval.high) - math.atanh(interval.low)
+        errors.append(width / scipy.stats.t.ppf(0.975, df))
+    assert errors[0] == pytest.approx(errors[1])
 
 
 def test_no_rater_can_leave_a_cell_of_kappa_that_is_empty() -> None:
@@ -213,13 +193,13 @@ def test_captions_with_one_rater_leave_with_them_and_rows_without_a_score_are_le
     assert (part.low, part.high, part.clusters) == (same.low, same.high, same.clusters)
 
 
-def test_few_raters_are_these_raters_and_raters_alone_are_clusters() -> None:
-    metric, means, caption, rater, grade = study(np.random.default_rng(8), raters=4)
+def test_one_rater_is_this_rater_and_raters_alone_are_clusters() -> None:
+    metric, means, caption, rater, grade = study(np.random.default_rng(8), raters=1, each=1)
     left = means_without_raters(caption, rater, grade, 60)
-    few = correlation(metric, means, clusters={"item": np.arange(60), "rater": left})
+    single = correlation(metric, means, clusters={"item": np.arange(60), "rater": left})
     plain = correlation(metric, means, clusters={"item": np.arange(60)})
-    assert (few.low, few.high) == (plain.low, plain.high)
-    assert few.note == "with 4 raters, expected 5 or more, the interval is for these raters alone"
+    assert (single.low, single.high) == (plain.low, plain.high)
+    assert single.note == "with 1 rater, expected 2 or more, the interval is for this rater alone"
     metric, means, caption, rater, grade = study(np.random.default_rng(8), taste=1.0)
     left = means_without_raters(caption, rater, grade, 60)
     alone = correlation(metric, means, clusters={"rater": left})

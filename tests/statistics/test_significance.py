@@ -15,6 +15,7 @@ from evaluation.statistics.significance import (
     adjusted_p_values,
     benjamini_hochberg,
     bootstrap_interval,
+    compare_with_best,
     holm,
     mcnemar_counts,
     mcnemar_test,
@@ -57,7 +58,6 @@ def test_the_randomisation_test_is_within_its_error_of_full_enumeration(
     exact = case["exact_two_sided_p"]
     assert result.difference == pytest.approx(case["mean_difference"])
     assert result.p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 100_000) + 1e-5)
-    assert result.as_extreme is not None
     assert result.p == (result.as_extreme + 1) / (result.reassignments + 1)
 
 
@@ -328,11 +328,46 @@ def test_systems_are_compared_on_the_items_they_share() -> None:
     result = system_clusters(scores, ["plain", "same", "better"])
     assert result.clusters[0] == ("better",)
     assert set(result.clusters[1]) == {"plain", "same"}
-    leaders, rest, p = result.leaders()
-    assert (leaders, sorted(rest), p) == (["better"], ["plain", "same"], np.nanmax(result.adjusted_p[0]))
     assert (result.n, result.left_out, result.reassignments, result.seed) == (200, 0, 10_000, 0)
     alone = randomization_test(scores[0], scores[2], reassignments=10_000, seed=5).p
     assert result.p[0, result.names.index("plain")] == pytest.approx(alone, abs=1e-3)
+
+
+def test_the_best_is_compared_with_each_other_one_by_holm_for_so_many_tests() -> None:
+    p = {("b", "a"): 0.02, ("b", "c"): 0.001, ("b", "d"): 0.03}
+    names = ["a", "b", "c", "d"]
+    asked: list[tuple[str, str]] = []
+
+    def test(first: int, second: int) -> float:
+        asked.append((names[first], names[second]))
+        return p[asked[-1]]
+
+    result = compare_with_best([3, 4, 1, 2], names, test)
+    assert asked == [("b", "a"), ("b", "d"), ("b", "c")]
+    assert (result.names, result.values.tolist()) == (("b", "a", "d", "c"), [4, 3, 2, 1])
+    # Three tests, not the six of all pairs: .001 * 3, .02 * 2, and .03 no lower than that.
+    assert result.compared == pytest.approx({"a": 0.04, "d": 0.04, "c": 0.003})
+    assert (result.leaders, result.rest) == (["b"], ["a", "d", "c"])
+    assert (result.p_of_rest, result.p_of_leaders) == (pytest.approx(0.04), None)
+    strict = compare_with_best([3, 4, 1, 2], names, test, level=0.01)
+    assert (strict.leaders, strict.rest) == (["b", "a", "d"], ["c"])
+    assert (strict.p_of_rest, strict.p_of_leaders) == pytest.approx((0.003, 0.04))
+
+
+def test_the_best_of_ties_is_the_first_and_leads_with_them_whatever_their_p() -> None:
+    result = compare_with_best([2, 1, 2], ["a", "b", "c"], lambda first, second: 0.001)
+    assert (result.names, result.leaders, result.rest) == (("a", "c", "b"), ["a", "c"], ["b"])
+    assert result.p_of_leaders == pytest.approx(0.002)
+
+
+def test_a_comparison_without_a_p_counts_as_no_test_and_parts_nobody() -> None:
+    result = compare_with_best([3, 2, 1], ["a", "b", "c"], lambda first, second: (NAN, 0.04)[second - 1])
+    assert (result.compared, result.leaders, result.rest) == ({"b": None, "c": 0.04}, ["a", "b"], ["c"])
+    alone = compare_with_best([3], ["a"], lambda first, second: 0.0)
+    assert (alone.compared, alone.leaders, alone.rest) == ({}, ["a"], [])
+    assert (alone.p_of_rest, alone.p_of_leaders) == (None, None)
+    none = compare_with_best([], [], lambda first, second: 0.0)
+    assert (none.names, none.leaders, none.p.tolist()) == ((), [], [])
 
 
 def test_items_that_a_system_lacks_are_left_out_when_asked() -> None:

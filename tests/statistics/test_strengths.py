@@ -197,11 +197,9 @@ def test_what_has_no_finite_strengths_says_why(model: str) -> None:
     assert reason(["a", "a", "a"], ["b", "b", "b"], [1, -1, 0], **nothing) == CONFOUNDED
     parting = {"covariates": [2.0, -2.0, 1.0, -1.0]}
     assert reason(["a", "a", "b", "b"], ["b", "b", "a", "a"], [1, -1, 1, -1], **parting) == RISING
-    few = preference_strengths(
-        ["a"] * 4, ["b"] * 4, [1, -1, 0, 1], model=model, clusters={"item": [1, 1, 2, 2]}
-    )
-    assert "expected 5 or more" in few.reason
-    assert np.isnan(few.low).all()
+    alone = preference_strengths(["a"] * 4, ["b"] * 4, [1, -1, 0, 1], model=model, clusters={"item": [1] * 4})
+    assert "there is 1 item, expected 2 or more" in alone.reason
+    assert np.isnan(alone.low).all()
     short = preference_strengths(["a"] * 3, ["b"] * 3, [1, -1, 1], model=model, max_iterations=1)
     assert not short.converged
 

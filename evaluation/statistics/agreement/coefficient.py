@@ -630,7 +630,7 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
     """Return the components as `variance_components`, unsigned, of (N,) values by item and by rater."""
     variances = np.full(3, math.nan)
     reason = clusters.reason or clusters.note
-    if not reason and len(clusters.codes) < 3:
+    if not reason and len(clusters.sizes[-1]) in clusters.counts.values():  # a cell is an item, or a rater
         reason = ONE_KIND
     error = math.nan
     if not reason and np.all(value == value[0]):

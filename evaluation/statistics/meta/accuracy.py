@@ -267,7 +267,7 @@ class PeoplesWinners:
         half = spread.half(self.confidence)
         right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
         p = spread.p(difference)
-        if not self.clustered or not spread.variance > 0:
+        if not self.clustered or not spread.varies:
             p = mcnemar_test(right_of_first, right_of_second).exact_p
         return AccuracyDifference(
             kind,
