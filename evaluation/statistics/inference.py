@@ -599,7 +599,7 @@ def share_of_rows(
         return ClusteredInterval(math.nan, math.nan, clusters)
     else:
         spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
-        cells = len(clusters.sizes[-1])
+        cells = clusters.number
     if widen is not None:
         spread, clusters = widen(spread, clusters)
     low, high = share_interval(share, spread, cells, confidence)

@@ -261,10 +261,15 @@ class PeoplesWinners:
         if not n:
             undefined = Inference(confidence=self.confidence, reason=NO_PAIRS)
             return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
-        difference, spread, _, inference = self._spread(
+        difference, spread, cells, inference = self._spread(
             lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners), pairs
         )
         half = spread.half(self.confidence)
+        low, high = max(difference - half, -1.0), min(difference + half, 1.0)
+        if abs(difference) == 1:  # one is right wherever the other is wrong: a unanimous share
+            low, high = (
+                2 * end - 1 for end in share_interval((1 + difference) / 2, spread, cells, self.confidence)
+            )
         right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
         p = spread.p(difference)
         if not self.clustered or not spread.varies:
@@ -276,7 +281,7 @@ class PeoplesWinners:
             difference,
             p,
             n,
-            **replace(inference, low=difference - half, high=difference + half).shared(),
+            **replace(inference, low=low, high=high).shared(),
         )
 
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
