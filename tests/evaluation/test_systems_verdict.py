@@ -1,6 +1,5 @@
 """Which system wins, with what confidence, and how many new items would settle it: the same words at five doors."""
 
-import csv
 import json
 import math
 from html import unescape
@@ -15,11 +14,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.importing import import_judgments
 from common.errors import WrongState
 from evaluation.data.judgment_sets import loaders
 from evaluation.planning.follow_up.units import make_batch_of_new_items
-from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.consensus import consensus_of
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.systems import (
@@ -30,11 +27,9 @@ from evaluation.results.systems import (
     times_as_many,
     verdict_of_systems,
 )
-from judgments.importers import ColumnMapping
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits
 from tests.evaluation.reporting import written
-from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_scales import better_and_worse, rehearsed
 
 pytestmark = pytest.mark.django_db
@@ -173,22 +168,3 @@ def test_new_items_become_a_draft_without_the_old_ones(animals: None, admin_clie
     assert not judged(batch) & judged(study)
     with pytest.raises(WrongState, match="has 3 items that were not asked about, not 4; upload more first"):
         make_batch_of_new_items(study=study, items=4)
-
-
-@pytest.mark.parametrize(("case", "least"), [("eleven-votes", 75), ("three-votes", 60)])
-def test_more_votes_never_decide_less(shared: Path, tmp_path: Path, case: str, least: int) -> None:
-    """49 of 50 pairs are won with eleven votes each, 39 of 50 with three."""
-    file = shared / "cases" / f"{case}.csv"
-    with file.open(newline="") as rows:
-        images = {row["image"]: [f"{row['image']} by a person"] for row in csv.DictReader(rows)}
-    make_dataset("pairs", images)
-    columns = {"image": "image", "first_text": "x", "second_text": "y", "system": "a", "second_system": "b",
-               "worker": "rater", "value": "best"}  # fmt: skip
-    mapping = ColumnMapping(columns={name: (source,) for name, source in columns.items()})
-    import_judgments(
-        format="csv", path=file, dataset="pairs", study=case, protocol="pairwise", mapping=mapping
-    )
-    verdict = compute_aggregation(study=Study.objects.get(slug=case)).as_json()["systems_verdict"]
-    best = verdict["systems"][0]
-    assert (verdict["settled"], best["system"]) == (True, "sa")
-    assert 100 * best["low"] >= least

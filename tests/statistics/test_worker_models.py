@@ -476,3 +476,38 @@ def test_of_two_who_never_agree_neither_is_right(model: Any, workers: list[str])
     if model is glad:
         assert result.accuracy[0] == pytest.approx(result.accuracy[1], abs=1e-6)
         assert result.note == "several solutions fit the answers equally well; figures are their means"
+
+
+# Never agreeing, and among answers whose mirror image, where the two exchange answers and labels, is there too.
+MIRRORED = [
+    [[0, 1, None], [1, 0, None]] * 4,
+    [[0, 1, None], [1, 0, None], [0, 1, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, None, 0], [None, 1, 1]] * 2,
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+@pytest.mark.parametrize("table", MIRRORED, ids=["alone", "among others"])
+@pytest.mark.parametrize("model", ["full", "one-coin", "glad", "em", "variational"])
+def test_no_order_of_rows_decides_between_two_who_are_alike(
+    model: str, table: list[list[int | None]], seed: int
+) -> None:
+    rows = [
+        (unit, worker, value)
+        for unit, answers in enumerate(table)
+        for worker, value in enumerate(answers)
+        if value is not None
+    ]
+    columns = np.random.default_rng(seed).permutation(rows).T
+    result: Any
+    if model == "glad":
+        result = glad(*columns, seed=seed)
+    elif model in ("full", "one-coin"):
+        result = dawid_skene(*columns, model=model)
+    else:
+        result = mace(*columns, training=model, seed=seed)
+    skill = result.competence if model in ("em", "variational") else result.accuracy
+    places = dict(zip(result.workers.tolist(), skill.tolist(), strict=True))
+    assert places[0] == pytest.approx(places[1], abs=1e-5)
+    undecided = [place for place, unit in enumerate(result.units) if table[unit][2] is None]
+    undecided = [place for place in undecided if None not in table[result.units[place]][:2]]
+    assert result.posterior[undecided] == pytest.approx(0.5, abs=1e-5)

@@ -47,13 +47,16 @@ ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
 SEVERAL = "several solutions fit the answers equally well; figures are their means"
 
-# Solutions whose probabilities of labels differ by more are two.
+# Probabilities that differ by more are those of two solutions.
 _ANOTHER = 1e-3
+
+# Steps that tell all apart that ever differ, while what rounding adds is still small.
+_EARLY = 6
 
 # Digits of means over solutions, each of which is known to a few more.
 _DIGITS = 6
 
-# Labels whose probabilities differ by less are equally likely.
+# Labels whose probabilities differ by less are equally likely, and figures that do are equal.
 _ALIKE = 1e-9
 
 # Two optima whose values differ by less than this part are one.
@@ -114,10 +117,9 @@ class Answers:
     def note(self) -> str:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
-    def fitted(self, posteriors: Sequence[Floats], optimum: Optimum) -> dict[str, Any]:
-        """Return the fields of a `ClimbedModel`; several posteriors are those of equal solutions, and averaged."""
-        posterior = np.mean(posteriors, axis=0).round(_DIGITS) if len(posteriors) > 1 else posteriors[0]
-        notes = [self.note, SEVERAL if len(posteriors) > 1 else ""]
+    def fitted(self, posterior: Floats, optimum: Optimum, *, several: bool) -> dict[str, Any]:
+        """Return the fields of a `ClimbedModel`."""
+        notes = [self.note, SEVERAL if several else ""]
         return {
             "units": self.units,
             "workers": self.workers,
@@ -156,14 +158,30 @@ def note_of(workers: int, most: int) -> str:
     return ONE_EACH if most == 1 else ""
 
 
-def solutions(optimum: Optimum, posterior_of: Callable[[Floats], Floats]) -> list[tuple[Floats, Floats]]:
-    """Return each solution with its (U, L) posterior: the optimum, and those as high that say something else."""
-    kinds = [(optimum.point, posterior_of(optimum.point))]
-    for point in optimum.others:
-        posterior = posterior_of(point)
-        if all(np.abs(posterior - other).max() > _ANOTHER for _, other in kinds):
-            kinds.append((point, posterior))
-    return kinds
+def even(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
+    """Return the figures of a solution, and whether they are means over several solutions.
+
+    The (U, L) posterior, a (W,) probability of each worker, and others. `early` has them a few steps from a start that
+    favours nobody: figures are equal there if the answers alone cannot tell them apart. A solution where they differ
+    is one of several, which exchange them; the mean over all is that of the figures that they exchange.
+    """
+    means = [_mean_of_equals(*both) for both in zip(best, early, strict=True)]
+    tied = winners(early[0]) < 0
+    # Near 0 and 1 others are equal, too.
+    inner = (early[1] > _ANOTHER) & (early[1] < 1 - _ANOTHER)
+    moved = (means[0] - best[0])[tied], (means[1] - best[1])[inner]
+    several = max(np.abs(part).max(initial=0.0) for part in moved) > _ANOTHER
+    return ([mean.round(_DIGITS) for mean in means] if several else best), several
+
+
+def _mean_of_equals(values: Floats, early: Floats) -> Floats:
+    """Return the mean of `values` over each group that is equal in `early`."""
+    order = np.argsort(early, axis=None)
+    ordered = early.ravel()[order]
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.cumsum(np.diff(ordered, prepend=ordered[:1]) > _ALIKE)
+    means = np.bincount(group, weights=values.ravel()) / np.bincount(group)
+    return np.asarray(means[group].reshape(values.shape), dtype=np.float64)
 
 
 def winners(posterior: Floats) -> Ints:
@@ -181,10 +199,10 @@ class ClimbedModel(WorkerModel):
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The highest optimum; fields as in the packages. `others` are the ends of other starts that are as high."""
+    """The highest optimum; fields as in the packages. `early` lies a few steps from the first start."""
 
     point: Floats
-    others: tuple[Floats, ...]
+    early: Floats
     objective: float
     gradient: float
     iterations: int
@@ -220,27 +238,29 @@ def climb(
         "ftol": 0.0,
         "gtol": tolerance / 10,
     }
+    starts = list(starts)
     ends = [
         scipy.optimize.minimize(downhill, start, jac=True, method="L-BFGS-B", options=options)
         for start in starts
     ]
+    options["maxiter"] = min(_EARLY, max_iterations)
+    early = scipy.optimize.minimize(downhill, starts[0], jac=True, method="L-BFGS-B", options=options)
     best = min(ends, key=lambda end: float(end.fun))
     near = _SAME_VALUE * max(1.0, abs(best.fun))
-    first = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
-    point = first.x
-    if np.abs(first.jac).max() > tolerance / 10 and first.nit < max_iterations:
+    chosen = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
+    point = chosen.x
+    if np.abs(chosen.jac).max() > tolerance / 10 and chosen.nit < max_iterations:
         polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
         flat = scipy.optimize.root(uphill, point, method="krylov", options=polish)
         point = min((point, flat.x), key=lambda at: float(np.abs(uphill(at)).max()))
     optimum, slope = objective(point)
     gradient = float(np.abs(slope).max())
-    as_high = (end.x for end in ends if end is not first and end.fun <= best.fun + near * 1e-3)
     return Optimum(
         point=point,
-        others=tuple(as_high),
+        early=early.x,
         objective=optimum,
         gradient=gradient,
-        iterations=int(first.nit),
+        iterations=int(chosen.nit),
         converged=gradient <= tolerance,
         starts_at_optimum=sum(bool(end.fun <= best.fun + near) for end in ends),
     )
@@ -311,19 +331,20 @@ def glad(
         tolerance=tolerance,
     )
 
-    def right_of(point: Floats) -> Floats:
-        return np.asarray(point[:n_workers][answers.worker] * np.exp(point[n_workers:])[answers.unit])
+    judgments = np.bincount(answers.worker, minlength=n_workers)
 
-    fits = solutions(optimum, lambda point: answers.posterior(right_of(point) + others)[0])
-    shared = answers.fitted([posterior for _, posterior in fits], optimum)
-    points = np.stack([point for point, _ in fits])
-    expected = np.mean([scipy.special.expit(right_of(point)) for point in points], axis=0)
-    hits = np.bincount(answers.worker, weights=expected, minlength=n_workers)
+    def figures(point: Floats) -> tuple[Floats, ...]:
+        ability, easy = point[:n_workers], np.exp(point[n_workers:])
+        right = ability[answers.worker] * easy[answers.unit]
+        hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
+        return answers.posterior(right + others)[0], hits / judgments, ability, 1.0 / easy
+
+    (posterior, accuracy, ability, difficulty), several = even(figures(optimum.point), figures(optimum.early))
     return GladResult(
-        ability=points[:, :n_workers].mean(axis=0),
-        difficulty=(1.0 / np.exp(points[:, n_workers:])).mean(axis=0),
-        accuracy=hits / shared["judgments"],
-        **shared,
+        ability=ability,
+        difficulty=difficulty,
+        accuracy=accuracy,
+        **answers.fitted(posterior, optimum, several=several),
     )
 
 
@@ -378,17 +399,17 @@ def mace(
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
-    fits = solutions(optimum, lambda point: _expect(answers, *objective.weights(point))[0])
-    shared = answers.fitted([posterior for _, posterior in fits], optimum)
-    competence, guesses = (
-        np.mean(means, axis=0) for means in zip(*(objective.means(point) for point, _ in fits), strict=True)
-    )
+
+    def figures(point: Floats) -> tuple[Floats, ...]:
+        return _expect(answers, *objective.weights(point))[0], *objective.means(point)
+
+    (posterior, competence, guesses), several = even(figures(optimum.point), figures(optimum.early))
     return MaceResult(
-        entropy=scipy.special.entr(shared["posterior"]).sum(axis=1),
+        entropy=scipy.special.entr(posterior).sum(axis=1),
         competence=competence,
         guesses=guesses,
         training=training,
-        **shared,
+        **answers.fitted(posterior, optimum, several=several),
     )
 
 
@@ -594,6 +615,13 @@ def dawid_skene(
     # The moves of the plain steps since the last leap, and whether the last one seemed to be near the end.
     changes: list[float] = []
     resting = False
+    early: tuple[Floats, ...] = ()
+
+    def figures() -> tuple[Floats, ...]:
+        shares, errors = path[-1].prior, path[-1].errors
+        confusion = errors.transpose(0, 2, 1)
+        return posterior, np.diagonal(confusion, axis1=1, axis2=2) @ shares, confusion, shares
+
     while not converged and iterations < max_iterations:
         path = [*path[-3:], maximised()]
         if len(path) == 4 and not resting and _PLAIN <= iterations < max_iterations - 2:
@@ -612,11 +640,15 @@ def dawid_skene(
             continue
         iterations += 1
         change, log_likelihood = expected(path[-1])
+        if iterations == _EARLY:
+            early = (posterior.copy(), *figures()[1:])
         changes = [*changes[-2:], change]
         resting = _at_rest(changes, tolerance)
         converged = change <= _ROUNDING or (resting and _is_steady(changes))
-    shares, errors = path[-1].prior, path[-1].errors
-    confusion = errors.transpose(0, 2, 1)
+    (posterior, accuracy, confusion, shares), several = (
+        even(figures(), early) if early else (figures(), False)
+    )
+    note = note_of(len(worker_names), int(np.diff(starts).max()))
     return DawidSkeneResult(
         units=unit_names,
         workers=worker_names,
@@ -631,10 +663,10 @@ def dawid_skene(
         tolerance=float(tolerance),
         model=model,
         smoothing=float(smoothing),
-        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ shares,
+        accuracy=accuracy,
         judgments=judgments,
         change=change,
-        note=note_of(len(worker_names), int(np.diff(starts).max())),
+        note="; ".join(filter(None, [note, SEVERAL if several else ""])),
     )
 
 
