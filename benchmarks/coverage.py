@@ -4,9 +4,8 @@
     python -m benchmarks.coverage share "best of" --data-sets 200 --cells 20           # some figures, 20 cells
     python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all parts of either
 
-A cell is a study: items, raters, votes an item, how much raters differ in taste, a share of careless raters, who answer
-at random (as many in each data set, at least one; with --by-chance each rater is one with that chance), and even or
-uneven work (the busiest rater is ten times as likely as the rarest to be asked for an item). Each data set draws its
+A cell is a study: items, raters, votes an item, how much raters differ in taste, the chance of a rater to be careless
+and answer at random, and even or uneven work (the busiest rater is ten times as likely as the rarest to be asked for an item). Each data set draws its
 items and raters anew. The truth is the mean of the figure over many other data sets of the cell. The oracle knows the
 standard deviation of the figure from these, and uses t with the smaller number of items (documents, where items lie in
 them) and raters, less one, as degrees of freedom; its test knows the deviation where nothing differs. Where several
@@ -69,7 +68,7 @@ YES_OF_METRIC, YES_OF_PEOPLE = 0.3, 3.1  # no mean of an odd number of votes lie
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A study; see the module. by_chance: how many raters are careless differs between data sets."""
+    """A study; see the module."""
 
     items: int
     raters: int
@@ -77,7 +76,6 @@ class Cell:
     taste: float
     careless: float
     uneven: bool
-    by_chance: bool = False
 
     @property
     def name(self) -> str:
@@ -90,10 +88,7 @@ class Cell:
 
     def careless_raters(self, generator: np.random.Generator, sets: int) -> Flags:
         """Draw which (S, raters) are careless."""
-        chance = generator.random((sets, self.raters))
-        if self.by_chance or not self.careless:
-            return chance < self.careless
-        return chance.argsort(axis=1) < max(1, round(self.careless * self.raters))
+        return np.asarray(generator.random((sets, self.raters)) < self.careless)
 
     def generator(self, purpose: str) -> np.random.Generator:
         return np.random.default_rng([SEED, *(zlib.crc32(word.encode()) for word in (self.name, purpose))])
@@ -730,16 +725,13 @@ def main() -> None:
     parser.add_argument("figures", nargs="*", help="beginnings of names; default: all")
     parser.add_argument("--data-sets", type=int, default=DATA_SETS)
     parser.add_argument("--cells", nargs="+", default=(), help="a number of cells, or parts of their names")
-    parser.add_argument(
-        "--by-chance", action="store_true", help="careless raters by chance, not as many a study"
-    )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--output", help="a CSV file of all cells")
     options = parser.parse_args()
     names = [name for name in FIGURES if not options.figures or name.startswith(tuple(options.figures))]
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()  # for the models that come along with the verdict; no database is asked
-    matrix = [replace(cell, by_chance=options.by_chance) for cell in cells_named(options.cells)]
+    matrix = cells_named(options.cells)
     rows, start = [], time.perf_counter()
     with ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as pool:
         measured = pool.map(partial(measure, names=names, data_sets=options.data_sets), matrix)
