@@ -5,11 +5,11 @@
     python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all parts of either
 
 A cell is a study: items, raters, votes an item, how much raters differ in taste, the chance of a rater to be careless
-and answer at random, and even or uneven work (the busiest rater is ten times as likely as the rarest to be asked for an item). Each data set draws its
-items and raters anew. The truth is the mean of the figure over many other data sets of the cell. The oracle knows the
-standard deviation of the figure from these, and uses t with the smaller number of items (documents, where items lie in
-them) and raters, less one, as degrees of freedom; its test knows the deviation where nothing differs. Where several
-systems are compared it tests the first against each other one with Holm's correction.
+and answer at random, and even or uneven work (the busiest rater is ten times as likely as the rarest to be asked for an
+item). Each data set draws its items and raters anew. The truth is the mean of the figure over many other data sets of
+the cell. The oracle knows the standard deviation of the figure from these, and uses t with the smaller number of items
+(documents, where items lie in them) and raters, less one, as degrees of freedom; its test knows the deviation where
+nothing differs. Where several systems are compared it tests the first against each other one with Holm's correction.
 
 Cells beyond a limit by more than three standard errors of the simulation are printed, each with its values.
 """
