@@ -1,0 +1,297 @@
+"""Hold systems against each other by what people say of their outputs: means, differences, and how far these vary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.data.ranked_lists import Proposals
+from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
+from evaluation.presentation.content import Table, estimate_of, json_float
+from evaluation.presentation.rendering import table
+from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, scope_of
+from evaluation.statistics.aggregation import bradley_terry_of_comparisons
+from evaluation.statistics.correlation import means_without_raters
+from evaluation.statistics.inference import (
+    CONFIDENCE,
+    ITEM,
+    NAIVE,
+    NO_SPREAD,
+    ClusterColumns,
+    Clusters,
+    RaterDeletions,
+    Spread,
+    renumbered,
+)
+from evaluation.statistics.meta import PeoplesWinners, compare_with_best
+from evaluation.statistics.significance import BestResult
+
+WON, BEST, YES, MEAN = "won", "best", "yes", "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """What people's answers say of K systems.
+
+    figures: value, interval and n by system. strength: (K,) what differences are taken of. error, freedom: (K, K) the
+    standard error of a difference and the degrees of freedom of its t; nan where nothing is known.
+    """
+
+    measure: str
+    names: Sequence[str]
+    figures: Mapping[str, Mapping[str, Any]]
+    strength: Floats
+    error: Floats
+    freedom: Floats
+    items: int
+    raters: int | None
+
+    @property
+    def scope(self) -> str:
+        return scope_of(self.raters)
+
+    def compare(self) -> BestResult:
+        """Compare the best with each other one by t tests of their differences, with Holm's correction."""
+
+        def test(first: int, second: int) -> float:
+            error = self.error[first, second]
+            return Spread(error**2, self.freedom[first, second]).p(
+                self.strength[first] - self.strength[second]
+            )
+
+        return compare_with_best(self.strength, self.names, test)
+
+
+def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
+    return {"value": json_float(value), "low": json_float(low), "high": json_float(high), "n": n}
+
+
+def errors_of(covariance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
+    """Return the (K, K) standard errors and degrees of freedom of differences of estimates."""
+    variance = np.diag(covariance)
+    squared = variance[:, np.newaxis] + variance[np.newaxis, :] - (covariance + covariance.T)
+    known = freedom if len(freedom) else np.full(len(variance), math.inf)
+    return np.sqrt(np.maximum(squared, 0)), np.minimum(known[:, np.newaxis], known[np.newaxis, :])
+
+
+def errors_where_compared(
+    strength: Floats, compare: Callable[[int, int], tuple[float, Spread]]
+) -> tuple[Floats, Floats]:
+    """Return the (K, K) errors that give differences of strengths the t of a difference of what both systems have.
+
+    Where what both have says the opposite of all that each has, nothing is known.
+    """
+    error, freedom = np.full((2, len(strength), len(strength)), np.nan)
+    for first, second in combinations(range(len(strength)), 2):
+        difference, spread = compare(first, second)
+        if spread.variance > 0:
+            of_strengths = strength[first] - strength[second]
+            agrees = difference * of_strengths > 0
+            rescaled = math.sqrt(spread.variance) * of_strengths / difference if agrees else math.inf
+            error[first, second] = error[second, first] = rescaled
+            freedom[first, second] = freedom[second, first] = spread.df
+    return error, freedom
+
+
+def raters_of(deletions: RaterDeletions | None) -> int | None:
+    return None if deletions is None else deletions.raters
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """R outputs with scores; an item has some of each of K systems.
+
+    item, system: (R,) codes. cluster: of items, their documents or themselves. score: (R,).
+    deletions: scores without the outputs' raters, where these are known.
+    """
+
+    names: Sequence[str]
+    item: Ints
+    system: Ints
+    cluster: Ints
+    score: Floats
+    deletions: RaterDeletions | None
+
+    def standings(self, measure: str) -> Standings:
+        figures = {}
+        for code, name in enumerate(self.names):
+            mean, spread = self.contrast({code: 1.0})
+            half = spread.half(CONFIDENCE)
+            figures[name] = figures_of(mean, mean - half, mean + half, int((self.system == code).sum()))
+        strength = np.array([figures[name]["value"] for name in self.names])
+        errors = errors_where_compared(
+            strength, lambda first, second: self.contrast({first: 1.0, second: -1.0})
+        )
+        items, raters = len(np.unique(self.item)), raters_of(self.deletions)
+        return Standings(measure, self.names, figures, strength, *errors, items, raters)
+
+    def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
+        """Return the sum of the systems' means times their signs, on items with outputs of all, and its spread."""
+        size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
+        here = sign[self.system] != 0
+        counts = np.zeros((len(self.names), size))
+        np.add.at(counts, (self.system[here], self.item[here]), 1)
+        complete: Flags = np.all(counts[list(signs)] > 0, axis=0)
+        n = int(complete.sum())
+        if not n:
+            return math.nan, NO_SPREAD
+        here &= complete[self.item]
+        system = self.system[here]
+        number, total = np.bincount(system), np.bincount(system, self.score[here])
+        means = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
+        weight = np.zeros(len(self.item))
+        weight[here] = sign[system] / number[system]
+        mean = float(means @ sign[: len(means)])
+        centred = weight[here] * (self.score[here] - means[system])
+        influence: Floats = np.bincount(self.item[here], centred, minlength=size).astype(np.float64)
+        items = Clusters.of({ITEM: self.cluster[complete]}, n)
+        spread = items.spread(influence[complete])
+        if self.deletions is None:
+            return mean, spread
+        left = self.deletions.subset(here)
+        item, lost = self.item[left.row], self.score[left.row] - left.value
+        key, at = np.unique(item * np.int64(left.raters) + left.rater, return_inverse=True)
+        changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[left.row], minlength=len(key)).astype(
+            np.float64
+        )
+        # Without its only rater an output is gone, and its item with it.
+        gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
+        changes[gone] = influence[key[gone] // left.raters]
+        raters = RaterDeletions(key // left.raters, renumbered(key % left.raters), changes)
+        return mean, raters.widen(spread, items, lambda: changes)[0]
+
+
+def standings_of_pairs(
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    systems: Mapping[str, tuple[str, str]],
+    items: Mapping[int, Hashable],
+    *,
+    anonymous: bool,
+    clustered: bool = True,
+) -> Standings | None:
+    """Compare systems by the pairs that they won; None without a pair of two.
+
+    Args:
+        systems: pair key -> systems of its texts.
+        items: pair row id -> its item.
+        clustered: false takes pairs as independent, as in an older release.
+    """
+    rows = []
+    for pair in consensus.pairs:
+        both, outcome = systems[pair.key], consensus.of_pair[pair.pk]
+        if both[0] != both[1] and (outcome.value is not None or outcome.tie):
+            rows.append((pair.pk, *both, outcome.value or 0, items[pair.pk]))
+    if not rows:
+        return None
+    pks, first_names, second_names, winners, of_pair = (list(column) for column in zip(*rows, strict=True))
+    clusters: ClusterColumns = NAIVE
+    if clustered:
+        clusters = clusters_of_pairs(
+            table, consensus, np.array(pks, dtype=np.int64), of_pair, anonymous=anonymous
+        )
+    names = sorted({*first_names, *second_names})
+    code_of = {name: code for code, name in enumerate(names)}
+    first, second = (np.array([code_of[name] for name in column]) for column in (first_names, second_names))
+    people = PeoplesWinners.of(winners, clusters=clusters)
+    figures = {}
+    for code, name in enumerate(names):
+        sides = np.select([first == code, second == code], [1, 2])
+        interval = people.share(partial(credit_of_side, sides), sides > 0, undecided=True)
+        won = credit_of_side(sides, np.flatnonzero(sides), people.winners[sides > 0])
+        figures[name] = figures_of(float(won.mean()), interval.low, interval.high, len(won))
+    fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
+
+    def compare(left: int, right: int) -> tuple[float, Spread]:
+        sides = np.select([(first == left) & (second == right), (first == right) & (second == left)], [1, 2])
+        if not sides.any():
+            return math.nan, NO_SPREAD
+        share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
+        return share - 0.5, spread
+
+    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
+    if len(names) == 2 or fit.reason:
+        strength = np.array([figures[name]["value"] for name in names])
+        errors = errors_where_compared(strength, compare)
+    return Standings(WON, names, figures, strength, *errors, len(set(of_pair)), raters_of(people.deletions))
+
+
+def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
+    """Return what a system at these (P,) sides of pairs gets of some: 1 where it wins, half where nobody does."""
+    return np.where(winners == 0, 0.5, winners == sides[pairs])
+
+
+def standings_of_outputs(
+    proposals: Proposals, table: JudgmentTable, consensus: StudyConsensus, *, measure: str, anonymous: bool
+) -> Standings | None:
+    """Compare systems by the mean answer to each of their outputs; None without answers."""
+    units = proposals.units
+    output, unit = proposals.credits()
+    annotated = ~proposals.search[output]
+    output, unit = output[annotated], unit[annotated]
+    answered = places_in(units.pk, table.unit)
+    rated = table.counted & ~np.isnan(table.value) & (answered >= 0)
+    sums, counts = (
+        np.bincount(answered[rated], weights, minlength=len(units.pk))
+        for weights in (table.value[rated], None)
+    )
+    decided = places_in(units.pk, np.array(list(consensus.decisions), dtype=np.int64))
+    for index, decision in zip(decided.tolist(), consensus.decisions.values(), strict=True):
+        counts[index] = 0 if decision.value is None else max(1, counts[index])
+        sums[index] = 0 if decision.value is None else decision.value * counts[index]
+    sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
+    rows = np.flatnonzero(counts)
+    if not len(rows):
+        return None
+    rated &= ~np.isin(table.unit, list(consensus.decisions))
+    vote, credit = pairs_of_equal(answered[rated], unit)
+    systems, system = np.unique(proposals.system[rows], return_inverse=True)
+    deletions = None
+    if len(credit) and not anonymous:
+        row, worker, value = (
+            places_in(rows, output[credit]),
+            table.worker[rated][vote],
+            table.value[rated][vote],
+        )
+        deletions = means_without_raters(row, worker, value, len(rows))
+    outputs = Outputs(
+        names=[str(proposals.systems[code]) for code in systems.tolist()],
+        item=renumbered(proposals.image[rows]),
+        system=system,
+        cluster=np.arange(len(np.unique(proposals.image[rows]))),
+        score=sums[rows] / counts[rows],
+        deletions=deletions,
+    )
+    return outputs.standings(measure)
+
+
+def compared_table(
+    groups: Mapping[str, Mapping[str, Any]],
+    cells: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    *,
+    heads: tuple[str, str],
+    value: tuple[str, str],
+) -> list[Table]:
+    """Return a table of what the best was compared with; [] for fewer than two.
+
+    Args:
+        groups: group -> its verdict.
+        cells: group -> name -> estimate.
+        heads: headings of group and item; "" omits the group column.
+        value: heading and format of the estimates.
+    """
+    rows = [
+        (*((group,) if heads[0] else ()), name, estimate_of(cells[group][name]), compared.get(name))
+        for group, verdict in groups.items()
+        if (compared := verdict.get("compared"))
+        for name in (*verdict["leaders"], *verdict["rest"])
+    ]
+    columns = [*((head, "text") for head in heads if head), value, ("p, Holm", "p")]
+    return [table("compared", rows, columns, scope=next(iter(groups.values()))["scope"])] if rows else []
