@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ from django.db.models import Case, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
-from evaluation.data.judgment_sets.records import Flags, Ints
+from evaluation.data.judgment_sets.records import Flags, Ints, first_of_documents
 from evaluation.numeric.arrays import pairs_of_equal, places_in
 from judgments.models import Caption, Item, Output, Study, System, Unit
+from judgments.models.datasets import document_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +54,7 @@ class Proposals:
         system, image, text: (N,) positions in the names.
         asker: (N,) position; -1 if the image is the query.
         position: (N,) from 1; gaps belong to unknown items.
+        document: (I,) position of the first image of the same document, for each image.
         original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
     """
 
@@ -65,6 +68,7 @@ class Proposals:
     asker: Ints
     position: Ints
     original: Ints
+    document: Ints
     units: JudgedUnits
 
     def __len__(self) -> int:
@@ -123,9 +127,14 @@ def sort_into_lists(
     images: Sequence[str],
     texts: Sequence[str] | pa.Array,
     askers: Sequence[str],
+    documents: Mapping[str, str],
     units: JudgedUnits,
 ) -> Proposals:
-    """Sort rows into lists; a repeated item counts once, at its best position."""
+    """Sort rows into lists; a repeated item counts once, at its best position.
+
+    ``documents``: as `first_of_documents` has them.
+    """
+    position_of = {name: position for position, name in enumerate(images)}
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
@@ -151,6 +160,7 @@ def sort_into_lists(
         asker=rows.asker[chosen],
         position=(position - (dropped - before))[first],
         original=rows.original[chosen],
+        document=np.array([position_of[documents.get(name, name)] for name in images], dtype=np.int64),
         units=units,
     )  # fmt: skip
 
@@ -172,13 +182,15 @@ def proposals_of(study: Study) -> Proposals:
     )
     systems = dict(System.objects.of_study(study).values_list("pk", "name"))
     items = {
-        pk: (name, split)
-        for pk, name, split in plain_rows(
-            Item.objects.filter(dataset=study.dataset_id).order_by().values_list("pk", "name", "split")
+        pk: (name, split, json.loads(fields))
+        for pk, name, split, fields in plain_rows(
+            Item.objects.filter(dataset=study.dataset_id)
+            .order_by()
+            .values_list("pk", "name", "split", "fields")
         )
     }
     splits = {items[item][1] for item in np.unique(image_shown).tolist()}
-    of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
+    of_splits = np.array([pk for pk, (_, split, _) in items.items() if split in splits], dtype=np.int64)
     system, item, caption, rank, search = _outputs(study, splits)
     searched = search > 0
     if searched.any():  # whole lists of captions that found an image of the splits
@@ -188,18 +200,18 @@ def proposals_of(study: Study) -> Proposals:
         system, item, caption, rank, searched = (column[wanted] for column in columns)
     if not len(system):
         none = np.zeros(0, dtype=np.int64)
-        return Proposals((), (), (), (), *(none,) * 6, JudgedUnits.of([]))
+        return Proposals((), (), (), (), *(none,) * 7, JudgedUnits.of([]))
     captions = _captions(study, of_splits, caption, first_shown)
     askers = np.unique(caption[searched])
     names, image_of, asker_of = (
         {name: position for position, name in enumerate(sorted(set(known)))}
         for known in (
             systems.values(),
-            (name for name, _ in items.values()),
+            (name for name, *_ in items.values()),
             captions.keys_of(askers),
         )
     )
-    number = {pk: image_of[name] for pk, (name, _) in items.items()}
+    number = {pk: image_of[name] for pk, (name, *_) in items.items()}
     text = captions.text_of(caption)
     asking = {pk: asker_of[key] for pk, key in zip(askers.tolist(), captions.keys_of(askers), strict=True)}
     return sort_into_lists(
@@ -216,6 +228,7 @@ def proposals_of(study: Study) -> Proposals:
         list(image_of),
         captions.texts,
         list(asker_of),
+        first_of_documents((name, document_in(fields)) for name, _, fields in items.values()),
         JudgedUnits(
             unit,
             _map_values(image_shown, number),

@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.data.ranked_lists import proposals_of
+from evaluation.data.ranked_lists import Proposals, proposals_of
 from evaluation.presentation.content import (
     interval_in_text,
     join_names,
@@ -37,7 +37,8 @@ from evaluation.results.standings import (
     errors_of,
     errors_where_compared,
     figures_of,
-    standings_of_outputs,
+    measure_of,
+    outputs_of_answers,
     standings_of_pairs,
 )
 from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
@@ -86,22 +87,18 @@ class SystemsVerdict(TypedDict):
 
 
 def verdict_of_systems(
-    study: Study, table: JudgmentTable, consensus: StudyConsensus
+    study: Study, table: JudgmentTable, consensus: StudyConsensus, proposals: Proposals | None = None
 ) -> SystemsVerdict | None:
-    """Return which system wins; None where answers say nothing of two systems."""
+    """Return which system wins; None where answers say nothing of two systems. ``proposals`` are read if missing."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:
         standings = _of_pairs(study, table, consensus)
     elif kind.names_best:
         standings = _of_choices(study)
     elif kind.relevance is not None:
-        standings = standings_of_outputs(
-            proposals_of(study),
-            table,
-            consensus,
-            measure=MEAN if kind.relevance.averaged else YES,
-            anonymous=loaders.is_anonymous(study),
-        )
+        lists, anonymous = proposals or proposals_of(study), loaders.is_anonymous(study)
+        outputs, _ = outputs_of_answers(lists, table, consensus.decisions, anonymous=anonymous)
+        standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     elif loaders.marks_errors(study):
         standings = _of_segments(study)
     else:
@@ -254,6 +251,7 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
         consensus,
         loaders.systems_of_pairs(study),
         dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
+        loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),
     )
 

@@ -79,20 +79,6 @@ class Verdict(TypedDict):
     sentence: str
 
 
-def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
-    """Return those whose interval reaches that of the highest, best first, and the rest."""
-    known = {name: cell for name, cell in cells.items() if cell["value"] is not None}
-    order = sorted(known, key=lambda name: -known[name]["value"])
-    if not order:
-        return [], []
-    low = known[order[0]]["low"]
-    highs = {name: known[name]["high"] for name in order}
-    leaders = [
-        name for name in order if name == order[0] or low is None or highs[name] is None or highs[name] >= low
-    ]
-    return leaders, [name for name in order if name not in leaders]
-
-
 def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
     """Return the (N,) winners that each metric names by its (N, 2) scores."""
     return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}

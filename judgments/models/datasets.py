@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from django.apps import apps
@@ -176,6 +177,16 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"))
 
 
+# Fields by which files name what an item is a part of.
+DOCUMENT_FIELDS = ("document", "doc", "talk")
+
+
+def document_in(fields: Iterable[Sequence[str]]) -> str:
+    """Return the document, or talk, that the item with these fields is a part of; "" if none is named."""
+    named = {name: value.strip() for name, value in fields}
+    return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
+
+
 class Item(models.Model):
     """An image of a dataset, by its name there (a file name, or COCO's image id)."""
 
@@ -208,6 +219,10 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def document(self) -> str:
+        return document_in(self.fields)
 
 
 class CaptionQuerySet(models.QuerySet["Caption"]):

@@ -35,7 +35,6 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
 from evaluation.reports.loading import load_inputs
-from evaluation.reports.sections.captions import letters_of
 from evaluation.reports.sections.people import halves_of_votes, one_against_cut, one_against_mean
 from evaluation.reports.storage import ENTRIES, bibtex, build_report, fields_of, write_folder
 from evaluation.results.aggregation import aggregate_study
@@ -285,24 +284,6 @@ def test_every_work_that_can_be_cited_has_an_entry() -> None:
     assert storage.cite_in_text("mcnemar1947") == "McNemar, 1947"
     assert storage.cite_in_text("vedantam2015") == "Vedantam et al., 2015"
     assert storage.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
-
-
-def test_letters_are_shared_by_what_cannot_be_told_apart() -> None:
-    """a differs from c alone: Piepho's smallest example gives a, ab, b."""
-    differs = np.zeros((3, 3), dtype=bool)
-    differs[0, 2] = differs[2, 0] = True
-    assert letters_of(differs) == ["a", "ab", "b"]
-    assert letters_of(np.zeros((2, 2), dtype=bool)) == ["a", "a"]
-    assert letters_of(~np.eye(3, dtype=bool)) == ["a", "b", "c"]
-    # Piepho's (2004) third example: eight treatments, five differences
-    differs = np.zeros((8, 8), dtype=bool)
-    for one, two in ((1, 7), (1, 8), (2, 4), (2, 5), (3, 5)):
-        differs[one - 1, two - 1] = differs[two - 1, one - 1] = True
-    found = letters_of(differs)
-    for one in range(8):
-        for two in range(8):
-            if one != two:
-                assert bool(set(found[one]) & set(found[two])) != differs[one, two]
 
 
 def test_people_reach_one_where_all_agree_and_chance_where_halves_are_opposite() -> None:

@@ -318,6 +318,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     # Score before judgments are read, to hold less at once.
     stored = _stored_scores(study)
     scores = candidate_scores(study) if stored is None else stored
+    scores["images"] = loaders.clusters_of_items(study, scores["images"])
     progress(0.05, "reading judgments")
     all_units = loaders.study_units(study)
     table = loaders.load_judgments(study, newest=newest, units=all_units)
@@ -438,10 +439,10 @@ def _evaluation(
 
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
-    """Return (U,) images, from stored scores if they cover all pairs."""
+    """Return what (U,) units are clustered by, from stored scores if they cover all pairs."""
     index = places_in(scores["of"], units.pair)
     if not KINDS[study.protocol].compares_pairs or (index < 0).any():
-        return loaders.images_of(study, units)
+        return loaders.clusters_of_units(study, units)
     return scores["images"][index]
 
 

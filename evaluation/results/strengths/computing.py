@@ -254,7 +254,7 @@ def fit_choices(study: Study) -> Choices:
 
 
 def _clusters(study: Study, units: Units, table: JudgmentTable, rows: Ints | Flags) -> dict[str, Ints]:
-    images, anonymous = loaders.images_of(study, units), loaders.is_anonymous(study)
+    images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
     return judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
 
 

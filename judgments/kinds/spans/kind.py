@@ -845,8 +845,10 @@ def figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -
 
 
 def cluster_of(unit: Any) -> str:
-    document = unit.content.get("document")
-    return f"document {document['name'].rpartition('#')[0]}" if document else f"item {unit.item.name}"
+    """Return the unit's document, else its item; of releases that name no documents, that of a run of segments."""
+    run = unit.content.get("document")
+    document = unit.item.document or (run["name"].rpartition("#")[0] if run else "")
+    return f"document {document}" if document else f"item {unit.item.name}"
 
 
 def _as_dict(agreement: SpanAgreement) -> dict[str, Any]:
