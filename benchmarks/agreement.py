@@ -34,7 +34,7 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     ratings_of_judgments,
 )
-from evaluation.statistics.inference import Clusters
+from evaluation.statistics.inference import NAIVE, Clusters
 
 SIZES = (10_000, 100_000, 1_000_000)
 RATERS = 5
@@ -117,8 +117,8 @@ def evalica_alpha(given: tuple[Table, Any]) -> ArrayLike:
     return float(importlib.import_module("evalica").alpha(given[1], distance="ordinal").alpha)
 
 
-def interval(answers: Table, level: str = "nominal", over: str = "units") -> ArrayLike:
-    result = alpha_interval(answers, level, resamples=RESAMPLES, over=over)
+def interval(answers: Table, level: str = "nominal") -> ArrayLike:
+    result = alpha_interval(answers, level, resamples=RESAMPLES, clusters=NAIVE)
     return [result.low, result.high]
 
 
@@ -190,7 +190,6 @@ JOBS = (
     Job("alpha-evalica", SIZES, frame, alpha_beside_frame, evalica_alpha, *EVALICA, unit=UNIT),
     Job("alpha-sliders", SIZES, sliders, alpha("interval"), unit=UNIT),
     Job("alpha-interval", (1_000, 10_000, 100_000), table, interval, obvious_loop, *LOOP, unit=UNIT),
-    Job("raters-drawn", SIZES, table, functools.partial(interval, over="raters"), unit=UNIT),
     Job("sliders-interval", SIZES[:2], sliders, functools.partial(interval, level="interval"), unit=UNIT),
     Job("alpha-of-names", SIZES, rows, alpha_of_rows),
     Job("alpha-by-item-and-rater", SIZES, clustered, clustered_alpha, warm_up=3000),

@@ -49,9 +49,6 @@ Seed = int | np.integer[Any] | np.random.Generator
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 
-# What a bootstrap draws anew.
-OVER = ("units", "raters", "both")
-
 # Numbers held at once while resampling: 4 million doubles are 32 MB.
 CELLS = 4_000_000
 DRAWN_AT_ONCE = 32_768  # units, which the processor's cache holds
@@ -185,7 +182,7 @@ def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDAr
     return integers.view(np.uint8)[:size].reshape(rows, columns)
 
 
-NAIVE = "naive"
+NAIVE, BOTH = "naive", "both"
 ITEM, RATER = "item", "rater"
 
 # One cluster does not show how much clusters differ.
@@ -708,7 +705,6 @@ DEFAULTS: Mapping[str, Any] = {
     "confidence": CONFIDENCE,
     "resamples": RESAMPLES,
     "seed": 0,
-    "over": "units",
     "clusters": NAIVE,
 }
 
@@ -755,14 +751,8 @@ class Clustering(TypedDict, total=False):
     clusters: ClusterColumns
 
 
-class RaterSampling(TypedDict, total=False):
-    """Those of coefficients that can resample raters as well."""
-
-    confidence: float
-    resamples: int
-    seed: Seed
-    over: str
-    clusters: ClusterColumns
+class RaterSampling(Sampling, total=False):
+    """Those of coefficients of units and raters, which are both random unless `clusters` says otherwise."""
 
 
 # By the annotation of a function's options.
@@ -859,13 +849,13 @@ def signed(
         @functools.wraps(function)
         def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
             bound = parameters.bind(*args, **kwargs)
-            assumes = "clusters" in parameters.parameters and "clusters" not in bound.arguments
+            assumes = "clusters" not in bound.arguments and parameters.parameters.get("clusters")
             result = function(*args, **kwargs)
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE:  # as before there were others
                 del values["clusters"]
-            note = INDEPENDENT if assumes and values.get("over", "units") == "units" else ""
+            note = INDEPENDENT if assumes and assumes.default == NAIVE else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 
         vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)
@@ -884,7 +874,12 @@ def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
             continue
         options = OPTIONS[str(parameter.annotation)]
         parameters += [
-            inspect.Parameter(key, parameter.KEYWORD_ONLY, default=DEFAULTS[key], annotation=annotation)
+            inspect.Parameter(
+                key,
+                parameter.KEYWORD_ONLY,
+                default=BOTH if options is RaterSampling and key == "clusters" else DEFAULTS[key],
+                annotation=annotation,
+            )
             for key, annotation in options.__annotations__.items()
         ]
     return signature.replace(parameters=parameters)

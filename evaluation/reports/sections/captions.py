@@ -34,7 +34,7 @@ from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import NEAR, one_against_cut, one_against_mean
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
 from evaluation.results.consensus import scope_sentence
-from evaluation.results.metric_figures import FEWEST_RESAMPLES, readings_tables
+from evaluation.results.metric_figures import readings_tables
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
 from evaluation.results.standings import compared_table
@@ -54,11 +54,9 @@ def people_against_others(inputs: ReportInputs) -> People:
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
     counted = inputs.table.counted
-    unit, value = inputs.table.unit[counted], inputs.table.value[counted]
-    estimates = {
-        name: one_against_mean(unit, value, coefficient=name, seed=inputs.seed, resamples=FEWEST_RESAMPLES)
-        for name in COEFFICIENTS
-    }
+    judged = inputs.table
+    unit, worker, value = judged.unit[counted], judged.worker[counted], judged.value[counted]
+    estimates = {name: one_against_mean(unit, worker, value, coefficient=name) for name in COEFFICIENTS}
     return {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
 
 
@@ -147,10 +145,10 @@ def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
         return {}
     counted = inputs.table.counted
     exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
+    judged = inputs.table
     estimates = one_against_cut(
-        inputs.table.unit[counted], inputs.table.value[counted], list(exact), seed=inputs.seed,
-        resamples=FEWEST_RESAMPLES,
-    )  # fmt: skip
+        judged.unit[counted], judged.worker[counted], judged.value[counted], list(exact)
+    )
     return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 

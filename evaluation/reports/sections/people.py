@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
 from evaluation.data.judgment_sets.records import Floats, Ints, UnitRow
@@ -25,9 +24,15 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.results.consensus import agreement_rows
-from evaluation.statistics.agreement import agreement_by_pair, ratings_of_judgments
-from evaluation.statistics.correlation import Patterns, correlation
-from evaluation.statistics.inference import CONFIDENCE, bootstrap, percentile_interval
+from evaluation.statistics.agreement import (
+    AgreementResult,
+    CohenKappa,
+    agreement,
+    agreement_by_pair,
+    ratings_of_judgments,
+)
+from evaluation.statistics.correlation import CorrelationResult, correlation
+from evaluation.statistics.inference import ITEM, RATER
 from evaluation.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40
@@ -305,100 +310,43 @@ def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
 
 
 def one_against_mean(
-    unit: Ints,
-    value: Floats,
-    *,
-    coefficient: str = "kendall-tau-b",
-    seed: int,
-    resamples: int,
+    unit: Ints, worker: Ints, value: Floats, *, coefficient: str = "kendall-tau-b"
 ) -> Estimate:
-    """Correlate each judgment with the mean of the unit's other judgments.
-
-    Percentile bootstrap intervals are over units, as judgments of one unit are dependent.
-    """
-    group, judgments, means = _means_of_others(unit, value)
+    """Correlate each judgment with the mean of the unit's other judgments, over units and workers."""
+    clusters, judgments, means = _means_of_others(unit, worker, value)
     if len(judgments) < FEWEST:
         return Estimate(None)
-    estimate = correlation(judgments, means, coefficient, resamples=0)
-    if estimate.reason:
-        return Estimate(None)
-    if not resamples:
-        return Estimate(estimate.value, n=estimate.n)
-    patterns = Patterns(judgments, means, coefficient)
-    counts, frequency = _merge_equal_units(group, patterns.pattern)
-
-    def resampled(weights: Floats) -> Floats:
-        return patterns(weights @ counts)
-
-    draws = bootstrap(
-        resampled, frequency, resamples=resamples, generator=np.random.default_rng(seed),
-        width=len(patterns.frequency),
-    )  # fmt: skip
-    low, high, _ = percentile_interval(draws, CONFIDENCE)
-    return Estimate(estimate.value, json_float(low), json_float(high), estimate.n)
+    estimate = correlation(judgments, means, coefficient, resamples=0, clusters=clusters)
+    return _estimate_of(estimate, estimate.n)
 
 
-def _merge_equal_units(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
-    """Merge units with equal counts of patterns; return (U, P) sparse counts and (U,) number of units."""
-    ones = np.ones(len(unit), dtype=np.int64)
-    counts = scipy.sparse.csr_array((ones, (unit, pattern)))
-    # Compare rows by random 64-bit sums: whole rows would need all their zeros.
-    marks = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, size=counts.shape[1])
-    sums = np.asarray(counts @ marks, dtype=np.int64)
-    _, first, frequency = np.unique(sums, return_index=True, return_counts=True)
-    return counts[first].astype(np.float64), frequency
-
-
-def one_against_cut(
-    unit: Ints, value: Floats, cuts: Sequence[float], *, seed: int, resamples: int
-) -> dict[float, Estimate]:
+def one_against_cut(unit: Ints, worker: Ints, value: Floats, cuts: Sequence[float]) -> dict[float, Estimate]:
     """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others, both cut there.
 
-    This is H13 tables 8 to 10 with a person as the metric. Percentile bootstrap intervals are over units.
+    This is H13 tables 8 to 10 with a person as the metric. Intervals are over units and workers.
     """
-    group, judgments, means = _means_of_others(unit, value)
+    clusters, judgments, means = _means_of_others(unit, worker, value)
     if len(judgments) < FEWEST:
         return {}
     kappas = {}
     for cut in cuts:
-        judge, people = judgments >= cut - NEAR, means >= cut - NEAR
-        kinds = 2 * judge.astype(np.int64) + people
-        counts = np.zeros((int(group.max()) + 1, 4))
-        np.add.at(counts, (group, kinds), 1.0)
-        patterns, frequency = np.unique(counts, axis=0, return_counts=True)
-        kappa = float(_kappa(frequency[np.newaxis].astype(np.float64) @ patterns)[0])
-        if np.isnan(kappa):
-            kappas[cut] = Estimate(None)
-            continue
-
-        def resampled(weights: Floats, patterns: Floats = patterns) -> Floats:
-            return _kappa(weights @ patterns)
-
-        draws = bootstrap(
-            resampled, frequency, resamples=resamples, generator=np.random.default_rng(seed), width=4
-        )
-        low, high, _ = percentile_interval(draws, CONFIDENCE)
-        kappas[cut] = Estimate(kappa, json_float(low), json_float(high), len(judgments))
+        both = judgments >= cut - NEAR, means >= cut - NEAR
+        kappa = agreement(both, CohenKappa(), clusters=clusters)
+        kappas[cut] = _estimate_of(kappa, len(judgments))
     return kappas
 
 
-def _means_of_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
-    """Return, for judgments with others on their unit: unit number, judgment, mean of the others."""
+def _estimate_of(result: AgreementResult | CorrelationResult, n: int) -> Estimate:
+    if np.isnan(result.value):
+        return Estimate(None)
+    return Estimate(result.value, json_float(result.low), json_float(result.high), n)
+
+
+def _means_of_others(unit: Ints, worker: Ints, value: Floats) -> tuple[dict[str, Ints], Floats, Floats]:
+    """Return, for judgments with others on their unit: unit and worker, judgment, mean of the others."""
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
     with_others = counts[rows] > 1
     judgments = value[with_others]
     means = (sums[rows][with_others] - judgments) / (counts[rows][with_others] - 1)
-    _, group = np.unique(rows[with_others], return_inverse=True)
-    return group, judgments, means
-
-
-def _kappa(counts: Floats) -> Floats:
-    """Return (R,) Cohen's kappa of (R, 4) counts: neither, people only, judge only, both."""
-    n = counts.sum(axis=1)
-    judge, people = counts[:, 2] + counts[:, 3], counts[:, 1] + counts[:, 3]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        same = (counts[:, 0] + counts[:, 3]) / n
-        chance = (judge * people + (n - judge) * (n - people)) / n**2
-        kappa: Floats = np.where(chance < 1.0, (same - chance) / (1.0 - chance), np.nan)
-    return kappa
+    return {ITEM: rows[with_others], RATER: worker[with_others]}, judgments, means

@@ -3,7 +3,7 @@
 `reliability_data` is a (raters, units) table in which nan or None is missing, or `Ratings`, which
 `ratings_of_judgments` makes of one judgment a row.
 
-`agreement(data, coefficient, over=...)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
+`agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
 (Krippendorff), `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. Each also has a function for its value alone
 (`krippendorff_alpha`) and one for a signed result (`alpha_interval`) with the options of `agreement`. `span_alpha`
 and `span_f1` are of marked spans.
@@ -28,7 +28,6 @@ from evaluation.statistics.agreement.alpha_and_gwet import (
 from evaluation.statistics.agreement.coefficient import (
     AgreementResult,
     Coefficient,
-    RaterCoefficient,
     Ratings,
     agreement,
     ratings_of_judgments,

@@ -39,24 +39,20 @@ from evaluation.statistics.agreement.coefficient import (
     AgreementResult,
     Data,
     Influences,
-    OfRaters,
     OfUnits,
     Patterns,
     Ratings,
     ReadData,
-    WeightedUnits,
     agreement,
     alpha_influences,
     check_numeric,
-    distance_at,
     exact_positions,
     patterns_of,
     percent_influences,
-    positions_at,
     ratings_of,
     ratings_of_judgments,
 )
-from evaluation.statistics.inference import RaterSampling, Sampling, signed
+from evaluation.statistics.inference import NAIVE, RaterSampling, Sampling, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,
@@ -124,6 +120,7 @@ def alpha_of_parts(
     Raise DuplicateJudgment if a worker gave a part two values.
     """
     columns = (units, parts, workers, values)
+    options.setdefault("clusters", NAIVE)
     return agreement(columns, AlphaOfParts(level), **options)
 
 
@@ -131,7 +128,6 @@ def alpha_of_parts(
 class Alpha:
     level: str = "nominal"
     name: ClassVar[str] = "krippendorff-alpha"
-    judged_at_least: ClassVar[int] = 2
 
     def sample(self, data: Data) -> ReadData:
         one_of(self.level, LEVELS, "level")
@@ -145,27 +141,6 @@ class Alpha:
 
     def influences(self, data: Data) -> Influences | None:
         return alpha_influences(ratings_of(data, numeric=self.level != "nominal"), self.level)
-
-    def of_raters(self, ratings: Ratings) -> OfRaters:
-        from evaluation.statistics.kernels import all_distances
-
-        units = WeightedUnits(ratings)
-        kind = distance_at(self.level)
-        places = positions_at(self.level, ratings.labels)
-
-        def alpha(weights: Floats, unit_weights: Floats) -> float:
-            sizes, pairs = units.pairs(weights)
-            counting = np.where(pairs > 0, unit_weights, 0.0)
-            totals = units.totals(weights, counting)
-            if np.count_nonzero(totals) < 2:
-                return math.nan
-            positions = np.cumsum(totals) - totals / 2 if self.level == "ordinal" else places
-            apart = units.disagreement(weights, kind, positions)
-            observed = float((counting * ratio(sizes, pairs, otherwise=0.0)) @ apart)
-            expected = all_distances(kind, positions, totals)
-            return 1 - (float(totals.sum()) - 1) * observed / expected if expected > 0 else math.nan
-
-        return alpha
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +384,6 @@ class Percent:
     level: str = "identity"
     categories: Sequence[Any] | None = None
     name: ClassVar[str] = "percent-agreement"
-    judged_at_least: ClassVar[int] = 2
 
     def sample(self, data: Data) -> ReadData:
         patterns = patterns_of(data, numeric=False).comparable()
@@ -421,17 +395,11 @@ class Percent:
         scale = scale_of(ratings.labels, self.level, self.categories)
         return percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
 
-    def of_raters(self, ratings: Ratings) -> OfRaters:
-        return _percent_of_raters(
-            WeightedUnits(ratings), scale_of(ratings.labels, self.level, self.categories)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Gwet:
     level: str = "identity"
     categories: Sequence[Any] | None = None
-    judged_at_least: ClassVar[int] = 1
 
     @property
     def name(self) -> str:
@@ -471,23 +439,6 @@ class Gwet:
         every = np.ones(len(rows), dtype=np.bool_)
         return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges)
 
-    def of_raters(self, ratings: Ratings) -> OfRaters:
-        units = WeightedUnits(ratings)
-        scale = scale_of(ratings.labels, self.level, self.categories)
-        corrected = _chance_corrected(scale)
-        percent = _percent_of_raters(units, scale)
-
-        def gwet(weights: Floats, unit_weights: Floats) -> float:
-            observed = percent(weights, unit_weights)
-            if math.isnan(observed):
-                return math.nan
-            sizes, _ = units.pairs(weights)
-            once = ratio(unit_weights, sizes, otherwise=0.0)
-            shares = units.totals(weights, once) / unit_weights[sizes > 0].sum()
-            return float(corrected(np.array([observed]), shares[np.newaxis])[0])
-
-        return gwet
-
 
 def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
     from evaluation.statistics.kernels import unit_disagreement
@@ -503,19 +454,6 @@ def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
 
     def percent(weights: Floats) -> Floats:
         return ratio(weights @ agreeing, weights @ comparable)
-
-    return percent
-
-
-def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
-    def percent(weights: Floats, unit_weights: Floats) -> float:
-        _, pairs = units.pairs(weights)
-        counting = np.where(pairs > 0, unit_weights, 0.0)
-        if counting.sum() == 0:
-            return math.nan
-        apart = units.disagreement(weights, scale.kind, scale.occurring)
-        share = ratio(apart, pairs, otherwise=0.0)
-        return float(1 - counting @ share / counting.sum() / scale.longest)
 
     return percent
 

@@ -3,13 +3,6 @@
 A table or `Ratings` holds the answers, `Patterns` the units with equal answers. A coefficient reads the data,
 `agreement` resamples them.
 
-A rater who is drawn twice is never compared with their copy (Snijders, Borgatti 1999). With w_r draws of rater r, the
-mean distance of a unit's answers is
-
-    sum_{r != s} w_r w_s d(v_r, v_s) / (m^2 - q),  m = sum w_r,  q = sum w_r^2.
-
-A unit left with one rater (m^2 = q) drops out. Drawing units as well is the pigeonhole bootstrap (Owen 2007).
-
 The influence of a judgment is the derivative of the coefficient by the judgment's weight. Over a unit or a rater,
 influences add up to its part in the coefficient; intervals by item and by rater are made of them.
 """
@@ -28,11 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
 from evaluation.numeric.packing import declare, declare_kind
 from evaluation.statistics.inference import (
-    CELLS,
+    BOTH,
     CONFIDENCE,
     ITEM,
     NAIVE,
-    OVER,
     RATER,
     RESAMPLES,
     ClusterColumns,
@@ -42,7 +34,6 @@ from evaluation.statistics.inference import (
     Result,
     Seed,
     coefficient_interval,
-    pattern_weights,
     renumbered,
     share_interval,
 )
@@ -54,7 +45,6 @@ from evaluation.statistics.inputs import (
     encode,
     first_repeated,
     one_of,
-    positive,
     same_length,
 )
 
@@ -337,16 +327,13 @@ def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patter
 
 
 NO_PAIRS = "no unit has two judgments"
-CLUSTERED = (ITEM, RATER, "both", NAIVE)
+CLUSTERED = (ITEM, RATER, BOTH, NAIVE)
 
 # A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.
 _BITS = 62
 
 # A figure of many weightings of the same patterns of units: (B, P) weights to (B,) values.
 OfUnits = Callable[[Floats], Floats]
-
-# A figure where each rater (R,) and each unit (U,) counts a number of times.
-OfRaters = Callable[[Floats, Floats], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,15 +519,6 @@ class Coefficient(Protocol):
 
 
 @runtime_checkable
-class RaterCoefficient(Coefficient, Protocol):
-    """A coefficient whose raters can be resampled, over units judged at least `judged_at_least` times."""
-
-    judged_at_least: int
-
-    def of_raters(self, ratings: Ratings) -> OfRaters: ...
-
-
-@runtime_checkable
 class ClusteredCoefficient(Coefficient, Protocol):
     def influences(self, data: Any) -> Influences | None: ...
 
@@ -549,8 +527,7 @@ class ClusteredCoefficient(Coefficient, Protocol):
 class AgreementResult(Inference):
     """An agreement coefficient with its interval.
 
-    `pairable` units have two judgments or more. `clusters` is empty where judgments were resampled; `over` then says
-    which (units, raters, or both).
+    `pairable` units have two judgments or more. `clusters` is empty where units were resampled.
     """
 
     statistic: str
@@ -560,31 +537,24 @@ class AgreementResult(Inference):
     raters: int
     judgments: int
     level: str
-    over: str
 
 
 def agreement(
     data: Any,
     coefficient: Coefficient,
     *,
-    over: str = "units",
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
-    clusters: ClusterColumns | Clusters = NAIVE,
+    clusters: ClusterColumns | Clusters = BOTH,
 ) -> AgreementResult:
     """Return a coefficient with its interval.
 
-    `clusters` is also "item", "rater" or "both" for the data's own units and raters, or `Clusters` that serve several
-    coefficients; columns have one entry a judgment. With "naive", `over` (one of OVER) is resampled and the rest stays.
+    `clusters` is "both" for the data's own units and raters, "item" or "rater", columns with one entry a judgment, or
+    `Clusters` that serve several coefficients. With "naive" units are resampled, as if raters were these alone.
     """
     naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
-    one_of(over, OVER, "over")
-    if over != "units" and not isinstance(coefficient, RaterCoefficient):
-        raise BadOption(f"over is {over!r}, expected units: {coefficient.name} does not tell raters apart")
-    if not naive and over != "units":
-        raise BadOption(f"over is {over!r}, expected units: with clusters nothing is resampled")
     sample = coefficient.sample(data)
     value = sample.value()
     inference = options.undefined(sample.reason if math.isnan(value) else "")
@@ -599,11 +569,7 @@ def agreement(
             ends = influences.interval(value, grouped, options.confidence)
             inference = options.clustered(grouped, ends)
     elif not math.isnan(value):  # nothing is drawn for a figure that is undefined
-        if isinstance(coefficient, RaterCoefficient) and over != "units":
-            drawn = ratings_of(data).judged_at_least(coefficient.judged_at_least)
-            inference = options.drawn(_draw_raters(coefficient, drawn, over, resamples, options.generator))
-        else:
-            inference = options.resampled(sample.of_units, sample.frequency, sample.width)
+        inference = options.resampled(sample.of_units, sample.frequency, sample.width)
     note = "; ".join(filter(None, (sample.note, inference.note)))
     return AgreementResult(
         statistic=coefficient.name,
@@ -613,7 +579,6 @@ def agreement(
         raters=sample.raters,
         judgments=sample.judgments,
         level=coefficient.level,
-        over=over,
         **{**inference.shared(), "note": note},
     )
 
@@ -624,93 +589,11 @@ def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) ->
     if not isinstance(clusters, str):
         return Clusters.of(clusters, len(influences.counts), influences.counts)
     by_name = {ITEM: influences.items, RATER: influences.raters}
-    names = (ITEM, RATER) if clusters == "both" else (one_of(clusters, CLUSTERED, "clusters"),)
+    names = (ITEM, RATER) if clusters == BOTH else (one_of(clusters, CLUSTERED, "clusters"),)
     codes = {name: labels for name in names if (labels := by_name[name]) is not None}
     if not codes:
         raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
     return Clusters.of_codes({name: renumbered(labels) for name, labels in codes.items()})
-
-
-def _draw_raters(
-    coefficient: RaterCoefficient, ratings: Ratings, over: str, resamples: int, generator: np.random.Generator
-) -> Floats:
-    positive(resamples, "resamples")
-    # Units that were answered alike are one, so that a draw of raters is computed once for them.
-    merged, frequency = _merged(ratings)
-    value_of = coefficient.of_raters(merged)
-    raters = len(ratings.raters)
-    draws = np.empty(resamples)
-    chunk = max(1, CELLS // raters)
-    units = pattern_weights(frequency, resamples, generator) if over == "both" else None
-    times = (row for rows in units for row in rows) if units is not None else None
-    for start in range(0, resamples, chunk):
-        stop = min(start + chunk, resamples)
-        drawn = generator.multinomial(raters, np.full(raters, 1 / raters), size=stop - start)
-        if times is None:
-            # Equal draws of raters have equal figures.
-            ways, which = np.unique(drawn, axis=0, return_inverse=True)
-            once = frequency.astype(np.float64)
-            draws[start:stop] = np.array([value_of(way.astype(np.float64), once) for way in ways])[which]
-        else:
-            for resample, way in enumerate(drawn, start):
-                draws[resample] = value_of(way.astype(np.float64), next(times))
-    return draws
-
-
-def _merged(ratings: Ratings) -> tuple[Ratings, Ints]:
-    base, raters, units = len(ratings.labels) + 1, len(ratings.raters), len(ratings.units)
-    if raters * math.log2(base) > _BITS:
-        return ratings, np.ones(units, dtype=np.int64)
-    keys = np.zeros(units, dtype=np.int64)
-    np.add.at(keys, ratings.unit, (ratings.code + 1) * np.int64(base) ** ratings.rater)
-    _, chosen, frequency = np.unique(keys, return_index=True, return_counts=True)
-    pattern_of = np.full(units, -1, dtype=np.int64)
-    pattern_of[chosen] = np.arange(len(chosen))
-    representative = pattern_of[ratings.unit] >= 0
-    return (
-        Ratings(
-            ratings.units[chosen],
-            ratings.raters,
-            ratings.labels,
-            pattern_of[ratings.unit[representative]],
-            ratings.rater[representative],
-            ratings.code[representative],
-        ),
-        frequency,
-    )
-
-
-class WeightedUnits:
-    """Sums over the answers to units under weights of raters, without pairs of copies."""
-
-    def __init__(self, ratings: Ratings) -> None:
-        self._starts, self._raters, self._codes = ratings.by_unit()
-        shape = (len(ratings.units), len(ratings.raters))
-        self._judged = scipy.sparse.csr_array(
-            (np.ones(len(self._raters)), self._raters, self._starts), shape=shape
-        )
-        self._values = len(ratings.labels)
-
-    def pairs(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return (U,) sizes m and weighted pairs of different raters m^2 - q."""
-        sizes = np.asarray(self._judged @ weights)
-        return sizes, sizes**2 - np.asarray(self._judged @ weights**2)
-
-    def totals(self, weights: Floats, unit_weights: Floats) -> Floats:
-        from evaluation.statistics.kernels import value_sums  # numba loads when it is needed
-
-        sums = np.zeros(self._values)
-        value_sums(self._starts, self._codes, weights[self._raters], unit_weights, sums)
-        return sums
-
-    def disagreement(self, weights: Floats, kind: int, positions: Floats) -> Floats:
-        """Return (U,) sums of w_r w_s d over ordered pairs of answers."""
-        from evaluation.statistics.kernels import unit_disagreement
-
-        apart, sizes, most = np.empty((3, self._judged.shape[0]))
-        amounts = weights[self._raters]
-        unit_disagreement(self._starts, self._codes, amounts, kind, positions, apart, sizes, most)
-        return apart
 
 
 ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"

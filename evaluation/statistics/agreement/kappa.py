@@ -121,6 +121,7 @@ def kappa_interval(
 ) -> AgreementResult:
     """Return `cohen_kappa` with its interval; columns of `clusters` have one entry a unit."""
     coefficient = CohenKappa(weights, labels)
+    options.setdefault("clusters", NAIVE)
     return agreement((first, second), coefficient, **options)
 
 
@@ -138,6 +139,7 @@ def fleiss_interval(
     **options: Unpack[Sampling],
 ) -> AgreementResult:
     """Return `fleiss_kappa` with its interval."""
+    options.setdefault("clusters", NAIVE)
     return agreement(counts, FleissKappa(), **options)
 
 
