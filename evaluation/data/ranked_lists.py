@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,10 @@ from django.db.models import Case, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
-from evaluation.data.judgment_sets.records import Flags, Ints, first_of_documents
+from evaluation.data.judgment_sets.loaders import documents_of
+from evaluation.data.judgment_sets.records import Flags, Ints
 from evaluation.numeric.arrays import pairs_of_equal, places_in
 from judgments.models import Caption, Item, Output, Study, System, Unit
-from judgments.models.datasets import document_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,15 +181,13 @@ def proposals_of(study: Study) -> Proposals:
     )
     systems = dict(System.objects.of_study(study).values_list("pk", "name"))
     items = {
-        pk: (name, split, json.loads(fields))
-        for pk, name, split, fields in plain_rows(
-            Item.objects.filter(dataset=study.dataset_id)
-            .order_by()
-            .values_list("pk", "name", "split", "fields")
+        pk: (name, split)
+        for pk, name, split in plain_rows(
+            Item.objects.filter(dataset=study.dataset_id).order_by().values_list("pk", "name", "split")
         )
     }
     splits = {items[item][1] for item in np.unique(image_shown).tolist()}
-    of_splits = np.array([pk for pk, (_, split, _) in items.items() if split in splits], dtype=np.int64)
+    of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
     system, item, caption, rank, search = _outputs(study, splits)
     searched = search > 0
     if searched.any():  # whole lists of captions that found an image of the splits
@@ -207,11 +204,11 @@ def proposals_of(study: Study) -> Proposals:
         {name: position for position, name in enumerate(sorted(set(known)))}
         for known in (
             systems.values(),
-            (name for name, *_ in items.values()),
+            (name for name, _ in items.values()),
             captions.keys_of(askers),
         )
     )
-    number = {pk: image_of[name] for pk, (name, *_) in items.items()}
+    number = {pk: image_of[name] for pk, (name, _) in items.items()}
     text = captions.text_of(caption)
     asking = {pk: asker_of[key] for pk, key in zip(askers.tolist(), captions.keys_of(askers), strict=True)}
     return sort_into_lists(
@@ -228,7 +225,7 @@ def proposals_of(study: Study) -> Proposals:
         list(image_of),
         captions.texts,
         list(asker_of),
-        first_of_documents((name, document_in(fields)) for name, _, fields in items.values()),
+        {items[pk][0]: items[first][0] for pk, first in documents_of(study).items()},
         JudgedUnits(
             unit,
             _map_values(image_shown, number),

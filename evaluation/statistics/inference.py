@@ -524,7 +524,7 @@ class Clusters:
         """
         centred = values - values.mean()
         squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
-        return np.maximum(np.linalg.solve(_expected(self.codes, self.sizes), squares), 0)
+        return np.maximum(np.linalg.lstsq(_expected(self.codes, self.sizes), squares)[0], 0)
 
 
 def too_few(name: str, count: int) -> str:
@@ -661,7 +661,7 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
         return math.nan, math.nan
     z = quantile_of(confidence, spread.df)
     if share in (0, 1):
-        rows = cells * (quantile_of(confidence, max(cells - 1, 1)) / z) ** 2
+        rows = cells * min(quantile_of(confidence, max(cells - 1, 1)) / z, 1.0) ** 2
         length = 1 - ((1 - confidence) / 2) ** (1 / rows)
         return (0.0, length) if share == 0 else (1 - length, 1.0)
     rows = independent_rows(share, spread, cells)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from django.apps import apps
@@ -14,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from judgments.drawing.material import text_key
+from judgments.drawing.material import document_in, text_key
 
 Person = AbstractBaseUser | AnonymousUser
 if TYPE_CHECKING:
@@ -175,16 +174,6 @@ class ItemQuerySet(models.QuerySet["Item"]):
         if sees_all_datasets(user):
             return self
         return self.filter(dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"))
-
-
-# Fields by which files name what an item is a part of.
-DOCUMENT_FIELDS = ("document", "doc", "talk")
-
-
-def document_in(fields: Iterable[Sequence[str]]) -> str:
-    """Return the document, or talk, that the item with these fields is a part of; "" if none is named."""
-    named = {name: value.strip() for name, value in fields}
-    return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
 
 
 class Item(models.Model):

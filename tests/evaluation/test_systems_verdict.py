@@ -22,14 +22,8 @@ from evaluation.planning.follow_up.units import make_batch_of_new_items
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.consensus import consensus_of
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.results.systems import (
-    MEAN,
-    Outputs,
-    SystemsVerdict,
-    decide,
-    times_as_many,
-    verdict_of_systems,
-)
+from evaluation.results.standings import MEAN, Outputs
+from evaluation.results.systems import SystemsVerdict, decide, times_as_many, verdict_of_systems
 from judgments.importers import ColumnMapping
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits

@@ -60,7 +60,6 @@ from evaluation.data.judgment_sets.records import (
     Votes,
     WorkerRow,
     differences,
-    first_of_documents,
     hash_with_winners,
     judgment_signature,
 )
@@ -72,9 +71,9 @@ from evaluation.statistics.inputs import encode
 from judgments.design.scale import plain_number
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
+from judgments.drawing.material import document_in, first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
-from judgments.models.datasets import document_in
 from judgments.studies.generation import describe_stopping
 from judgments.studies.studies import design_of, draws_at_claim, kind_of, stops_early
 
@@ -604,8 +603,11 @@ def unit_rows(study: Study) -> Units:
 
 
 def documents_of(study: Study) -> dict[int, int]:
-    """Return ``first_of_documents`` by row id."""
-    rows = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
+    """Return ``first_of_documents`` of the study's items, by row id."""
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    pairs = CandidatePair.objects.filter(study=study)
+    asked = Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item"))
+    rows = Item.objects.filter(asked, dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
     of_items = rows.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
     return first_of_documents((pk, document_in(fields)) for pk, fields in of_items)
 

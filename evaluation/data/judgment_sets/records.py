@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,18 +38,6 @@ UNITS_AT_ONCE = 20_000
 DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
 LINES_AT_ONCE = 100_000  # hashed
 TO_ESCAPE = r'["\\\x00-\x1f]'  # what JSON escapes
-
-
-Named = TypeVar("Named", bound=Hashable)
-
-
-def first_of_documents(items: Iterable[tuple[Named, str]]) -> dict[Named, Named]:
-    """Return item -> the first item of its document, of the items that are part of one.
-
-    Segments of a document are judged alike, so that intervals take them together.
-    """
-    first: dict[str, Named] = {}
-    return {item: first.setdefault(document, item) for item, document in items if document}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from evaluation.data.judgment_sets.records import (
     JudgmentTally,
     Material,
     WorkerRow,
-    first_of_documents,
     hash_with_winners,
     judgment_signature,
 )
@@ -29,6 +28,7 @@ from evaluation.data.ranked_lists import ANNOTATION
 from evaluation.statistics.aggregation.votes_and_means import FIRST, SECOND
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
+from judgments.drawing.material import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals

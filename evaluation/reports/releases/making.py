@@ -88,9 +88,9 @@ from evaluation.reports.storage import assemble_report, files_of
 from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATS
+from judgments.drawing.material import document_in
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Study, System, Unit
-from judgments.models.datasets import document_in
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of

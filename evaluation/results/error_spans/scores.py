@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Literal, NamedTuple
@@ -46,7 +46,6 @@ from evaluation.statistics.inputs import encode
 from evaluation.statistics.significance import stouffer_wilcoxon
 from judgments.cached_figures import Figures, add_figures
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
-from judgments.kinds.spans.kind import cluster_of
 from judgments.models import Caption, Item, Output, Study
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of
@@ -78,7 +77,7 @@ class Segment:
     """A text's means over its judges, and their scores; ``cluster`` is its document, else its item."""
 
     item: int
-    cluster: str
+    cluster: Hashable
     score: float
     mqm: float
     z: float | None
@@ -95,7 +94,7 @@ class Judged(NamedTuple):
 
     worker: Any
     answer: Mapping[str, Any]
-    cluster: str
+    cluster: Hashable
     domain: str = ""
     unit: int = 0
 
@@ -135,12 +134,12 @@ def segments_of(study: Study) -> Segments:
         ]
         if positions:  # of several texts of a system for an item, the first one that was judged
             texts.setdefault(system, {}).setdefault(item, positions)
-    anonymous = loaders.is_anonymous(study)
+    anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
     judged = [
         Judged(
             None if anonymous else row.worker,
             row.answer,
-            cluster_of(row.unit),
+            documents.get(row.unit.item_id, row.unit.item_id),
             row.unit.item.split,
             row.unit.pk,
         )
