@@ -338,6 +338,7 @@ def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None
 
 
 ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
+SCOPE = f"For whom intervals and tests hold: {ITEMS_AND_PEOPLE!r}, or {THESE_PEOPLE!r} alone."
 
 
 def scope_of(raters: int | None) -> str:
@@ -346,8 +347,11 @@ def scope_of(raters: int | None) -> str:
 
 
 def scope_sentence(result: Mapping[str, Any]) -> str:
-    """Say that intervals and tests hold for these people alone; "" where they hold for others."""
-    if scope_of(result.get("raters")) == ITEMS_AND_PEOPLE:
+    """Say that intervals and tests hold for these people alone; "" where they hold for others.
+
+    Results of earlier versions state the number of raters alone.
+    """
+    if result.get("scope", scope_of(result.get("raters"))) == ITEMS_AND_PEOPLE:
         return ""
     return _("Intervals and tests are for other items, and for these people alone.")
 

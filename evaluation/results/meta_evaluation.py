@@ -46,7 +46,7 @@ from evaluation.results.metric_figures import (
     kappa_at_cuts,
     score_pairs,
 )
-from evaluation.results.verdict import correlation_verdict, count_raters, pair_verdicts, winners_named
+from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields, winners_named
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import (
     ITEM,
@@ -502,7 +502,7 @@ def compute_evaluation(
         "metrics": judged.metrics,
         "signatures": judged.signatures,
         **result,
-        **count_raters(deletions),
+        **scope_fields(deletions),
         "notes": [*judged.notes, *([ITEMS_CHOSEN] if design.chosen else [])],
     }
     return MetaEvaluation(

@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-import numpy as np
 import scipy  # its parts load when they are first used
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -34,20 +33,16 @@ from evaluation.results.standings import (
     WON,
     YES,
     Standings,
-    errors_of,
-    errors_where_compared,
-    figures_of,
     measure_of,
     outputs_of_answers,
     standings_of_pairs,
 )
-from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
-from evaluation.statistics.inference import (
-    NO_SPREAD,
-    RATER,
-    Spread,
+from evaluation.results.strengths.computing import (
+    PEOPLE,
+    NothingToRank,
+    fit_choices,
+    standings_of_choices,
 )
-from evaluation.statistics.meta import PeoplesWinners
 from evaluation.statistics.significance import LEVEL
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Study, Unit
@@ -258,34 +253,9 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
 
 def _of_choices(study: Study) -> Standings | None:
     try:
-        choices = fit_choices(study)
+        return standings_of_choices(fit_choices(study))
     except NothingToRank:
         return None
-    fit, shares = choices.strengths, choices.shares()
-    names = [str(name) for name in fit.items.tolist()]
-    figures = {
-        name: figures_of(row["best"], row["best_low"], row["best_high"], row["shown"])
-        for name, row in shares.items()
-    }
-    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
-    if fit.reason:  # strengths are infinite, as where a system is always the best, or have no errors
-        strength = np.array([figures[name]["value"] for name in names])
-        errors = errors_where_compared(
-            strength, lambda first, second: _lead_of_two(choices, names[first], names[second])
-        )
-    return Standings(BEST, names, figures, strength, *errors, choices.items, fit.clusters.get(RATER))
-
-
-def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
-    """Return how often the first is the best where either is, less a half, and the spread if it is nought."""
-    rows = np.array([(first in best) != (second in best) for best in choices.winners])
-    if not rows.any() or not choices.clusters:
-        return math.nan, NO_SPREAD
-    winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
-    clusters = {name: column[rows] for name, column in choices.clusters.items()}
-    people = PeoplesWinners.of(winners, clusters=clusters)
-    share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
-    return share - 0.5, spread
 
 
 def _of_segments(study: Study) -> Standings | None:

@@ -248,9 +248,10 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
     return {name: row["kendall_tau_b"] for name, row in metrics.items()}
 
 
-def count_raters(deletions: RaterDeletions | None) -> dict[str, int]:
-    """Return the number of raters for `scope_sentence`; none if intervals are not by rater."""
-    return {} if deletions is None else {"raters": deletions.raters}
+def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
+    """Return for whom intervals and tests hold, and the number of raters if they are by rater."""
+    raters = None if deletions is None else deletions.raters
+    return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:

@@ -74,8 +74,8 @@ from evaluation.results.metric_figures import (
     halves_of_pairs,
 )
 from evaluation.results.rankings import CUTS, audit_filter, judged_outputs, rankings_of
-from evaluation.results.verdict import correlation_verdict, pair_verdicts
-from evaluation.statistics.inference import ITEM, NAIVE
+from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
+from evaluation.statistics.inference import ITEM, NAIVE, columns_and_deletions
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
 from judgments.design.tables import Plan
@@ -317,6 +317,7 @@ def _pair_inputs(
         "verdict": pair_verdicts(scores, inputs.people_winners, kind_names, accuracy),
         "people": people if people["all"]["n"] else {},
         "counts": {"pairs": len(names), "no_consensus": int((inputs.winners == 0).sum())},
+        **scope_fields(inputs.people_winners.deletions),
     }
     return inputs, result
 
@@ -381,7 +382,12 @@ def _caption_inputs(
     cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
     columns = {metric: column[:, 0] for metric, column in scores.items()}
     verdict = {"all": correlation_verdict(columns, people, clusters, cells)}
-    result = {"metrics": metrics, "verdict": verdict, "counts": {"units": len(captions)}}
+    result = {
+        "metrics": metrics,
+        "verdict": verdict,
+        "counts": {"units": len(captions)},
+        **scope_fields(columns_and_deletions(clusters)[1]),
+    }
     return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result
 
 

@@ -45,8 +45,8 @@ from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, 
 from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
 from evaluation.results.verdict import (
     correlation_verdict,
-    count_raters,
     pair_verdict,
+    scope_fields,
     verdict_sentence,
     winners_named,
 )
@@ -167,7 +167,7 @@ def accuracy_so_far(
             "metrics": cells,
             "earlier": earlier,
             "verdict": pair_verdict(named, winners[-1][1], of_kind, cells),
-            **count_raters(winners[-1][1].deletions),
+            **scope_fields(winners[-1][1].deletions),
         }
     return figures
 
@@ -216,7 +216,7 @@ def correlation_so_far(
                 row |= as_json(tau, "value", "low", "high", "reason")
             earlier[name].append(row)
     cells = {name: rows[-1] for name, rows in earlier.items()}
-    raters = count_raters(columns_and_deletions(clusters)[1])
+    raters = scope_fields(columns_and_deletions(clusters)[1])
     return {
         "metrics": cells,
         "earlier": earlier,

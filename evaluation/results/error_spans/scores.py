@@ -38,7 +38,8 @@ from evaluation.presentation.content import (
     json_float,
 )
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.standings import MEAN, Outputs, compared_table
+from evaluation.results.consensus import scope_of
+from evaluation.results.standings import MEAN, Outputs, compared_table, raters_of
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import CONFIDENCE, NO_SPREAD
@@ -227,6 +228,12 @@ def outputs_of(segments: Segments) -> Outputs | None:
         score=np.array([segment.score for _, segment in rows]),
         deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
     )
+
+
+def scope_of_segments(segments: Segments) -> str:
+    """Return for whom intervals and tests of the segments hold."""
+    outputs = outputs_of(segments)
+    return scope_of(None if outputs is None else raters_of(outputs.deletions))
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
