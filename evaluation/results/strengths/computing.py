@@ -69,8 +69,8 @@ KEPT_SECONDS = 3600
 LUCE = "luce"
 PEOPLE = "people"  # who wrote what no system gave
 MAJORITIES = (
-    "Strengths and ranks are of single judgments. Pairs won, and p against the best system, are of what most say of each "
-    "pair, as in the verdict; the two can differ."
+    "Strengths and ranks are of single judgments. Pairs won, and p against the best system, are of what most say of "
+    "each pair, as in the verdict; the two can differ."
 )
 NO_PAIR_OF_TWO = gettext_noop(
     "Study %(slug)r has no judgment that counts of a pair of two different systems."
