@@ -22,7 +22,7 @@ from evaluation.results.plots import (
     workers_figure,
     workers_sentence,
 )
-from evaluation.results.verdict import INTERVALS, TESTS
+from evaluation.results.verdict import BY_ITEM, TAU, TESTS
 from tests.evaluation.studies import StudyOf, make_dataset
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,6 +39,7 @@ ACCURACY: dict[str, Any] = {
         "bleu-1": {"accuracy": {"HC": cell(0.55), "HI": cell(0.95), "all": cell(0.75, 200)}},
         "cider": {"accuracy": {"HC": cell(0.70), "HI": cell(0.90), "all": cell(0.80, 200)}},
     },
+    "raters": 9,
     "people": {"HC": cell(0.66), "HI": cell(0.98), "all": cell(0.82, 600)},
     "verdict": {"all": {"leaders": ["cider", "bleu-1"], "rest": [], "p": None, "n": 200, "by": TESTS}},
 }
@@ -47,7 +48,9 @@ CORRELATION: dict[str, Any] = {
         "bleu-1": {"kendall_tau_b": cell(0.31), "spearman": cell(0.4), "kappa": []},
         "rouge-l": {"kendall_tau_b": cell(-0.2), "spearman": cell(-0.1), "kappa": []},
     },
-    "verdict": {"all": {"leaders": ["bleu-1"], "rest": ["rouge-l"], "p": None, "n": 100, "by": INTERVALS}},
+    "verdict": {
+        "all": {"leaders": ["bleu-1"], "rest": ["rouge-l"], "p": None, "n": 100, "by": TAU + BY_ITEM}
+    },
 }
 ALPHA = {"level": "nominal", "units": 200, "workers": 9, "judgments": 600, "reason": ""}
 AGREEMENT: dict[str, Any] = {
