@@ -338,7 +338,6 @@ def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None
 
 
 ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
-SCOPE = f"For whom intervals and tests hold: {ITEMS_AND_PEOPLE!r}, or {THESE_PEOPLE!r} alone."
 
 
 def scope_of(raters: int | None) -> str:

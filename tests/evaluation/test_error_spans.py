@@ -108,8 +108,8 @@ def test_the_report_has_the_scores_of_systems(study: StudyOf) -> None:
         ("good", 82.5, None),
         ("worse", 47.5, pair.p),
     ]
-    best = "Of 2 systems, good has the best texts, 82.5 over 6 segments, ahead of all others (t tests, Holm's correction)."
-    assert held.sentences == (best,)
+    best = "Of 2 systems, good has the best texts, 82.5 over 6 segments, ahead of all others"
+    assert held.sentences == (f"{best} (t tests, Holm's correction).",)
 
 
 def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) -> None:

@@ -160,8 +160,9 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
     assert said.startswith("No metric is ahead: cider and bleu-1 cannot be told apart (")
     assert said.endswith("Chance is 50 %. One judge agrees with the majority of the others on 82 %.")
     said = accuracy_sentence(CORRELATION)
-    assert said.startswith("bleu-1 is ahead of rouge-l: it orders 100 captions like people do")
-    assert said.endswith("Chance is 0; 1 is the same order.")
+    assert said.startswith("bleu-1 is ahead of rouge-l (t tests by item, Holm’s correction): it orders 100 ")
+    assert "Chance is 0; 1 is the same order." in said
+    assert said.endswith("Intervals and tests are for other items, and for these people alone.")
     assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
         "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 items with 600 judgments; "

@@ -22,7 +22,7 @@ from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
 from evaluation.presentation.content import as_json
-from evaluation.results.consensus import SCOPE, scope_sentence
+from evaluation.results.consensus import scope_sentence
 from evaluation.results.error_spans.scores import (
     SEGMENTS,
     compare_systems,
@@ -134,7 +134,7 @@ class SystemComparisonSerializer(serializers.Serializer[Any]):
 class ErrorSpansSerializer(serializers.Serializer[Any]):
     systems = SystemScoreSerializer(many=True)
     comparison = SystemComparisonSerializer(allow_null=True)
-    scope = serializers.CharField(help_text=SCOPE)
+    scope = serializers.CharField(help_text="Whether intervals hold for items and people, or these people.")
 
 
 class ErrorSpansView(APIView):

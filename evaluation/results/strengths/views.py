@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
-from evaluation.results.consensus import SCOPE, scope_sentence
+from evaluation.results.consensus import scope_sentence
 from evaluation.results.strengths.computing import LENGTH, StrengthsRequest, cached_strengths
 from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
@@ -162,7 +162,7 @@ class StrengthsSerializer(serializers.Serializer[Any]):
     cuts = serializers.ListField(child=serializers.FloatField(allow_null=True))
     control = serializers.CharField()
     clusters = serializers.DictField(child=serializers.IntegerField())
-    scope = serializers.CharField(help_text=SCOPE)
+    scope = serializers.CharField(help_text="Whether intervals hold for items and people, or these people.")
     model = serializers.CharField()
     comparisons = serializers.IntegerField()
     weighted = serializers.BooleanField(
