@@ -36,7 +36,7 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
 ESTIMATE = ("value", "low", "high", "n")
-UNKNOWN = dict.fromkeys(ESTIMATE) | {"n": 0}
+NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}
 SIMULATIONS = 1000
 QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
 MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
@@ -82,7 +82,7 @@ def compute_rehearsal(
         right = _metric_hits(evaluation, pairs)
         metrics = sorted(
             (
-                {"name": name, "truth": _share_of_truth(of, pairs), "found": _found(evaluation, name)}
+                {"name": name, "truth": _share_of_truth(of, pairs), "found": _accuracy_of(evaluation, name)}
                 for name, of in right.items()
             ),
             key=lambda row: -row["truth"]["value"],
@@ -166,7 +166,7 @@ def _share_of_truth(named: Mapping[int, int], pairs: Pairs) -> dict[str, Any]:
     return _share(right, [pairs.cluster[pair] for pair in named])
 
 
-def _found(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
+def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
     """Return the metric's accuracy as results show it."""
     assert evaluation is not None, "it has the metric"
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
@@ -182,11 +182,11 @@ def _system_rows(
     meetings: Mapping[int, tuple[str, str]], pairs: Pairs, verdict: SystemsVerdict | None
 ) -> list[dict[str, Any]]:
     """Return how often each system wins in truth, and by the votes as results show it."""
-    found = {row["system"]: row for row in verdict["systems"]} if verdict else {}
+    results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
         sides = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
-        voted = {key: found.get(name, UNKNOWN)[key] for key in ESTIMATE}
+        voted = {key: results.get(name, NO_ESTIMATE)[key] for key in ESTIMATE}
         rows.append({"name": name, "truth": _share_of_truth(sides, pairs), "found": voted})
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))
 

@@ -116,21 +116,21 @@ def _compare(precisions: Sequence[tuple[str, Ints, Ints, Floats]]) -> Mapping[st
         return {}
     query, document, precision = columns
     system = np.repeat(np.arange(len(names)), [len(values) for *_, values in precisions])
-    known = ~np.isnan(precision)
+    defined = ~np.isnan(precision)
     queries, item = np.unique(query, return_inverse=True)
     cluster = np.zeros(len(queries), dtype=np.int64)
     cluster[item] = document
-    outputs = Outputs(names, item, system, cluster, precision, None).subset(known)
-    return outputs.standings(MEAN).compare().compared if known.any() else {}
+    outputs = Outputs(names, item, system, cluster, precision, None).subset(defined)
+    return outputs.standings(MEAN).compare().compared if defined.any() else {}
 
 
 def leading(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the first of a task's systems, and those that it does not beat."""
-    known = [row for row in rows if row["R-precision"]["value"] is not None]
-    first = known[0]["R-precision"]["value"] if known else 0.0
+    defined = [row for row in rows if row["R-precision"]["value"] is not None]
+    first = defined[0]["R-precision"]["value"] if defined else 0.0
     return [
         row["system"]
-        for row in known
+        for row in defined
         if row.get("p") is None or row["p"] > LEVEL or row["R-precision"]["value"] == first
     ]
 
@@ -251,9 +251,9 @@ def _row(
 
 def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
     """Return the mean over (Q,) queries of `documents`, from 0 to 1."""
-    known = ~np.isnan(result.per_query)
-    interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=known)
-    return _figure(result, (interval.low, interval.high), int(known.sum()))
+    defined = ~np.isnan(result.per_query)
+    interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=defined)
+    return _figure(result, (interval.low, interval.high), int(defined.sum()))
 
 
 def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
@@ -310,13 +310,13 @@ def judged_systems(
         scored, _ = outputs_of_answers(proposals, table, decisions, anonymous=anonymous, answers=z)
         if scored is not None:
             measures["z"] = scored.figures(MEAN)
-    unknown = figures_of(math.nan, math.nan, math.nan, 0)
+    missing = figures_of(math.nan, math.nan, math.nan, 0)
     return [
         {
             "system": name,
             "captions": int((outputs.system == code).sum()),
             "images": len(np.unique(outputs.item[outputs.system == code])),
-            **{measure: figures.get(name, unknown) for measure, figures in measures.items()},
+            **{measure: figures.get(name, missing) for measure, figures in measures.items()},
         }
         for code, name in enumerate(outputs.names)
     ]
