@@ -11,6 +11,7 @@ from django.db.models import Case, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
+from evaluation.data.judgment_sets.loaders import documents_of
 from evaluation.data.judgment_sets.records import Flags, Ints
 from evaluation.numeric.arrays import pairs_of_equal, places_in
 from judgments.models import Caption, Item, Output, Study, System, Unit
@@ -52,6 +53,7 @@ class Proposals:
         system, image, text: (N,) positions in the names.
         asker: (N,) position; -1 if the image is the query.
         position: (N,) from 1; gaps belong to unknown items.
+        document: (I,) position of the first image of the same document, for each image.
         original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
     """
 
@@ -65,6 +67,7 @@ class Proposals:
     asker: Ints
     position: Ints
     original: Ints
+    document: Ints
     units: JudgedUnits
 
     def __len__(self) -> int:
@@ -123,9 +126,14 @@ def sort_into_lists(
     images: Sequence[str],
     texts: Sequence[str] | pa.Array,
     askers: Sequence[str],
+    documents: Mapping[str, str],
     units: JudgedUnits,
 ) -> Proposals:
-    """Sort rows into lists; a repeated item counts once, at its best position."""
+    """Sort rows into lists; a repeated item counts once, at its best position.
+
+    ``documents``: as `first_of_documents` has them.
+    """
+    position_of = {name: position for position, name in enumerate(images)}
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
@@ -151,6 +159,7 @@ def sort_into_lists(
         asker=rows.asker[chosen],
         position=(position - (dropped - before))[first],
         original=rows.original[chosen],
+        document=np.array([position_of[documents.get(name, name)] for name in images], dtype=np.int64),
         units=units,
     )  # fmt: skip
 
@@ -188,7 +197,7 @@ def proposals_of(study: Study) -> Proposals:
         system, item, caption, rank, searched = (column[wanted] for column in columns)
     if not len(system):
         none = np.zeros(0, dtype=np.int64)
-        return Proposals((), (), (), (), *(none,) * 6, JudgedUnits.of([]))
+        return Proposals((), (), (), (), *(none,) * 7, JudgedUnits.of([]))
     captions = _captions(study, of_splits, caption, first_shown)
     askers = np.unique(caption[searched])
     names, image_of, asker_of = (
@@ -216,6 +225,7 @@ def proposals_of(study: Study) -> Proposals:
         list(image_of),
         captions.texts,
         list(asker_of),
+        {items[pk][0]: items[first][0] for pk, first in documents_of(study).items()},
         JudgedUnits(
             unit,
             _map_values(image_shown, number),

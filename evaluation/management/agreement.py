@@ -30,8 +30,8 @@ from evaluation.presentation.content import Cell, estimate_of, json_float, plain
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_parts, ratings_of_judgments
-from evaluation.statistics.inference import NAIVE, RESAMPLES
-from evaluation.statistics.inputs import StatisticsError
+from evaluation.statistics.inference import ITEM, NAIVE, RATER, RESAMPLES, Clusters
+from evaluation.statistics.inputs import StatisticsError, encode
 from judgments.design.reading import make_design, toml_values
 from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of
@@ -47,7 +47,8 @@ OF_TWO = (
 )  # fmt: skip
 
 HELP = f"""\
-Krippendorff's alpha of a judgments file, with a 95 % interval by unit and by worker. No database is
+Krippendorff's alpha of a judgments file, with a 95 % interval by item and by worker; where no column image names
+items, units are items. No database is
 needed. PATH is JSON lines, CSV, TSV, a JSON list, an Excel workbook or Parquet with the columns unit, worker
 and value; others may be absent. Of exports with open answers (column answer), the parts of the answers are
 compared as `aggregate` does; those of a HIT template need the study's file (--design).
@@ -169,8 +170,13 @@ class Agreement(QuorumCommand):
             # The protocol asked for numbers and a text was found: reading again names its line.
             table = self._read(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
-        clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
+        clusters: str | Clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
+        if (
+            table.items and not options["naive"]
+        ):  # units of an item are judged alike, as a study's results take them
+            columns = {ITEM: encode(table.items, "items")[1][table.units]}
+            clusters = Clusters.of_codes(columns if table.anonymous else columns | {RATER: table.workers})
         result = agreement(ratings, Alpha(level), **drawn, clusters=clusters)
         figures: dict[str, Any] = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},

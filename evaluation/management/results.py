@@ -198,7 +198,8 @@ class Strengths(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.strengths.computing import LUCE, StrengthsRequest, strengths_of
+        from evaluation.results.consensus import scope_sentence
+        from evaluation.results.strengths.computing import LUCE, MAJORITIES, StrengthsRequest, strengths_of
 
         study = find_study(options["study"])
         values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
@@ -224,10 +225,16 @@ class Strengths(QuorumCommand):
             )
             for system in strengths["systems"]
         ]
-        if chosen:
-            columns.append(("best", "percent"))
-            rows = [(*row, system["best"]) for row, system in zip(rows, strengths["systems"], strict=True)]
+        share = "best" if chosen else "won"
+        columns += [(f"{share}, % [95 %]", "share"), ("p, Holm", "p")]
+        names = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
+        rows = [
+            (*row, estimate_of({key: system[name] for key, name in names.items()}), system["p"])
+            for row, system in zip(rows, strengths["systems"], strict=True)
+        ]
         self.say_tables([plain_table(title, columns, rows)])
+        if not chosen:
+            self.say(MAJORITIES)
         if strengths["length"]:
             added = format_cell(strengths["length"]["value"], "signed")
             self.say(f"A standard deviation in length adds {added} to the log-odds.")
@@ -237,7 +244,7 @@ class Strengths(QuorumCommand):
             )
         if strengths["weighted"]:
             self.say("Judgments weigh one over the chance that drew what they compare (docs/ties.md).")
-        for sentence in (strengths["reason"], strengths["note"]):
+        for sentence in (strengths["reason"], strengths["note"], scope_sentence(strengths)):
             if sentence:
                 self.say(f"Note: {sentence}")
         self.say(strengths["signature"])
@@ -361,6 +368,7 @@ class ErrorSpans(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.consensus import scope_sentence
         from evaluation.results.error_spans import scores as errors
 
         study = find_study(options["study"])
@@ -373,6 +381,7 @@ class ErrorSpans(QuorumCommand):
         result: dict[str, Any] = {
             "systems": [as_json(score) for score in scores],
             "comparison": as_json(pair) if pair else None,
+            "scope": errors.scope_of_segments(segments),
             "weights": design_of(study).spans.weights_by_category,
             "ranking": [as_json(row) for row in ranked],
         }
@@ -385,6 +394,8 @@ class ErrorSpans(QuorumCommand):
                 f"p = {format_cell(pair.p, 'p')}, "
                 f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
             )
+        if said := scope_sentence(result):
+            self.say(said)
 
 
 MEASURES = {"kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "accuracy": "accuracy"}

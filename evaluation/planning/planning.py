@@ -372,7 +372,7 @@ def pilot_components(study: Study) -> dict[str, Any]:
         return {}
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     rows = table.counted & ~np.isnan(table.value)
-    images = loaders.images_of(study, units)
+    images = loaders.clusters_of_units(study, units)
     ratings, grouped = counted_ratings(table, units, rows, images, anonymous=False)
     assert grouped is not None, "there are images"
     return components_of(KINDS[study.protocol], ratings.labels[ratings.code], grouped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,17 +12,20 @@ from django.db.models import Sum
 
 from annotation.models import Assignment, Judgment
 from annotation.money.payments import forecast_of
-from annotation.rehearsal import Crowd, RehearsalReport, truths_of
+from annotation.rehearsal import Crowd, RehearsalReport, rehearsal_of, truths_of
 from common.amounts import percent
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
+from evaluation.numeric.arrays import Ints
 from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
 from evaluation.presentation.content import json_float
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
-from evaluation.results.consensus import share_with_interval
+from evaluation.results.consensus import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
+from evaluation.results.systems import SystemsVerdict
+from evaluation.statistics.inference import ITEM
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
@@ -32,6 +35,8 @@ from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
+ESTIMATE = ("value", "low", "high", "n")
+NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}
 SIMULATIONS = 1000
 QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
 MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
@@ -48,10 +53,10 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pair row id -> true winner (1 or 2), and the votes' winner (0 for none)."""
+    """Pair row id -> true winner (1 or 2), and what the pair is clustered by."""
 
     truth: Mapping[int, int]
-    voted: Mapping[int, int]
+    cluster: Mapping[int, int]
 
 
 def compute_rehearsal(
@@ -69,25 +74,28 @@ def compute_rehearsal(
     metrics: list[dict[str, Any]] = []
     systems: list[dict[str, Any]] = []
     power: list[dict[str, Any]] = []
+    progress(0.7, "holding results against the truth")
+    truths = truths_of(study, crowd.seed)
     if KINDS[study.protocol].compares_pairs:
-        progress(0.7, "holding results against the truth")
-        truths = truths_of(study, crowd.seed)
-        pairs = _known_pairs(study, truths, aggregation)
+        pairs = _known_pairs(study, truths)
         people = _people_of_crowd(study, truths)
         right = _metric_hits(evaluation, pairs)
         metrics = sorted(
-            (_metric_row(name, of, pairs) for name, of in right.items()),
+            (
+                {"name": name, "truth": _share_of_truth(of, pairs), "found": _accuracy_of(evaluation, name)}
+                for name, of in right.items()
+            ),
             key=lambda row: -row["truth"]["value"],
         )
         meetings = _meetings(study, pairs)
-        systems = _system_rows(meetings, pairs)
+        systems = _system_rows(meetings, pairs, aggregation.result["systems_verdict"])
         power = _simulate_power(study, people, metrics, right, meetings, pairs, crowd.seed)
     return Rehearsal(
         study=study,
         crowd=crowd,
         result={
             "report": asdict(report),
-            "recovered": share_with_interval(round(report.recovered * report.units), report.units),
+            "recovered": _share_recovered(study, truths, aggregation),
             "agreement": aggregation.result["agreement"]["alpha"],
             "metrics": metrics,
             "systems": systems,
@@ -100,13 +108,27 @@ def compute_rehearsal(
     )
 
 
-def _known_pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> Pairs:
+def _share_recovered(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> dict[str, Any]:
+    """Return the share of judged units whose consensus is the truth, with its interval by item."""
+    rehearsal, of_unit = rehearsal_of(study), aggregation.consensus.of_unit
+    judged = Judgment.objects.of_study(study).current().filter(unit__control=False)
+    items = dict(judged.order_by().values_list("unit_id", "unit__item_id").distinct())
+    right = [pk in of_unit and rehearsal.recovers(of_unit[pk], truths[pk]) for pk in items]
+    return _share(right, loaders.clusters_of_items(study, list(items.values())))
+
+
+def _share(right: Sequence[bool], clusters: Sequence[int] | Ints) -> dict[str, Any]:
+    columns = {ITEM: np.asarray(clusters, dtype=np.int64)}
+    return clustered_share(np.array(right, dtype=np.bool_), np.ones(len(right), dtype=np.bool_), columns)
+
+
+def _known_pairs(study: Study, truths: Mapping[int, Any]) -> Pairs:
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
-    of_pair = dict(units.values_list("pair_id", "pk"))
-    consensus = aggregation.consensus.of_pair
+    rows = {pair: (unit, item) for pair, unit, item in units.values_list("pair_id", "pk", "item_id")}
+    clusters = loaders.clusters_of_items(study, [item for _, item in rows.values()])
     return Pairs(
-        truth={pair: int(truths[unit]) for pair, unit in of_pair.items()},
-        voted={pair: int(consensus[pair].value or 0) if pair in consensus else 0 for pair in of_pair},
+        truth={pair: int(truths[unit]) for pair, (unit, _) in rows.items()},
+        cluster=dict(zip(rows, clusters.tolist(), strict=True)),
     )
 
 
@@ -138,13 +160,16 @@ def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, d
     }
 
 
-def _metric_row(name: str, named: Mapping[int, int], pairs: Pairs) -> dict[str, Any]:
-    decided = [pair for pair in named if pairs.voted[pair]]
-    return {
-        "name": name,
-        "truth": share_with_interval(sum(named[pair] == pairs.truth[pair] for pair in named), len(named)),
-        "found": share_with_interval(sum(named[pair] == pairs.voted[pair] for pair in decided), len(decided)),
-    }
+def _share_of_truth(named: Mapping[int, int], pairs: Pairs) -> dict[str, Any]:
+    """Return on how many pairs the named side is truly the winner."""
+    right = [side == pairs.truth[pair] for pair, side in named.items()]
+    return _share(right, [pairs.cluster[pair] for pair in named])
+
+
+def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
+    """Return the metric's accuracy as results show it."""
+    assert evaluation is not None, "it has the metric"
+    return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
 
 
 def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
@@ -153,20 +178,16 @@ def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
     return {pk: names for pk, names in rows.items() if names[0] != names[1]}
 
 
-def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
+def _system_rows(
+    meetings: Mapping[int, tuple[str, str]], pairs: Pairs, verdict: SystemsVerdict | None
+) -> list[dict[str, Any]]:
+    """Return how often each system wins in truth, and by the votes as results show it."""
+    results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
         sides = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
-        decided = [pk for pk in sides if pairs.voted[pk]]
-        right = sum(pairs.truth[pk] == side for pk, side in sides.items())
-        recovered = sum(pairs.voted[pk] == sides[pk] for pk in decided)
-        rows.append(
-            {
-                "name": name,
-                "truth": share_with_interval(right, len(sides)),
-                "found": share_with_interval(recovered, len(decided)),
-            }
-        )
+        voted = {key: results.get(name, NO_ESTIMATE)[key] for key in ESTIMATE}
+        rows.append({"name": name, "truth": _share_of_truth(sides, pairs), "found": voted})
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))
 
 

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Floats, JudgmentTable
+from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
@@ -22,8 +21,14 @@ from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, consensus_of
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References, known_raters
-from evaluation.results.standings import MEAN, YES, Standings, standings_of_outputs, standings_of_pairs
-from evaluation.statistics.inference import NAIVE, ClusterColumns
+from evaluation.results.standings import (
+    Outputs,
+    Standings,
+    measure_of,
+    outputs_of_answers,
+    standings_of_pairs,
+)
+from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
@@ -55,6 +60,7 @@ class ReportInputs:
         names: worker row id -> name.
         systems: pair key -> systems of its captions.
         images: pair row id -> its image.
+        documents: as ``first_of_documents`` has them, of images.
         proposals: systems' outputs; None if units are no single captions.
         texts: returns pairs with references, and the documents of document frequency.
         wording: number of the wording of sentences, older for an older release.
@@ -80,6 +86,7 @@ class ReportInputs:
     names: Mapping[int, str] = field(default_factory=dict)
     systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     images: Mapping[int, Hashable] = field(default_factory=dict)
+    documents: Mapping[Any, Hashable] = field(default_factory=dict)
     proposals: Proposals | None = None
     texts: Callable[[], Texts | None] = lambda: None
     wording: int = WORDING
@@ -89,9 +96,18 @@ class ReportInputs:
     live: bool = False
     chosen: bool = False
 
-    def images_of(self, pks: Iterable[int]) -> NDArray[Any] | None:
-        """Return the images of pairs, or None to take pairs as independent."""
-        return np.array([self.images[pk] for pk in pks], dtype=object) if self.clustered else None
+    def clusters_of(self, pks: Iterable[int]) -> ClusterColumns:
+        """Return what pairs are clustered by but for people, if by anything."""
+        images = [self.images[pk] for pk in pks]
+        return {ITEM: [self.documents.get(image, image) for image in images]} if self.clustered else NAIVE
+
+    def people_clusters_of(self, pks: Sequence[int]) -> ClusterColumns:
+        """Return what pairs are clustered by, if by anything."""
+        columns = self.clusters_of(pks)
+        if not isinstance(columns, Mapping):
+            return columns
+        numbers, anonymous = np.array(pks, dtype=np.int64), not self.raters_known
+        return clusters_of_pairs(self.table, self.consensus, numbers, columns[ITEM], anonymous=anonymous)
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -102,14 +118,7 @@ class ReportInputs:
     @cached_property
     def people_winners(self) -> PeoplesWinners:
         """Return the winners of scored pairs with what they are clustered by."""
-        clusters: ClusterColumns = NAIVE
-        if self.clustered:
-            pks = np.array(self.pks or (), dtype=np.int64)
-            images = [self.images[pk] for pk in self.pks or ()]
-            clusters = clusters_of_pairs(
-                self.table, self.consensus, pks, images, anonymous=not self.raters_known
-            )
-        return PeoplesWinners.of(self.winners, clusters=clusters)
+        return PeoplesWinners.of(self.winners, clusters=self.people_clusters_of(self.pks or ()))
 
     @cached_property
     def standings(self) -> Standings | None:
@@ -120,14 +129,21 @@ class ReportInputs:
                 self.consensus,
                 self.systems,
                 self.images,
+                self.documents,
                 anonymous=not self.raters_known,
                 clustered=self.clustered,
             )
         if self.proposals is None or self.kind.relevance is None:
             return None
-        measure = MEAN if self.kind.relevance.averaged else YES
-        return standings_of_outputs(
-            self.proposals, self.table, self.consensus, measure=measure, anonymous=not self.raters_known
+        outputs, _ = self.outputs
+        return None if outputs is None else outputs.standings(measure_of(self.kind.relevance))
+
+    @cached_property
+    def outputs(self) -> tuple[Outputs | None, Ints]:
+        """Return ``outputs_of_answers`` of the proposals."""
+        assert self.proposals is not None
+        return outputs_of_answers(
+            self.proposals, self.table, self.consensus.decisions, anonymous=not self.raters_known
         )
 
     @property
@@ -187,6 +203,7 @@ def load_inputs(
         raters_known=not loaders.is_anonymous(study),
         systems=loaders.systems_of_pairs(study) if pairs else {},
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
+        documents=loaders.documents_of(study) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),
         live=draws_at_claim(study),

@@ -28,7 +28,7 @@ from evaluation.data.judgment_sets.records import (
     UnitRow,
     WorkerRow,
 )
-from evaluation.data.ranked_lists import newest_output, proposals_of
+from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import signature
@@ -46,7 +46,6 @@ from evaluation.results.consensus import (
     consensus_of,
     measure_agreement,
     model_answers,
-    votes_of_units,
     without_units,
     worker_model,
 )
@@ -83,7 +82,7 @@ COEFFICIENT_NAMES = {
     "fleiss": gettext_noop("Fleiss' kappa"),
     "gwet": gettext_noop("Gwet's AC"),
 }
-MEANS = {"mean": "fixed", "z": "coefficient", "describes": "coefficient"}
+MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes": "coefficient"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,15 +208,21 @@ def _systems_of(
     kind: Kind,
     table: JudgmentTable,
     consensus: StudyConsensus,
-    figures: KindResults,
+    proposals: Proposals | None,
     audit: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    if (relevance := kind.relevance) is not None:
-        proposals = proposals_of(study)
-        answers = judged_outputs(kind, proposals, table, consensus)
-        votes = votes_of_units(table, proposals.units.pk)
-        systems = judged_systems(relevance, proposals, answers, figures.units, votes)
-        return systems, rankings_of(relevance, proposals, answers, audit)
+    if (relevance := kind.relevance) is not None and proposals is not None:
+        systems = judged_systems(
+            relevance,
+            proposals,
+            table,
+            consensus,
+            anonymous=loaders.is_anonymous(study),
+            standardised=kind.results is not None,
+        )
+        return systems, rankings_of(
+            relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit
+        )
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
     return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
 
@@ -250,7 +255,7 @@ def compute_aggregation(
         judged,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
-        images=None if clusters == NAIVE else loaders.images_of(study, items),
+        images=None if clusters == NAIVE else loaders.clusters_of_units(study, items),
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, items)
@@ -262,7 +267,8 @@ def compute_aggregation(
         others[name] = worker_model(name, fitting)
     audit, audited = _audit_filter_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
-    systems, rankings = _systems_of(study, kind, table, consensus, figures, audit)
+    proposals = proposals_of(study) if kind.relevance is not None else None
+    systems, rankings = _systems_of(study, kind, table, consensus, proposals, audit)
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -288,7 +294,7 @@ def compute_aggregation(
             "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
-            "systems_verdict": verdict_of_systems(study, table, consensus),
+            "systems_verdict": verdict_of_systems(study, table, consensus, proposals),
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
             **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),

@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.records import (
     hash_with_winners,
     texts_of,
 )
-from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in, ratio
+from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
 from evaluation.presentation.content import as_json, json_float
 from evaluation.statistics.aggregation import (
     agrees_with_others,
@@ -236,19 +236,6 @@ def first_of_groups(values: Floats, group: Ints, unit: Ints, groups: int) -> Flo
     return taken
 
 
-def means_of_groups(values: Floats, votes: Ints, group: Ints, unit: Ints, groups: int) -> Floats:
-    """Return the means of (U,) values of units over their (U,) votes, as ``GroupValues``."""
-    known = ~np.isnan(values[unit])
-    group, unit = group[known], unit[known]
-    means = ratio(
-        np.bincount(group, values[unit] * votes[unit], minlength=groups),
-        np.bincount(group, votes[unit], minlength=groups),
-    )
-    alone = np.bincount(group, minlength=groups)[group] == 1
-    means[group[alone]] = values[unit[alone]]
-    return means
-
-
 def consensus_of_groups(
     kind: Kind,
     table: JudgmentTable,
@@ -277,13 +264,6 @@ def consensus_of_groups(
     members = np.unique(several)
     values[members] = values_at(together, members)[0]
     return values
-
-
-def votes_of_units(table: JudgmentTable, units: Ints) -> Ints:
-    """Return (U,) numbers of the judgments that count."""
-    position = places_in(units, table.unit[table.counted])
-    votes: Ints = np.bincount(position[position >= 0], minlength=len(units))
-    return votes
 
 
 def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
@@ -366,8 +346,11 @@ def scope_of(raters: int | None) -> str:
 
 
 def scope_sentence(result: Mapping[str, Any]) -> str:
-    """Say that intervals and tests hold for these people alone; "" where they hold for others."""
-    if scope_of(result.get("raters")) == ITEMS_AND_PEOPLE:
+    """Say that intervals and tests hold for these people alone; "" where they hold for others.
+
+    Results of earlier versions state the number of raters alone.
+    """
+    if result.get("scope", scope_of(result.get("raters"))) == ITEMS_AND_PEOPLE:
         return ""
     return _("Intervals and tests are for other items, and for these people alone.")
 
@@ -394,7 +377,7 @@ def rater_deletions(
 def clusters_of_captions(
     table: JudgmentTable,
     units: Ints,
-    images: Sequence[Any],
+    images: Sequence[Any] | Ints,
     *,
     ratings: Sequence[Sequence[tuple[int, float]]],
     decided: Collection[int],
@@ -422,7 +405,12 @@ def clusters_of_captions(
 
 
 def clusters_of_pairs(
-    table: JudgmentTable, consensus: StudyConsensus, pairs: Ints, images: Sequence[Any], *, anonymous: bool
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    pairs: Ints,
+    images: Sequence[Any] | Ints,
+    *,
+    anonymous: bool,
 ) -> dict[str, Any]:
     """Return what (P,) candidate pairs, by row id, are clustered by: their images and, if known, people."""
     if anonymous:

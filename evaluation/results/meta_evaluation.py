@@ -46,7 +46,7 @@ from evaluation.results.metric_figures import (
     kappa_at_cuts,
     score_pairs,
 )
-from evaluation.results.verdict import correlation_verdict, count_raters, pair_verdicts, winners_named
+from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields, winners_named
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inference import (
     ITEM,
@@ -360,7 +360,7 @@ def _single_grades(
     of = of[rows]
     if isinstance(clusters, Mapping):
         raters = {RATER: table.worker[rows]} if RATER in clusters else {}
-        clusters = {ITEM: np.array([caption.item for caption in captions])[of], **raters}
+        clusters = {ITEM: np.asarray(clusters[ITEM])[of], **raters}
     return of, table.value[rows], clusters
 
 
@@ -421,7 +421,7 @@ def compute_evaluation(
     result: dict[str, Any] = {} if clustered else {"clusters": NAIVE}
     if kind.compares_pairs:
         pairs, documents, leading = pair_texts(study, consensus, references)
-        images = [pair.image for pair in pairs] if clustered else None
+        images = loaders.clusters_of_items(study, [pair.image for pair in pairs]) if clustered else None
         kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
         clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
         winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
@@ -435,7 +435,7 @@ def compute_evaluation(
             table,
             consensus.units,
             agreement_rows(table, loaders.full_depth_units(study)),
-            images=loaders.images_of(study, consensus.units) if clustered else None,
+            images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
             anonymous=loaders.is_anonymous(study),
         )
         result["people"] = people if people["all"]["n"] else {}
@@ -502,7 +502,7 @@ def compute_evaluation(
         "metrics": judged.metrics,
         "signatures": judged.signatures,
         **result,
-        **count_raters(deletions),
+        **scope_fields(deletions),
         "notes": [*judged.notes, *([ITEMS_CHOSEN] if design.chosen else [])],
     }
     return MetaEvaluation(
@@ -569,9 +569,8 @@ def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)
     pks = np.array(list(kinds), dtype=np.int64)
-    clusters = clusters_of_pairs(
-        table, consensus, pks, list(images.values()), anonymous=loaders.is_anonymous(study)
-    )
+    items = loaders.clusters_of_items(study, list(images.values()))
+    clusters = clusters_of_pairs(table, consensus, pks, items, anonymous=loaders.is_anonymous(study))
     people = PeoplesWinners.of([consensus.of_pair[pk].value or 0 for pk in kinds], clusters=clusters)
     return (
         winners_named({metric: np.array(both) for metric, both in scores.items()}),
@@ -585,7 +584,7 @@ def pair_clusters(
 ) -> dict[str, Any]:
     """Return ``clusters_of_pairs`` of a study's pairs."""
     pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
-    images = [pair.image for pair in pairs]
+    images = loaders.clusters_of_items(study, [pair.image for pair in pairs])
     return clusters_of_pairs(table, consensus, pks, images, anonymous=loaders.is_anonymous(study))
 
 
@@ -597,7 +596,7 @@ def caption_clusters(
     return clusters_of_captions(
         table,
         np.array([] if None in units else units, dtype=np.int64),
-        [caption.item for caption in captions],
+        loaders.clusters_of_items(study, [caption.item for caption in captions]),
         ratings=[caption.ratings for caption in captions],
         decided=consensus.decisions,
         anonymous=loaders.is_anonymous(study),

@@ -461,7 +461,7 @@ def compare_on_same_halves(
     without: HalvesWithoutRaters | None,
     scores: Mapping[str, Floats],
     kinds: Mapping[str, Any],
-    images: Sequence[Any] | None,
+    images: Sequence[Any] | Ints | None,
 ) -> dict[str, Any]:
     """Return pair kind -> ``people``, ``ceiling``, and ``metrics`` by name; {} without a pair of two votes.
 

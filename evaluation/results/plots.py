@@ -45,7 +45,6 @@ from evaluation.results.metric_figures import accuracy_by_metric, compares_pairs
 from evaluation.results.verdict import (
     UNTESTED,
     cells_of,
-    leaders_by_intervals,
     levels_sentence,
     verdict_sentence,
 )
@@ -352,8 +351,8 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
         sentence += " " + _("There is no interval: %(why)s.") % {"why": _(alpha["reason"])}
     by_kind = agreement.get("by_kind", {})
     kinds = {name: figure for name, figure in by_kind.items() if figure["low"] is not None}
-    best, *others = leaders_by_intervals(kinds)[0] or [""]
-    if best and not others and len(kinds) > 1:
+    best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
+    if others and all(kinds[best]["low"] > kinds[name]["high"] for name in others):
         sentence += " " + _("%(kind)s pairs are clearest to them (%(value)s).") % {
             "kind": best,
             "value": coefficient(kinds[best]["value"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,10 +22,19 @@ from evaluation.results.consensus import (
     StudyConsensus,
     consensus_of_groups,
     first_of_groups,
-    means_of_groups,
     values_at,
 )
-from evaluation.statistics.inference import CONFIDENCE, Estimate, bootstrap, percentile_interval
+from evaluation.results.standings import (
+    DESCRIBES,
+    MEAN,
+    Outputs,
+    figures_of,
+    mapped,
+    measure_of,
+    outputs_of_answers,
+)
+from evaluation.statistics.aggregation import standardised_mean
+from evaluation.statistics.inference import CONFIDENCE, ITEM, Estimate, share_of_rows
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
     JudgedRankings,
@@ -34,7 +44,7 @@ from evaluation.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from evaluation.statistics.significance import bootstrap_interval
+from evaluation.statistics.significance import LEVEL
 from judgments.kinds import Consensus, Kind, RelevanceScale
 
 # Task -> table name, title suffix, description, query, ranked item.
@@ -47,8 +57,6 @@ TASKS = {
     ),
 }  # fmt: skip
 CUTS = (1, 5, 10)
-RESAMPLES = 1000
-SEED = 0  # absent from judgments files: imports give the same tables
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # as `JudgedRankings.codes` has them
 NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
@@ -80,19 +88,51 @@ def rankings_of(
         asking = good // judged.width if task == ANNOTATION else good % judged.width
         relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
         owners = proposals.system[rows]
-        table = []
+        table, precisions = [], []
         for system in np.unique(owners).tolist():
             of_system = rows[owners == system]
             if not unjudged and (codes[of_system] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
                 continue  # the dataset has it, but the study does not
-            table.append(
-                {
-                    "system": proposals.systems[system],
-                    **_row(proposals, of_system, codes[of_system], relevant, audit, task=task),
-                }
-            )
-        rankings[task] = sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
+            name = proposals.systems[system]
+            row, precision = _row(proposals, of_system, codes[of_system], relevant, audit, task=task)
+            table.append({"system": name, **row})
+            precisions.append((name, *precision))
+        compared = _compare(precisions)
+        rankings[task] = [
+            row | {"p": compared.get(row["system"])}
+            for row in sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
+        ]
     return rankings
+
+
+def _compare(precisions: Sequence[tuple[str, Ints, Ints, Floats]]) -> Mapping[str, float | None]:
+    """Return the p of the best system's R-precision against each other one's, by t tests over what asks.
+
+    ``precisions``: name, (Q,) queries, their documents, and R-precisions, nan where undefined.
+    """
+    names = [name for name, *_ in precisions]
+    columns = [np.concatenate(column) for column in zip(*(row[1:] for row in precisions), strict=True)]
+    if len(names) < 2:
+        return {}
+    query, document, precision = columns
+    system = np.repeat(np.arange(len(names)), [len(values) for *_, values in precisions])
+    defined = ~np.isnan(precision)
+    queries, item = np.unique(query, return_inverse=True)
+    cluster = np.zeros(len(queries), dtype=np.int64)
+    cluster[item] = document
+    outputs = Outputs(names, item, system, cluster, precision, None).subset(defined)
+    return outputs.standings(MEAN).compare().compared if defined.any() else {}
+
+
+def leading(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the first of a task's systems, and those that it does not beat."""
+    defined = [row for row in rows if row["R-precision"]["value"] is not None]
+    first = defined[0]["R-precision"]["value"] if defined else 0.0
+    return [
+        row["system"]
+        for row in defined
+        if row.get("p") is None or row["p"] > LEVEL or row["R-precision"]["value"] == first
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +162,7 @@ class JudgedOutputs:
 
     def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
         """Map the values, computing each distinct one once."""
-        known, number = np.unique(np.concatenate([self.value, self.of_text]), return_inverse=True)
-        mapped = np.array(
-            [value if np.isnan(value) else into(value) for value in known.tolist()], dtype=float
-        )
-        values = mapped[number]
+        values = mapped(np.concatenate([self.value, self.of_text]), into)
         return replace(self, value=values[: len(self.value)], of_text=values[len(self.value) :])
 
 
@@ -153,8 +189,8 @@ def _row(
     audit: Mapping[str, Any],
     *,
     task: str,
-) -> dict[str, Any]:
-    """Compute one system's row.
+) -> tuple[dict[str, Any], tuple[Ints, Ints, Floats]]:
+    """Compute one system's row; also return its queries, their documents, and R-precisions.
 
     Args:
         rows: its rows of the task, sorted by list; ``codes`` has their values.
@@ -173,6 +209,7 @@ def _row(
         return JudgedRankings(starts, laid, total, queries, judged=unknown == UNJUDGED)
 
     query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
+    documents = proposals.document[queries] if task == ANNOTATION else queries
     judged = lists(codes, relevant[query_ids], UNJUDGED)
     precision = r_precision(judged)
     seen = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
@@ -181,8 +218,8 @@ def _row(
         "queries": len(queries),
         "not_judged": int((undefined & ~seen).sum()),
         "nothing_relevant": int((undefined & seen).sum()),
-        **{f"S@{k}": _share(success_at_k(judged, k=k)) for k in CUTS},
-        "R-precision": _mean(precision),
+        **{f"S@{k}": _share(success_at_k(judged, k=k), documents) for k in CUTS},
+        "R-precision": _share(precision, documents),
     }
     if audit and audit["share"] is not None:
         row["audited"] = {}
@@ -202,25 +239,21 @@ def _row(
         beyond = not np.isfinite(middle.value)
         row["original"] = {
             "queries": int(findable.sum()),
-            **{f"R@{k}": _share(recall_at_k(ranked, k=k)) for k in CUTS},
+            **{f"R@{k}": _share(recall_at_k(ranked, k=k), documents) for k in CUTS},
             "median_rank": {
                 "value": None if beyond else middle.value,
                 "n": int(findable.sum()),
                 "reason": NOT_RETURNED if beyond else "",
             },
         }
-    return row
+    return row, (queries, documents, precision.per_query)
 
 
-def _share(result: RankingResult) -> dict[str, Any]:
-    known = result.per_query[~np.isnan(result.per_query)]
-    return _figure(result, wilson_interval(round(float(known.sum())), len(known)), len(known))
-
-
-def _mean(result: RankingResult) -> dict[str, Any]:
-    known = result.per_query[~np.isnan(result.per_query)]
-    interval = bootstrap_interval(known, resamples=RESAMPLES, seed=SEED)
-    return _figure(result, (interval.low, interval.high), len(known))
+def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
+    """Return the mean over (Q,) queries of `documents`, from 0 to 1."""
+    defined = ~np.isnan(result.per_query)
+    interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=defined)
+    return _figure(result, (interval.low, interval.high), int(defined.sum()))
 
 
 def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
@@ -252,90 +285,41 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 def judged_systems(
     relevance: RelevanceScale,
     proposals: Proposals,
-    answers: JudgedOutputs,
-    figures: Mapping[int, Mapping[str, Any]],
-    votes: Ints,
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    *,
+    anonymous: bool,
+    standardised: bool,
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions at any rank, by name.
 
-    ``describes`` is the share that describes its image, ``mean`` the mean of averaged answers, ``z`` that of
-    ``figures``. Intervals resample images, since captions of one image are dependent. ``votes`` (U,) are the numbers
-    of judgments of the units.
+    ``mean`` is the mean answer, ``yes`` the share of yes; ``describes`` the share of captions that describe their item,
+    ``z`` the mean of answers standardised per worker.
     """
-    rows = np.flatnonzero(~proposals.search & ~np.isnan(answers.value))
-    if not len(rows):
+    decisions = consensus.decisions
+    outputs, _ = outputs_of_answers(proposals, table, decisions, anonymous=anonymous)
+    if outputs is None:
         return []
-    system, image = proposals.system[rows], proposals.image[rows]
-    measures = {}
-    if relevance.averaged:
-        measures["mean"] = answers
-    measures["describes"] = answers.map_values(relevance.describes)
-    if any(row.get("z") is not None for row in figures.values()):
-        scores = [figures.get(unit, {}).get("z") for unit in proposals.units.pk.tolist()]
-        z = np.array(scores, dtype=np.float64)  # None becomes nan
-        measures["z"] = JudgedOutputs.of(proposals, partial(means_of_groups, z, votes))
-    names, columns = list(measures), [values.value[rows] for values in measures.values()]
-    means = _ClusteredMeans.of(columns, system, image)
+    answers = measure_of(relevance)
+    describing = outputs.map_scores(lambda mean: float(relevance.mean_describes(mean)))
+    measures = {answers: outputs.figures(answers), DESCRIBES: describing.figures(DESCRIBES)}
+    if standardised:
+        counted, z = table.counted, np.full(len(table), np.nan)
+        rows = np.arange(int(counted.sum()))
+        z[counted] = standardised_mean(rows, table.worker[counted], table.value[counted]).z
+        scored, _ = outputs_of_answers(proposals, table, decisions, anonymous=anonymous, answers=z)
+        if scored is not None:
+            measures["z"] = scored.figures(MEAN)
+    missing = figures_of(math.nan, math.nan, math.nan, 0)
     return [
         {
-            "system": proposals.systems[code],
-            "captions": int((system == code).sum()),
-            "images": len(np.unique(image[system == code])),
-            **{name: means.figure(number, column) for column, name in enumerate(names)},
+            "system": name,
+            "captions": int((outputs.system == code).sum()),
+            "images": len(np.unique(outputs.item[outputs.system == code])),
+            **{measure: figures.get(name, missing) for measure, figures in measures.items()},
         }
-        for number, code in enumerate(means.systems.tolist())
+        for code, name in enumerate(outputs.names)
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class _ClusteredMeans:
-    """Means of C columns for S systems, and on B resamples of images: (B, S, C)."""
-
-    systems: Ints
-    sums: Floats
-    counts: Floats
-    images: Ints
-    draws: Floats
-
-    @classmethod
-    def of(cls, columns: Sequence[Floats], system: Ints, image: Ints) -> _ClusteredMeans:
-        systems, row = np.unique(system, return_inverse=True)
-        _, cluster = np.unique(image, return_inverse=True)
-        shape = (int(cluster.max(initial=-1)) + 1, len(systems), len(columns))
-        cell = cluster * shape[1] + row
-        sums, counts = np.zeros(shape), np.zeros(shape)
-        for at, column in enumerate(columns):
-            known = ~np.isnan(column)
-            for table, weights in ((sums, column[known]), (counts, None)):
-                in_cells = np.bincount(cell[known], weights, minlength=shape[0] * shape[1])
-                table[:, :, at] = in_cells.reshape(shape[:2])
-        flat = sums.reshape(shape[0], -1), counts.reshape(shape[0], -1)
-
-        def means(weights: Floats) -> Floats:
-            with np.errstate(invalid="ignore"):  # no caption in a resample: undefined, and excluded below
-                drawn: Floats = (weights @ flat[0]) / (weights @ flat[1])
-            return drawn
-
-        draws = bootstrap(
-            means,
-            np.ones(shape[0], dtype=np.int64),
-            resamples=RESAMPLES,
-            generator=np.random.default_rng(SEED),
-            width=flat[0].shape[1],
-        )
-        totals = sums.sum(axis=0), counts.sum(axis=0)
-        return cls(systems, *totals, (counts > 0).sum(axis=0), draws.reshape(-1, *shape[1:]))
-
-    def figure(self, system: int, column: int) -> dict[str, Any]:
-        n = int(self.counts[system, column])
-        low, high, _ = percentile_interval(self.draws[:, system, column], CONFIDENCE)
-        several = self.images[system, column] > 1
-        return {
-            "value": float(self.sums[system, column]) / n if n else None,
-            "low": json_float(low) if several else None,
-            "high": json_float(high) if several else None,
-            "n": n,
-        }
 
 
 def audit_filter(
@@ -453,7 +437,7 @@ def _relevance_table(
     columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
     columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if audited else []
     columns += [("R-precision, %", "share"), ("at best, %", "share"), (f"{query}s", "count")]
-    columns += [("nothing relevant", "count")]
+    columns += [("nothing relevant", "count"), ("p, Holm", "p")]
     cells = [
         (
             row["system"],
@@ -463,6 +447,7 @@ def _relevance_table(
             row["R-precision"]["best_case"],
             row["R-precision"]["n"],
             row["nothing_relevant"],
+            row.get("p"),
         )
         for row in rows
     ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.data.judgment_sets.records import Decision, JudgmentTable
 from evaluation.data.ranked_lists import Proposals
 from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
 from evaluation.presentation.content import Table, estimate_of, json_float
@@ -29,11 +29,13 @@ from evaluation.statistics.inference import (
     RaterDeletions,
     Spread,
     renumbered,
+    share_interval,
 )
 from evaluation.statistics.meta import PeoplesWinners, compare_with_best
 from evaluation.statistics.significance import BestResult
+from judgments.kinds import RelevanceScale
 
-WON, BEST, YES, MEAN = "won", "best", "yes", "mean"
+WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,15 @@ def errors_where_compared(
     return error, freedom
 
 
+def mapped(values: Floats, into: Callable[[float], float]) -> Floats:
+    """Map the values that are not nan, computing each distinct one once."""
+    distinct, number = np.unique(values, return_inverse=True)
+    results: Floats = np.array(
+        [value if math.isnan(value) else into(value) for value in distinct.tolist()], dtype=np.float64
+    )
+    return results[number]
+
+
 def raters_of(deletions: RaterDeletions | None) -> int | None:
     return None if deletions is None else deletions.raters
 
@@ -120,17 +131,46 @@ class Outputs:
     deletions: RaterDeletions | None
 
     def standings(self, measure: str) -> Standings:
-        figures = {}
-        for code, name in enumerate(self.names):
-            mean, spread = self.contrast({code: 1.0})
-            half = spread.half(CONFIDENCE)
-            figures[name] = figures_of(mean, mean - half, mean + half, int((self.system == code).sum()))
+        figures = self.figures(measure)
         strength = np.array([figures[name]["value"] for name in self.names])
         errors = errors_where_compared(
             strength, lambda first, second: self.contrast({first: 1.0, second: -1.0})
         )
         items, raters = len(np.unique(self.item)), raters_of(self.deletions)
         return Standings(measure, self.names, figures, strength, *errors, items, raters)
+
+    def figures(self, measure: str) -> dict[str, dict[str, Any]]:
+        """Return each system's mean with its interval; of shares within 0 and 1."""
+        figures = {}
+        for code, name in enumerate(self.names):
+            own = self.system == code
+            mean, spread = self.contrast({code: 1.0})
+            half = spread.half(CONFIDENCE)
+            ends = mean - half, mean + half
+            if measure != MEAN:
+                ends = share_interval(mean, spread, len(np.unique(self.cluster[self.item[own]])), CONFIDENCE)
+            figures[name] = figures_of(mean, *ends, int(own.sum()))
+        return figures
+
+    def map_scores(self, into: Callable[[float], float]) -> Outputs:
+        """Return the outputs with each score, and what it is without a rater, mapped."""
+        deletions = self.deletions
+        if deletions is not None:
+            deletions = replace(deletions, value=mapped(deletions.value, into))
+        return replace(self, score=mapped(self.score, into), deletions=deletions)
+
+    def subset(self, rows: Flags) -> Outputs:
+        """Return some of the (R,) outputs."""
+        systems, system = np.unique(self.system[rows], return_inverse=True)
+        items, item = np.unique(self.item[rows], return_inverse=True)
+        return Outputs(
+            names=[self.names[code] for code in systems.tolist()],
+            item=item,
+            system=system,
+            cluster=self.cluster[items],
+            score=self.score[rows],
+            deletions=None if self.deletions is None else self.deletions.of_rows(rows, "output"),
+        )
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
         """Return the sum of the systems' means times their signs, on items with outputs of all, and its spread."""
@@ -173,6 +213,7 @@ def standings_of_pairs(
     consensus: StudyConsensus,
     systems: Mapping[str, tuple[str, str]],
     items: Mapping[int, Hashable],
+    documents: Mapping[Any, Hashable],
     *,
     anonymous: bool,
     clustered: bool = True,
@@ -182,6 +223,7 @@ def standings_of_pairs(
     Args:
         systems: pair key -> systems of its texts.
         items: pair row id -> its item.
+        documents: as `first_of_documents` has them.
         clustered: false takes pairs as independent, as in an older release.
     """
     rows = []
@@ -195,7 +237,11 @@ def standings_of_pairs(
     clusters: ClusterColumns = NAIVE
     if clustered:
         clusters = clusters_of_pairs(
-            table, consensus, np.array(pks, dtype=np.int64), of_pair, anonymous=anonymous
+            table,
+            consensus,
+            np.array(pks, dtype=np.int64),
+            [documents.get(item, item) for item in of_pair],
+            anonymous=anonymous,
         )
     names = sorted({*first_names, *second_names})
     code_of = {name: code for code, name in enumerate(names)}
@@ -228,48 +274,59 @@ def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
     return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
-def standings_of_outputs(
-    proposals: Proposals, table: JudgmentTable, consensus: StudyConsensus, *, measure: str, anonymous: bool
-) -> Standings | None:
-    """Compare systems by the mean answer to each of their outputs; None without answers."""
+def measure_of(relevance: RelevanceScale) -> str:
+    """Name what the mean of such answers is."""
+    return MEAN if relevance.averaged else YES
+
+
+def outputs_of_answers(
+    proposals: Proposals,
+    table: JudgmentTable,
+    decisions: Mapping[int, Decision],
+    *,
+    anonymous: bool,
+    answers: Floats | None = None,
+) -> tuple[Outputs | None, Ints]:
+    """Return systems' captions with the mean answer to each, and their (R,) places; None without answers.
+
+    ``answers``: (N,) other values of the judgments, nan for none; decisions are none of these.
+    """
     units = proposals.units
     output, unit = proposals.credits()
     annotated = ~proposals.search[output]
     output, unit = output[annotated], unit[annotated]
     answered = places_in(units.pk, table.unit)
-    rated = table.counted & ~np.isnan(table.value) & (answered >= 0)
+    value = table.value if answers is None else answers
+    rated = table.counted & ~np.isnan(value) & (answered >= 0)
     sums, counts = (
-        np.bincount(answered[rated], weights, minlength=len(units.pk))
-        for weights in (table.value[rated], None)
+        np.bincount(answered[rated], weights, minlength=len(units.pk)) for weights in (value[rated], None)
     )
-    decided = places_in(units.pk, np.array(list(consensus.decisions), dtype=np.int64))
-    for index, decision in zip(decided.tolist(), consensus.decisions.values(), strict=True):
-        counts[index] = 0 if decision.value is None else max(1, counts[index])
-        sums[index] = 0 if decision.value is None else decision.value * counts[index]
+    if answers is None:
+        decided = places_in(units.pk, np.array(list(decisions), dtype=np.int64))
+        for index, decision in zip(decided.tolist(), decisions.values(), strict=True):
+            counts[index] = 0 if decision.value is None else max(1, counts[index])
+            sums[index] = 0 if decision.value is None else decision.value * counts[index]
+        rated &= ~np.isin(table.unit, list(decisions))
     sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
-    rows = np.flatnonzero(counts)
-    if not len(rows):
-        return None
-    rated &= ~np.isin(table.unit, list(consensus.decisions))
+    places = np.flatnonzero(counts)
+    if not len(places):
+        return None, places
     vote, credit = pairs_of_equal(answered[rated], unit)
-    systems, system = np.unique(proposals.system[rows], return_inverse=True)
+    systems, system = np.unique(proposals.system[places], return_inverse=True)
     deletions = None
     if len(credit) and not anonymous:
-        row, worker, value = (
-            places_in(rows, output[credit]),
-            table.worker[rated][vote],
-            table.value[rated][vote],
-        )
-        deletions = means_without_raters(row, worker, value, len(rows))
+        row = places_in(places, output[credit])
+        deletions = means_without_raters(row, table.worker[rated][vote], value[rated][vote], len(places))
+    items, item = np.unique(proposals.image[places], return_inverse=True)
     outputs = Outputs(
         names=[str(proposals.systems[code]) for code in systems.tolist()],
-        item=renumbered(proposals.image[rows]),
+        item=item,
         system=system,
-        cluster=np.arange(len(np.unique(proposals.image[rows]))),
-        score=sums[rows] / counts[rows],
+        cluster=proposals.document[items],
+        score=sums[places] / counts[places],
         deletions=deletions,
     )
-    return outputs.standings(measure)
+    return outputs, places
 
 
 def compared_table(

@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-import numpy as np
 import scipy  # its parts load when they are first used
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -17,7 +16,7 @@ from django.utils.translation import ngettext
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.data.ranked_lists import proposals_of
+from evaluation.data.ranked_lists import Proposals, proposals_of
 from evaluation.presentation.content import (
     interval_in_text,
     join_names,
@@ -34,19 +33,16 @@ from evaluation.results.standings import (
     WON,
     YES,
     Standings,
-    errors_of,
-    errors_where_compared,
-    figures_of,
-    standings_of_outputs,
+    measure_of,
+    outputs_of_answers,
     standings_of_pairs,
 )
-from evaluation.results.strengths.computing import PEOPLE, Choices, NothingToRank, fit_choices
-from evaluation.statistics.inference import (
-    NO_SPREAD,
-    RATER,
-    Spread,
+from evaluation.results.strengths.computing import (
+    PEOPLE,
+    NothingToRank,
+    fit_choices,
+    standings_of_choices,
 )
-from evaluation.statistics.meta import PeoplesWinners
 from evaluation.statistics.significance import LEVEL
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Study, Unit
@@ -86,22 +82,18 @@ class SystemsVerdict(TypedDict):
 
 
 def verdict_of_systems(
-    study: Study, table: JudgmentTable, consensus: StudyConsensus
+    study: Study, table: JudgmentTable, consensus: StudyConsensus, proposals: Proposals | None = None
 ) -> SystemsVerdict | None:
-    """Return which system wins; None where answers say nothing of two systems."""
+    """Return which system wins; None where answers say nothing of two systems. ``proposals`` are read if missing."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:
         standings = _of_pairs(study, table, consensus)
     elif kind.names_best:
         standings = _of_choices(study)
     elif kind.relevance is not None:
-        standings = standings_of_outputs(
-            proposals_of(study),
-            table,
-            consensus,
-            measure=MEAN if kind.relevance.averaged else YES,
-            anonymous=loaders.is_anonymous(study),
-        )
+        lists, anonymous = proposals or proposals_of(study), loaders.is_anonymous(study)
+        outputs, _ = outputs_of_answers(lists, table, consensus.decisions, anonymous=anonymous)
+        standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     elif loaders.marks_errors(study):
         standings = _of_segments(study)
     else:
@@ -254,40 +246,16 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
         consensus,
         loaders.systems_of_pairs(study),
         dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
+        loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),
     )
 
 
 def _of_choices(study: Study) -> Standings | None:
     try:
-        choices = fit_choices(study)
+        return standings_of_choices(fit_choices(study))
     except NothingToRank:
         return None
-    fit, shares = choices.strengths, choices.shares()
-    names = [str(name) for name in fit.items.tolist()]
-    figures = {
-        name: figures_of(row["best"], row["best_low"], row["best_high"], row["shown"])
-        for name, row in shares.items()
-    }
-    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
-    if fit.reason:  # strengths are infinite, as where a system is always the best, or have no errors
-        strength = np.array([figures[name]["value"] for name in names])
-        errors = errors_where_compared(
-            strength, lambda first, second: _lead_of_two(choices, names[first], names[second])
-        )
-    return Standings(BEST, names, figures, strength, *errors, choices.items, fit.clusters.get(RATER))
-
-
-def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
-    """Return how often the first is the best where either is, less a half, and the spread if it is nought."""
-    rows = np.array([(first in best) != (second in best) for best in choices.winners])
-    if not rows.any() or not choices.clusters:
-        return math.nan, NO_SPREAD
-    winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
-    clusters = {name: column[rows] for name, column in choices.clusters.items()}
-    people = PeoplesWinners.of(winners, clusters=clusters)
-    share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
-    return share - 0.5, spread
 
 
 def _of_segments(study: Study) -> Standings | None:

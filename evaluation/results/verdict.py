@@ -79,20 +79,6 @@ class Verdict(TypedDict):
     sentence: str
 
 
-def leaders_by_intervals(cells: Cells) -> tuple[list[str], list[str]]:
-    """Return those whose interval reaches that of the highest, best first, and the rest."""
-    known = {name: cell for name, cell in cells.items() if cell["value"] is not None}
-    order = sorted(known, key=lambda name: -known[name]["value"])
-    if not order:
-        return [], []
-    low = known[order[0]]["low"]
-    highs = {name: known[name]["high"] for name in order}
-    leaders = [
-        name for name in order if name == order[0] or low is None or highs[name] is None or highs[name] >= low
-    ]
-    return leaders, [name for name in order if name not in leaders]
-
-
 def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
     """Return the (N,) winners that each metric names by its (N, 2) scores."""
     return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
@@ -262,9 +248,10 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
     return {name: row["kendall_tau_b"] for name, row in metrics.items()}
 
 
-def count_raters(deletions: RaterDeletions | None) -> dict[str, int]:
-    """Return the number of raters for `scope_sentence`; none if intervals are not by rater."""
-    return {} if deletions is None else {"raters": deletions.raters}
+def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
+    """Return for whom intervals and tests hold, and the number of raters if they are by rater."""
+    raters = None if deletions is None else deletions.raters
+    return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:

@@ -532,7 +532,7 @@ class Clusters:
         """
         centred = values - values.mean()
         squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
-        return np.maximum(np.linalg.solve(_expected(self.codes, self.sizes), squares), 0)
+        return np.maximum(np.linalg.lstsq(_expected(self.codes, self.sizes), squares)[0], 0)
 
 
 def too_few(name: str, count: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from json.encoder import encode_basestring
@@ -191,6 +191,7 @@ def draw_images(
 
 
 T = TypeVar("T")
+Named = TypeVar("Named", bound=Hashable)
 # in a batch's notes: how many units its largest page has, where documents stay whole or pages are drawn later
 LARGEST_PAGE = "largest_page"
 SCREENS = "screens"  # and how many screens a page has at most, where a screen can show two units
@@ -234,6 +235,27 @@ def candidate_key(text: str) -> str:
 def text_key(text: str) -> str:
     """Return the ``candidate_key`` of a text in one form, which all its writings share."""
     return candidate_key(one_text(text))
+
+
+# Fields by which files name what an item is a part of.
+DOCUMENT_FIELDS = ("document", "doc", "talk")
+
+
+def document_in(fields: Iterable[Sequence[str]]) -> str:
+    """Return the document, or talk, that the item with these fields is a part of; "" if none is named."""
+    named = {name: value.strip() for name, value in fields}
+    return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
+
+
+def first_of_documents(items: Iterable[tuple[Named, str]]) -> dict[Named, Named]:
+    """Return item -> the first item of its document, of the items that are part of one.
+
+    Segments of a document are judged alike, so that intervals take them together. A single document says nothing of
+    others; then intervals are for its segments, and this is {}.
+    """
+    first: dict[str, Named] = {}
+    clusters = {item: first.setdefault(document, item) for item, document in items if document}
+    return clusters if len(first) > 1 else {}
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:

@@ -327,11 +327,17 @@ class RelevanceScale:
     Attributes:
         grade: the TREC relevance, 0 for not relevant.
         averaged: whether the consensus is a mean.
+        least_yes: the share of yes from which on it describes, where it is none.
     """
 
     describes: Callable[[float], bool]
     grade: Callable[[float], int] = int
     averaged: bool = False
+    least_yes: float = 1.0
+
+    def mean_describes(self, mean: float) -> bool:
+        """Tell whether answers with that mean say that the caption describes its item."""
+        return self.describes(mean) if self.averaged else mean >= self.least_yes
 
 
 class Shown(BaseModel):

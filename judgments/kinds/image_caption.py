@@ -256,7 +256,7 @@ class Relevance(ImageCaptionKind):
     page = Page("annotation/kinds/relevance.html")
     aggregation = TwoThirds()
     comparison = Comparison(cuts=(0.33, 0.66, 1.0))
-    relevance = RelevanceScale(describes=lambda value: value == 1)
+    relevance = RelevanceScale(describes=lambda value: value == 1, least_yes=2 / 3)
     rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
     good, bad = 1, 0
 

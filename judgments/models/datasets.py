@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from judgments.drawing.material import text_key
+from judgments.drawing.material import document_in, text_key
 
 Person = AbstractBaseUser | AnonymousUser
 if TYPE_CHECKING:
@@ -208,6 +208,10 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def document(self) -> str:
+        return document_in(self.fields)
 
 
 class CaptionQuerySet(models.QuerySet["Caption"]):

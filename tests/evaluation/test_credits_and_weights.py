@@ -16,6 +16,7 @@ from annotation.importing import import_judgments
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DataConflict
 from evaluation.data.export.exporting import export_judgments
+from evaluation.reports.releases.verification import describe_differences
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.error_spans.scores import (
     Judged,
@@ -316,7 +317,7 @@ def test_the_tables_of_systems_come_back_into_an_empty_dataset(
     empty = without_systems(study.dataset)
     summary = import_judgments(format=form, path=path, dataset=empty.name, study="again", protocol=protocol)
     again = Study.objects.get(slug="again")
-    assert tables(again) == tables(study)
+    assert describe_differences(tables(study), tables(again), "tables") == []  # but for the last bits
     named = set(CandidatePair.objects.filter(study=study).values_list("key", "first_system__name"))
     assert set(CandidatePair.objects.filter(study=again).values_list("key", "first_system__name")) == named
     made = System.objects.filter(dataset=empty).count()

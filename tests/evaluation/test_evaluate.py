@@ -92,8 +92,9 @@ def test_a_metric_s_tie_is_wrong_and_a_pair_without_consensus_is_left_out() -> N
     assert (figure["metric_ties"], figure["no_consensus"]) == (1, 1)
     assert figure["value"] == pytest.approx(1 / 3)
     assert figure["value_ties_half"] == pytest.approx(1.5 / 3)
-    # Wilson's interval of 1 in 3 at 95 %: (1/3 + z2/6 -+ z sqrt(2/27 + z2/36)) / (1 + z2/3), z2 = 3.8415
-    assert (figure["low"], figure["high"]) == pytest.approx((0.0614, 0.7923), abs=1e-4)
+    # two people: t with one degree of freedom leaves nearly everything open
+    assert 0 < figure["low"] < 0.0614  # where Wilson's interval of 1 in 3 begins
+    assert 0.7923 < figure["high"] < 1
 
 
 def test_all_pairs_and_fewer_references_stand_beside_the_usual_figures() -> None:
@@ -234,7 +235,7 @@ def test_metrics_are_correlated_with_mean_grades(graded: dict[str, Any]) -> None
     tau = graded["metrics"]["bleu-h13"]["kendall_tau_b"]
     assert tau["n"] == 6
     assert (tau["low"], tau["high"]) == (None, None)
-    assert tau["reason"] == "there is 1 item, expected 5 or more to say what others would give"
+    assert tau["reason"] == "there is 1 item, expected 2 or more to say what others would give"
     assert graded["scores"] == pytest.approx([3 / 4, 1, 4 / 5, 2 / 4, 0, 0])
     # pairs of captions: 15, of which one is tied in the metric; the first two stand the other way round,
     # and so do the first and the third: 12 concordant, 2 discordant

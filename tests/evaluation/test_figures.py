@@ -22,7 +22,7 @@ from evaluation.results.plots import (
     workers_figure,
     workers_sentence,
 )
-from evaluation.results.verdict import INTERVALS, TESTS
+from evaluation.results.verdict import BY_ITEM, TAU, TESTS
 from tests.evaluation.studies import StudyOf, make_dataset
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,6 +39,7 @@ ACCURACY: dict[str, Any] = {
         "bleu-1": {"accuracy": {"HC": cell(0.55), "HI": cell(0.95), "all": cell(0.75, 200)}},
         "cider": {"accuracy": {"HC": cell(0.70), "HI": cell(0.90), "all": cell(0.80, 200)}},
     },
+    "raters": 9,
     "people": {"HC": cell(0.66), "HI": cell(0.98), "all": cell(0.82, 600)},
     "verdict": {"all": {"leaders": ["cider", "bleu-1"], "rest": [], "p": None, "n": 200, "by": TESTS}},
 }
@@ -47,7 +48,9 @@ CORRELATION: dict[str, Any] = {
         "bleu-1": {"kendall_tau_b": cell(0.31), "spearman": cell(0.4), "kappa": []},
         "rouge-l": {"kendall_tau_b": cell(-0.2), "spearman": cell(-0.1), "kappa": []},
     },
-    "verdict": {"all": {"leaders": ["bleu-1"], "rest": ["rouge-l"], "p": None, "n": 100, "by": INTERVALS}},
+    "verdict": {
+        "all": {"leaders": ["bleu-1"], "rest": ["rouge-l"], "p": None, "n": 100, "by": TAU + BY_ITEM}
+    },
 }
 ALPHA = {"level": "nominal", "units": 200, "workers": 9, "judgments": 600, "reason": ""}
 AGREEMENT: dict[str, Any] = {
@@ -157,8 +160,9 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
     assert said.startswith("No metric is ahead: cider and bleu-1 cannot be told apart (")
     assert said.endswith("Chance is 50 %. One judge agrees with the majority of the others on 82 %.")
     said = accuracy_sentence(CORRELATION)
-    assert said.startswith("bleu-1 is ahead of rouge-l: it orders 100 captions like people do")
-    assert said.endswith("Chance is 0; 1 is the same order.")
+    assert said.startswith("bleu-1 is ahead of rouge-l (t tests by item, Holm’s correction): it orders 100 ")
+    assert "Chance is 0; 1 is the same order." in said
+    assert said.endswith("Intervals and tests are for other items, and for these people alone.")
     assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
         "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 items with 600 judgments; "

@@ -6,6 +6,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+import scipy.stats
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -85,8 +86,10 @@ def test_success_and_r_precision_are_of_places_whatever_the_ranks_begin_with() -
     rows = aggregate_study(study=made.study)["rankings"]["annotation"]
     zero, gaps, twice = (of_system(rows, name) for name in ("zero", "gaps", "twice"))
     assert (zero["queries"], zero["nothing_relevant"]) == (3, 1)
-    low, high = wilson_interval(2, 2)
-    assert zero["S@1"] == {"value": 1.0, "low": low, "high": high, "n": 2, "unjudged": 0, "best_case": 1.0}
+    low = 0.025**0.5  # two of two: the exact interval of Clopper and Pearson
+    assert zero["S@1"] == {
+        "value": 1.0, "low": pytest.approx(low), "high": 1.0, "n": 2, "unjudged": 0, "best_case": 1.0,
+    }  # fmt: skip
     assert zero["R-precision"]["value"] == 1.0  # one of one, two of two
     assert (gaps["S@1"]["value"], gaps["S@5"]["value"], gaps["R-precision"]["value"]) == (0.5, 1.0, 0.5)
     assert (twice["S@1"]["value"], twice["S@5"]["value"]) == (0.0, 1.0)
@@ -147,8 +150,9 @@ def test_only_lists_of_the_judged_split_count_and_single_captions_are_no_ranking
     judge(made, {("0.jpg", "x"): 1})
     result = aggregate_study(study=made.study)
     assert "rankings" not in result
-    assert of_system(result["systems"], "one") | {"describes": None} == {
-        "system": "one", "captions": 1, "images": 1, "describes": None,
+    one = {"value": 1.0, "low": None, "high": None, "n": 1}  # of a single item
+    assert of_system(result["systems"], "one") == {
+        "system": "one", "captions": 1, "images": 1, "yes": one, "describes": one,
     }  # fmt: skip
 
 
@@ -164,8 +168,11 @@ def test_systems_have_the_means_of_their_judged_captions(protocol: str) -> None:
     assert (good["captions"], good["images"], poor["captions"]) == (3, 2, 2)
     assert good["mean"]["value"] == pytest.approx((2 * high + low) / 3)
     assert good["describes"]["value"] == pytest.approx(2 / 3)
-    # two images: a resample is of either alone, or of both
-    assert (good["mean"]["low"], good["mean"]["high"]) == (pytest.approx((high + low) / 2), high)
+    # two items with influences of opposite sign: t with one degree of freedom
+    away = abs((high + low) / 2 - good["mean"]["value"]) * 2 / 3
+    half = scipy.stats.t.ppf(0.975, 1) * (2 * 2 * away**2) ** 0.5
+    assert good["mean"]["high"] - good["mean"]["value"] == pytest.approx(half)
+    assert good["mean"]["value"] - good["mean"]["low"] == pytest.approx(half)
     assert (poor["mean"]["value"], poor["describes"]["value"]) == (low, 0.0)
     if protocol == "slider":
         assert good["z"]["value"] == pytest.approx(-poor["z"]["value"] / 3)

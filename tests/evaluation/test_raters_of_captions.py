@@ -84,18 +84,19 @@ def test_results_dashboard_comparison_and_release_have_one_interval(graded: Stud
     assert verify_bundle(bundle).differences == ()
 
 
-def test_every_door_says_that_eight_people_are_few(
+def test_every_door_says_that_intervals_are_for_people_who_are_no_persons_alone(
     graded: Study, tmp_path: Path, admin_client: Client
 ) -> None:
-    few = "Intervals and tests are by participant, and 8 are few: with fewer than 10 they may claim"
+    alone = "Intervals and tests are for other items, and for these people alone."
+    Worker.objects.filter(assignments__study=graded).update(anonymous=True, study=graded)
     store_snapshot(compute_snapshot(study=graded))
     printed = StringIO()
     call_command("evaluate", graded.slug, "--metrics", ",".join(METRICS), stdout=printed)
-    assert few in printed.getvalue()
-    assert few in written(graded, tmp_path / "report")["index.html"].decode()
+    assert alone in printed.getvalue()
+    assert alone in written(graded, tmp_path / "report")["index.html"].decode()
     for page in ("results", "board"):
         shown = admin_client.get(reverse(f"admin:judgments_study_{page}", args=[graded.pk]))
-        assert few in shown.content.decode(), page
+        assert alone in shown.content.decode(), page
 
 
 def test_people_who_are_no_persons_are_no_raters(graded: Study) -> None:

@@ -159,7 +159,7 @@ def test_a_bundle_holds_what_it_promises_and_verifies(made_once: Made, bundle: P
         "halves",
         *matrices,
     }
-    assert {"figures/accuracy.csv", "tables/clusters.tex", "index.html", "references.bib", "report.json"} <= {
+    assert {"figures/accuracy.csv", "tables/compared.tex", "index.html", "references.bib", "report.json"} <= {
         name.removeprefix("report/") for name in files
     }
     assert {name.rpartition("/")[2].partition(".")[0] for name in files if "/figures/" in name} <= plots

@@ -17,7 +17,7 @@ from pytest_django import Settings as DjangoSettings
 
 from evaluation.data.releases.bundle import MANIFEST
 from evaluation.data.releases.rows import Settings
-from evaluation.presentation.content import NARROW
+from evaluation.presentation.content import NARROW, as_json
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
@@ -25,6 +25,7 @@ from evaluation.results.consensus import share_with_interval
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
+from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.models import Study
 from tests.evaluation.reporting import contents, graded, make_report, pairwise, rewrite, words
@@ -48,7 +49,7 @@ def plain_spaces(verdict: Verdict) -> Verdict:
 
 
 def test_a_metric_is_ahead_where_exact_tests_part_it_from_each_other_one() -> None:
-    # 20 pairs on which only the best is right: p = 2 / 2^20, times 3 at most
+    # 20 pairs on which only the best is right: p = 2 / 2^20, times 2 at most
     found = of_pairs(poor=range(20), best=range(0), worse=range(15, 40))
     assert found["settled"]
     assert found["leaders"] == ["best"]
@@ -62,38 +63,51 @@ def test_where_tests_do_not_part_the_best_no_sentence_names_one_of_them_alone() 
     found = of_pairs(poor=range(20), best=range(0), same=range(1))
     assert not found["settled"]
     assert found["leaders"] == ["best", "same"]
-    assert found["p"] == pytest.approx(3 * 2 / 2**20)  # Holm: the smallest of three
+    assert found["p"] == pytest.approx(2 * 2 / 2**20)  # Holm: the smaller of two with the best
     assert found["sentence"] == (
         "No metric is ahead of all others: best and same share the top, naming people’s winner on 98 to 100 % of 40 "
         "pairs; poor is behind (p < .001, exact McNemar tests, Holm’s correction)."
     )
     tied = of_pairs(one=range(3), two=range(1, 4))
     assert tied["sentence"] == (
-        "No metric is ahead: one and two cannot be told apart (exact McNemar tests, Holm’s correction), naming "
-        "people’s winner on 92 % of 40 pairs."
+        "No metric is ahead: one and two cannot be told apart (p > .999, exact McNemar tests, Holm’s correction), "
+        "naming people’s winner on 92 % of 40 pairs."
     )
     alone = of_pairs(one=range(3))
     assert not alone["settled"]
     assert alone["sentence"].startswith("one is the only metric:")
 
 
-def test_correlations_are_parted_by_their_intervals() -> None:
-    def cell(value: float, half: float) -> dict[str, Any]:
-        return {"value": value, "low": value - half, "high": value + half, "n": 1200}
+def of_captions(people: np.ndarray[Any, Any], **scores: np.ndarray[Any, Any]) -> Verdict:
+    """The verdict on captions of as many items, judged by nobody in particular."""
+    clusters = {"item": np.arange(len(people))}
+    cells = {
+        name: as_json(
+            correlation(metric, people, "kendall-tau-b", clusters=clusters), "value", "low", "high", "n"
+        )
+        for name, metric in scores.items()
+    }
+    return plain_spaces(correlation_verdict(scores, people, clusters, cells))
 
-    ahead = plain_spaces(correlation_verdict({"a": cell(0.3, 0.02), "b": cell(0.5, 0.04)}))
-    assert ahead["sentence"] == (
-        "b is ahead of a: it orders 1,200 captions like people do with tau-b .50 (95 % interval .46 to .54), and the "
-        "other intervals lie below."
+
+def test_correlations_are_parted_by_tests_of_their_differences() -> None:
+    generator = np.random.default_rng(5)
+    people = generator.normal(size=300)
+    noise = generator.normal(size=(3, 300))
+    ahead = of_captions(people, a=people + 6 * noise[0], b=people + noise[1])
+    assert (ahead["settled"], ahead["leaders"], ahead["rest"]) == (True, ["b"], ["a"])
+    assert ahead["compared"] == {"a": ahead["p"]}
+    assert ahead["sentence"].startswith(
+        "b is ahead of a (p < .001, t tests by item, Holm’s correction): it orders 300 captions like people do with "
+        "tau-b ."
     )
-    cells = {"a": cell(0.3, 0.1), "b": cell(0.35, 0.1), "c": cell(-0.2, 0.1)}
-    close = plain_spaces(correlation_verdict(cells))
-    assert close["sentence"] == (
-        "No metric is ahead of all others: b and a share the top over 1,200 captions with tau-b .30 to .35, where "
-        "their 95 % intervals overlap; c is behind."
-    )
+    close = of_captions(people, a=people + noise[0], b=people + noise[1], c=-people + noise[2])
+    assert (close["settled"], set(close["leaders"]), close["rest"]) == (False, {"a", "b"}, ["c"])
+    assert "No metric is ahead of all others: " in close["sentence"]
+    assert close["sentence"].endswith("; c is behind (p < .001, t tests by item, Holm’s correction).")
     undefined = {"value": None, "low": None, "high": None, "n": 2, "reason": "all scores are equal"}
-    assert correlation_verdict({"a": undefined})["sentence"] == (
+    scores, nobody = {"a": np.zeros(2)}, np.full(2, np.nan)
+    assert correlation_verdict(scores, nobody, {"item": np.arange(2)}, {"a": undefined})["sentence"] == (
         "No metric can be ranked against people: all scores are equal."
     )
 

@@ -59,7 +59,8 @@ class FileJudgments:
 
     units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
     as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested. alike: what
-    is to be said of labels that differ in type, case or blanks alone.
+    is to be said of labels that differ in type, case or blanks alone. items: (U,) what each unit is about; empty if
+    some row does not say it.
     """
 
     units: NDArray[np.int64]
@@ -73,6 +74,7 @@ class FileJudgments:
     says_answers: bool = False
     scale: str = ""
     alike: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
 
     @property
     def anonymous(self) -> bool:
@@ -134,6 +136,7 @@ def read_judgment_table(
     rows = 0
     left_out: Counter[str] = Counter()
     shows: list[Content] = []
+    items: list[str | None] = []
     says_answers, scale = False, ""
     for record in _read_records(path, encoding, mapping):
         rows += 1
@@ -157,8 +160,10 @@ def read_judgment_table(
         textual = textual or isinstance(value, str)
         says_answers = says_answers or record.get("answers") is not None
         scale = scale or str(record.get("scale") or "")
-        if contents and unit not in unit_index:
-            shows.append(_read_content(record))
+        if unit not in unit_index:
+            items.append(_read_optional(record, "image", read_name))
+            if contents:
+                shows.append(_read_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
         workers.append(worker_index.setdefault(worker, len(worker_index)))
         lines.append(record.line or 0)
@@ -181,6 +186,7 @@ def read_judgment_table(
         says_answers=says_answers,
         scale=scale,
         alike=alike,
+        items=[] if None in items else [item for item in items if item is not None],
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table

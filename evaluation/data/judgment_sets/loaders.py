@@ -71,6 +71,7 @@ from evaluation.statistics.inputs import encode
 from judgments.design.scale import plain_number
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
+from judgments.drawing.material import document_in, first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.generation import describe_stopping
@@ -601,7 +602,26 @@ def unit_rows(study: Study) -> Units:
     return study_units(study).judged
 
 
-def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
+def documents_of(study: Study) -> dict[int, int]:
+    """Return ``first_of_documents`` of the study's items, by row id."""
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    pairs = CandidatePair.objects.filter(study=study)
+    asked = Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item"))
+    rows = Item.objects.filter(asked, dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
+    of_items = rows.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
+    return first_of_documents((pk, document_in(fields)) for pk, fields in of_items)
+
+
+def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:
+    """Return what (N,) items, by row id, are clustered by: the first item of their document, else themselves."""
+    documents, pks = documents_of(study), np.asarray(items, dtype=np.int64)
+    if not documents:
+        return pks
+    return np.array([documents.get(pk, pk) for pk in pks.tolist()], dtype=np.int64)
+
+
+def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
+    """Return ``clusters_of_items`` of the units' items."""
     units = Units.of(units)
     by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # pairs are fewer
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
@@ -609,7 +629,7 @@ def images_of(study: Study, units: Sequence[UnitRow]) -> Ints:
     rows = (pairs if by_pair else items).order_by().iterator(ROWS_AT_ONCE)
     wanted = units.pair if by_pair else units.pk
     table = np.fromiter((cell for row in rows for cell in row), dtype=np.int64).reshape(-1, 2)
-    return np.asarray(table[places_in(table[:, 0], wanted), 1], dtype=np.int64)
+    return clusters_of_items(study, table[places_in(table[:, 0], wanted), 1])
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:

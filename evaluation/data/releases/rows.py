@@ -28,6 +28,7 @@ from evaluation.data.ranked_lists import ANNOTATION
 from evaluation.statistics.aggregation.votes_and_means import FIRST, SECOND
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
+from judgments.drawing.material import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
@@ -166,7 +167,8 @@ class ReleasedRows:
     """The rows of a bundle; add units, pairs, scores, captions and proposals before judgments.
 
     ``same_words``: unit number -> the id that first judges its caption's words. ``credits``: unit number -> the systems
-    that a file credits with its text, or with each of its options.
+    that a file credits with its text, or with each of its options. ``document_of``: image -> its document, where files
+    name one.
     """
 
     settings: Settings
@@ -180,6 +182,7 @@ class ReleasedRows:
     old_proposals: bool = False
     same_words: dict[int, str] = field(default_factory=dict)
     credits: dict[int, list[Any]] = field(default_factory=dict)
+    document_of: dict[str, str] = field(default_factory=dict)
     work: dict[str, _Work] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _repeated: set[str] = field(default_factory=set)
@@ -203,7 +206,21 @@ class ReleasedRows:
         self.captions = CompactRows(_make_row_class(*OF_CAPTION), interned)
         self.proposals = CompactRows(_make_row_class(*OF_PROPOSAL), interned)
 
+    def add_pair(self, row: Row) -> None:
+        self._note_document(row)
+        self.pairs.append(row)
+
+    def _note_document(self, row: Row) -> None:
+        if "document" in row:
+            self.document_of[row["image"]] = row["document"]
+
+    @property
+    def documents(self) -> dict[str, str]:
+        """Return ``first_of_documents`` of the images."""
+        return first_of_documents(self.document_of.items())
+
     def add_unit(self, row: Row) -> None:
+        self._note_document(row)
         if "same_words" in row:
             self.same_words[len(self.units)] = row["same_words"]
         if "systems" in row:
@@ -311,7 +328,13 @@ class ReleasedRows:
         counted = table.counted
         images: dict[str, int] = {}
         units = [
-            _unit_of(number, row, images.setdefault(row["image"], len(images)), self.credits.get(number, ()))
+            _unit_of(
+                number,
+                row,
+                images.setdefault(row["image"], len(images)),
+                self.credits.get(number, ()),
+                self.document_of.get(row["image"], ""),
+            )
             for number, row in enumerate(self.units)
         ]
         rows = zip(
@@ -356,7 +379,7 @@ class ReleasedRows:
         )
 
 
-def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any]) -> SimpleNamespace:
+def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document: str) -> SimpleNamespace:
     """Return a unit with the attributes of ``judgments.models.Unit``."""
 
     def caption(name: str) -> SimpleNamespace | None:
@@ -364,7 +387,7 @@ def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any]) -> Simpl
 
     return SimpleNamespace(
         pk=number, key=row["unit"], kind=row["kind"] or "", content=row["content"] or {}, position=number,
-        item=SimpleNamespace(pk=image, name=row["image"], position=image), item_id=image,
+        item=SimpleNamespace(pk=image, name=row["image"], position=image, document=document), item_id=image,
         reference=caption("reference"), first=caption("first"), second=caption("second"), systems=systems,
     )  # fmt: skip
 

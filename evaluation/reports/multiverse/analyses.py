@@ -311,7 +311,7 @@ class StudyVotes:
 
     @cached_property
     def images(self) -> Ints:
-        return loaders.images_of(self.study, self.units)
+        return loaders.clusters_of_units(self.study, self.units)
 
     @cached_property
     def full_depth(self) -> set[int] | None:
@@ -390,7 +390,8 @@ class PairMetrics(_Metrics):
         references = loaders.load_references(votes.study)
         self._pairs, self._documents, _ = texts_of_pairs(votes.study, references)
         self._pks = [pair.pk for pair in self._pairs]
-        self._images = np.unique([pair.image for pair in self._pairs], return_inverse=True)[1]
+        items = loaders.clusters_of_items(votes.study, [pair.image for pair in self._pairs])
+        self._images = np.unique(items, return_inverse=True)[1]
 
     @property
     def options(self) -> dict[str, Sequence[str]]:

@@ -88,6 +88,7 @@ from evaluation.reports.storage import assemble_report, files_of
 from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATS
+from judgments.drawing.material import document_in
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Study, System, Unit
 from judgments.operations import background_operation
@@ -116,6 +117,7 @@ STORED_UNIT = {
     "filtered": "filtered",
     "audited": "audited",
     "systems": "systems",
+    "document": "item__fields",
 }
 STORED_PAIR = {
     "pair": "key",
@@ -127,6 +129,7 @@ STORED_PAIR = {
     "second_system": "second_system__name",
     "references": "references",
     "published_winner": "published_winner",
+    "document": "item__fields",
 }
 
 
@@ -211,6 +214,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
         row = dict(zip(STORED_UNIT, values, strict=True))
         first, expected, content = row["first"], row["expected"], row["repeats"]
         credits = _names_of_systems(row.pop("systems"), names)
+        document = document_in(row.pop("document"))
         decision = decisions.get(pk)
         judged_as = first
         if kind.judges_one_caption and not row["control"]:
@@ -228,6 +232,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "content": content or None if kind.is_open else None,
             **({"same_words": judged_as} if judged_as != first else {}),
             **({"systems": credits} if credits else {}),
+            **({"document": document} if document else {}),
         }
 
 
@@ -244,7 +249,8 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
     )
     for values in rows.iterator(ROWS_AT_ONCE):
         row = dict(zip(STORED_PAIR, values, strict=True))
-        yield row | {"kind": row["kind"] or None}
+        document = document_in(row.pop("document"))
+        yield row | {"kind": row["kind"] or None} | ({"document": document} if document else {})
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
@@ -417,7 +423,7 @@ def _write(
         "units.jsonl", _pass_rows_through(released_units(study, texts=terms.texts), rows.add_unit)
     )
     if kind.compares_pairs:
-        writer.write_rows("pairs.jsonl", _pass_rows_through(released_pairs(study), rows.pairs.append))
+        writer.write_rows("pairs.jsonl", _pass_rows_through(released_pairs(study), rows.add_pair))
     elif not kind.is_open:
         writer.write_rows("proposals.jsonl", _pass_rows_through(released_proposals(study), rows.add_proposal))
     scores = released_scores(study, evaluated) if evaluated else iter(())

@@ -74,8 +74,8 @@ from evaluation.results.metric_figures import (
     halves_of_pairs,
 )
 from evaluation.results.rankings import CUTS, audit_filter, judged_outputs, rankings_of
-from evaluation.results.verdict import correlation_verdict, pair_verdicts
-from evaluation.statistics.inference import NAIVE
+from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
+from evaluation.statistics.inference import ITEM, NAIVE, columns_and_deletions
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
 from judgments.design.tables import Plan
@@ -130,6 +130,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
             row["pair"]: (row["first_system"] or PEOPLE, row["second_system"] or PEOPLE) for row in rows.pairs
         },
         images={number: row["image"] for number, row in enumerate(rows.pairs)},
+        documents=rows.documents,
         proposals=proposals,
         texts=lambda: _texts(rows),
         wording=settings.wording,
@@ -143,10 +144,11 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
-    """Return (U,) codes of images; None for bundles that take judgments as independent."""
+    """Return (U,) codes of documents or images; None for bundles that take judgments as independent."""
     if not rows.settings.clustered:
         return None
-    return encode([rows.units[unit.pk]["image"] for unit in consensus.units], "images")[1]
+    images, documents = [rows.units[unit.pk]["image"] for unit in consensus.units], rows.documents
+    return encode([documents.get(image, image) for image in images], "images")[1]
 
 
 def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
@@ -229,7 +231,9 @@ def _proposals(rows: ReleasedRows) -> Proposals:
             for name in rows.credits.get(number, ())
         ],
     )
-    return sort_into_lists(lists, list(systems), list(images), list(texts), list(askers), units)
+    return sort_into_lists(
+        lists, list(systems), list(images), list(texts), list(askers), rows.documents, units
+    )
 
 
 def _rankings(
@@ -278,7 +282,8 @@ def _pair_inputs(
     consensus, table = inputs.consensus, inputs.table
     names = [row["pair"] for row in rows.pairs]
     kinds = [row["kind"] or "" for row in rows.pairs]
-    images = [row["image"] for row in rows.pairs] if rows.settings.clustered else None
+    clusters = inputs.clusters_of(range(len(names)))
+    images = clusters[ITEM] if isinstance(clusters, Mapping) else None
     scores: dict[str, Floats] = {}
     for metric, metric_rows in by_metric.items():
         scores_of = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
@@ -312,6 +317,7 @@ def _pair_inputs(
         "verdict": pair_verdicts(scores, inputs.people_winners, kind_names, accuracy),
         "people": people if people["all"]["n"] else {},
         "counts": {"pairs": len(names), "no_consensus": int((inputs.winners == 0).sum())},
+        **scope_fields(inputs.people_winners.deletions),
     }
     return inputs, result
 
@@ -345,12 +351,12 @@ def _caption_inputs(
         ratings = [score.ratings for score in of_rows]
     numbers: dict[str, int] = {}
     groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
-    keys = [key for _, key in captions]
+    keys, documents = [key for _, key in captions], rows.documents
     clusters = (
         clusters_of_captions(
             inputs.table,
             np.array(pks or [], dtype=np.int64),
-            groups,
+            [documents.get(image, image) for image, _ in captions],
             ratings=ratings,
             decided=inputs.consensus.decisions,
             anonymous=not inputs.raters_known,
@@ -376,7 +382,12 @@ def _caption_inputs(
     cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
     columns = {metric: column[:, 0] for metric, column in scores.items()}
     verdict = {"all": correlation_verdict(columns, people, clusters, cells)}
-    result = {"metrics": metrics, "verdict": verdict, "counts": {"units": len(captions)}}
+    result = {
+        "metrics": metrics,
+        "verdict": verdict,
+        "counts": {"units": len(captions)},
+        **scope_fields(columns_and_deletions(clusters)[1]),
+    }
     return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result
 
 
@@ -536,7 +547,8 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
         raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT}.")
     try:
         rows = ReleasedRows(Settings(**manifest["settings"]))
-        rows.pairs.extend(reader.rows("pairs.jsonl"))
+        for row in reader.rows("pairs.jsonl"):
+            rows.add_pair(row)
         rows.scores.extend(reader.rows("scores.jsonl"))
         for row in reader.rows("proposals.jsonl"):
             rows.add_proposal(row)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from evaluation.data.judgment_sets.records import Flags, Floats
-from evaluation.data.ranked_lists import SEARCH, Proposals
+from evaluation.data.judgment_sets.records import Floats
+from evaluation.data.ranked_lists import SEARCH
 from evaluation.presentation.content import (
     Curve,
     CurvePanel,
@@ -33,11 +35,10 @@ from evaluation.reports.sections.people import NEAR, one_against_cut, one_agains
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
 from evaluation.results.consensus import scope_sentence
 from evaluation.results.metric_figures import readings_tables
-from evaluation.results.rankings import JudgedOutputs, judged_outputs, rankings_tables
+from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
+from evaluation.results.standings import MEAN as MEAN_GRADE
 from evaluation.results.standings import compared_table
-from evaluation.results.verdict import leaders_by_intervals
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import wilson_interval
 
 MOST_GRIDS = 6
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
@@ -424,6 +425,7 @@ def _matrix_plot(
 
 
 MOST_CURVES = 8
+REACHED = "reached"  # the share of first captions that have a mean grade
 MEANS = "interval"  # the level of what is averaged
 THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
 
@@ -435,23 +437,26 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
         return None
     judged = judged_outputs(inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.credited)
-    first = _first_captions(proposals, judged)
-    if not first:
+    outputs, places = inputs.outputs
+    first = proposals.position[places] == 1
+    if outputs is None or not first.any():
         return None
-    grade = {name: np.array(list(by_image.values()), dtype=np.float64) for name, by_image in first.items()}
-    names = sorted(grade, key=lambda name: (-float(grade[name].mean()), name))
-    rows: list[tuple[Any, ...]] = []
-    for name in names:
-        n = len(grade[name])
-        reached = [int(_reaches_cut(grade[name], cut).sum()) for cut in cuts]
-        shares = [Estimate(count / n, *wilson_interval(count, n), n) for count in reached]
-        rows.append((name, *shares, float(grade[name].mean()), n))
+    if not inputs.credited:
+        outputs = replace(outputs, score=judged.value[places], deletions=None)
+    outputs = outputs.subset(first)
+    reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(REACHED) for cut in cuts]
+    means = {name: figure["value"] for name, figure in outputs.figures(MEAN_GRADE).items()}
+    names = sorted(outputs.names, key=lambda name: (-means[name], name))
+    rows: list[tuple[Any, ...]] = [
+        (name, *(estimate_of(shares[name]) for shares in reached), means[name], reached[0][name]["n"])
+        for name in names
+    ]
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("items", "count")]
     floor, ceiling = _shares_in_pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
     best = inputs.standings.compare().leaders if inputs.standings is not None else []
-    leaders = [name for name in best if name in grade] or names[:1]
+    leaders = [name for name in best if name in names] or names[:1]
     of_leaders = [row for row in rows if row[0] in leaders]
     shares_of_leaders = [row[1].value for row in of_leaders]
     sentence = say(
@@ -474,9 +479,10 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         "share of first captions in %",
         log=False,
     )
-    data = table("grades", rows, columns)
+    raters = inputs.raters_known
+    data = table("grades", rows, columns, raters=raters)
     with_bounds = table(
-        "grades", [*rows, *((bound.label, *bound.y, None, None) for bound in bounds)], columns
+        "grades", [*rows, *((bound.label, *bound.y, None, None) for bound in bounds)], columns, raters=raters
     )
     return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], [data])
 
@@ -492,26 +498,15 @@ def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[flo
     )
 
 
-def _reaches_cut(values: Sequence[float] | Floats, cut: float) -> Flags:
-    return np.asarray(np.asarray(values) >= exact_cut(cut) - NEAR, dtype=bool)
+def _reaches_cut(value: Any, cut: float) -> Any:
+    """Return 1 for each mean grade that reaches the threshold, else 0."""
+    return (value >= exact_cut(cut) - NEAR) * 1.0
 
 
 def exact_cut(cut: float) -> float:
     """Return the nominal threshold: 3.66 means 3 2/3, a mean of three grades."""
     whole = int(cut)
     return whole + THIRDS.get(round(cut - whole, 2), cut - whole)
-
-
-def _first_captions(proposals: Proposals, judged: JudgedOutputs) -> dict[str, dict[int, float]]:
-    """Return system -> image -> consensus of its first caption, if judged."""
-    rows = np.flatnonzero(~proposals.search & (proposals.position == 1))
-    values = judged.value[rows]
-    known = ~np.isnan(values)
-    first: dict[str, dict[int, float]] = {}
-    columns = proposals.system[rows[known]], proposals.image[rows[known]], values[known]
-    for system, image, value in zip(*(column.tolist() for column in columns), strict=True):
-        first.setdefault(proposals.systems[system], {})[image] = value
-    return first
 
 
 def rankings_section(inputs: ReportInputs) -> Section | None:
@@ -523,10 +518,10 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
     sentences = []
     for task, rows in rankings.items():
         cells = {row["system"]: row["R-precision"] for row in rows}
-        leaders, _ = leaders_by_intervals(cells)
+        leaders = leading(rows)
         sentence = say(
             "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
-            system=rows[0]["system"],
+            system=rows[0]["system"], query=TASKS[task][3],
             what="items " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
             least=cells[leaders[-1]]["value"] if leaders else None,
         )  # fmt: skip

@@ -32,13 +32,12 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import halves_of_votes
-from evaluation.results.consensus import clusters_of_pairs, scope_sentence
+from evaluation.results.consensus import scope_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table
 from evaluation.results.standings import compared_table
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
 from judgments.design.tables import PAIR_KINDS
 
@@ -211,8 +210,7 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     labels = (
         [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
     )
-    images = inputs.images_of(pair.pk for pair in pairs)
-    clusters = NAIVE if images is None else {ITEM: images}
+    clusters = inputs.clusters_of(pair.pk for pair in pairs)
     curves = {
         name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)
         for name in names
@@ -269,23 +267,15 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         system, other = inputs.systems[pair.key]
         outcome = inputs.consensus.of_pair[pair.pk]
         if system != other and (outcome.value is not None or outcome.tie):
-            rows.append((pair.pk, system, other, outcome.value or 0, inputs.images[pair.pk]))
-    pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
+            rows.append((pair.pk, system, other, outcome.value or 0))
+    pks, first, second, winners = (list(column) for column in zip(*rows, strict=True))
     people = tournament(first, second, winners, resamples=0)
     order = people.order.tolist()
     names = [str(people.systems[index]) for index in order]
     counts = [
         (int(people.wins[index]), int(people.losses[index]), int(people.tied[index])) for index in order
     ]
-    clusters: ClusterColumns = NAIVE
-    if inputs.clustered:
-        clusters = clusters_of_pairs(
-            inputs.table,
-            inputs.consensus,
-            np.array(pks, dtype=np.int64),
-            images,
-            anonymous=not inputs.raters_known,
-        )
+    clusters = inputs.people_clusters_of(pks)
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
     position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
     won = [estimate_of(standings.figures[name]) for name in names]

@@ -45,8 +45,8 @@ from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, 
 from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
 from evaluation.results.verdict import (
     correlation_verdict,
-    count_raters,
     pair_verdict,
+    scope_fields,
     verdict_sentence,
     winners_named,
 )
@@ -167,7 +167,7 @@ def accuracy_so_far(
             "metrics": cells,
             "earlier": earlier,
             "verdict": pair_verdict(named, winners[-1][1], of_kind, cells),
-            **count_raters(winners[-1][1].deletions),
+            **scope_fields(winners[-1][1].deletions),
         }
     return figures
 
@@ -216,7 +216,7 @@ def correlation_so_far(
                 row |= as_json(tau, "value", "low", "high", "reason")
             earlier[name].append(row)
     cells = {name: rows[-1] for name, rows in earlier.items()}
-    raters = count_raters(columns_and_deletions(clusters)[1])
+    raters = scope_fields(columns_and_deletions(clusters)[1])
     return {
         "metrics": cells,
         "earlier": earlier,
@@ -318,6 +318,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     # Score before judgments are read, to hold less at once.
     stored = _stored_scores(study)
     scores = candidate_scores(study) if stored is None else stored
+    scores["images"] = loaders.clusters_of_items(study, scores["images"])
     progress(0.05, "reading judgments")
     all_units = loaders.study_units(study)
     table = loaders.load_judgments(study, newest=newest, units=all_units)
@@ -438,10 +439,10 @@ def _evaluation(
 
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
-    """Return (U,) images, from stored scores if they cover all pairs."""
+    """Return what (U,) units are clustered by, from stored scores if they cover all pairs."""
     index = places_in(scores["of"], units.pair)
     if not KINDS[study.protocol].compares_pairs or (index < 0).any():
-        return loaders.images_of(study, units)
+        return loaders.clusters_of_units(study, units)
     return scores["images"][index]
 
 

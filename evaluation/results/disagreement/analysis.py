@@ -268,7 +268,7 @@ def compute_disagreement(
     soft = soft_labels_of(study, table)
     units = Units.of(loaders.unit_rows(study))
     positions = places_in(units.pk, soft.units)
-    images = encode(loaders.images_of(study, units)[positions], "images")[1]
+    images = encode(loaders.clusters_of_units(study, units)[positions], "images")[1]
     workers = loaders.worker_rows(study)
     seed = design_of(study).seed
     anonymous = any(worker.anonymous for worker in workers)

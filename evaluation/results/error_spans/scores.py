@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Literal, NamedTuple
@@ -38,7 +38,8 @@ from evaluation.presentation.content import (
     json_float,
 )
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.standings import MEAN, Outputs, compared_table
+from evaluation.results.consensus import scope_of
+from evaluation.results.standings import MEAN, Outputs, compared_table, raters_of
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.inference import CONFIDENCE, NO_SPREAD
@@ -46,7 +47,6 @@ from evaluation.statistics.inputs import encode
 from evaluation.statistics.significance import stouffer_wilcoxon
 from judgments.cached_figures import Figures, add_figures
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
-from judgments.kinds.spans.kind import cluster_of
 from judgments.models import Caption, Item, Output, Study
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of
@@ -78,7 +78,7 @@ class Segment:
     """A text's means over its judges, and their scores; ``cluster`` is its document, else its item."""
 
     item: int
-    cluster: str
+    cluster: Hashable
     score: float
     mqm: float
     z: float | None
@@ -95,7 +95,7 @@ class Judged(NamedTuple):
 
     worker: Any
     answer: Mapping[str, Any]
-    cluster: str
+    cluster: Hashable
     domain: str = ""
     unit: int = 0
 
@@ -135,12 +135,12 @@ def segments_of(study: Study) -> Segments:
         ]
         if positions:  # of several texts of a system for an item, the first one that was judged
             texts.setdefault(system, {}).setdefault(item, positions)
-    anonymous = loaders.is_anonymous(study)
+    anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
     judged = [
         Judged(
             None if anonymous else row.worker,
             row.answer,
-            cluster_of(row.unit),
+            documents.get(row.unit.item_id, row.unit.item_id),
             row.unit.item.split,
             row.unit.pk,
         )
@@ -228,6 +228,12 @@ def outputs_of(segments: Segments) -> Outputs | None:
         score=np.array([segment.score for _, segment in rows]),
         deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
     )
+
+
+def scope_of_segments(segments: Segments) -> str:
+    """Return for whom intervals and tests of the segments hold."""
+    outputs = outputs_of(segments)
+    return scope_of(None if outputs is None else raters_of(outputs.deletions))
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> Comparison:

@@ -22,12 +22,14 @@ from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
 from evaluation.presentation.content import as_json
+from evaluation.results.consensus import scope_sentence
 from evaluation.results.error_spans.scores import (
     SEGMENTS,
     compare_systems,
     marked_rows,
     rank_systems,
     ranks_table,
+    scope_of_segments,
     segments_of,
     shared_segments,
     system_scores,
@@ -63,6 +65,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     domains = {segment.domain for judged in segments.values() for segment in judged}
     context |= {
         "scores": scores,
+        "scope": scope_sentence({"scope": scope_of_segments(segments)}),
         "scored": design.spans.score,
         "own_weights": design.spans.weights,
         "ranks": ranks_table(rank_systems(segments)) if len(domains) > 1 else None,
@@ -131,6 +134,7 @@ class SystemComparisonSerializer(serializers.Serializer[Any]):
 class ErrorSpansSerializer(serializers.Serializer[Any]):
     systems = SystemScoreSerializer(many=True)
     comparison = SystemComparisonSerializer(allow_null=True)
+    scope = serializers.CharField(help_text="Whether intervals hold for items and people, or these people.")
 
 
 class ErrorSpansView(APIView):
@@ -159,7 +163,11 @@ class ErrorSpansView(APIView):
         first, second = (request.query_params.get(name, "") for name in ("first", "second"))
         try:
             segments = segments_of(study)
-            result = {"systems": [as_json(score) for score in system_scores(segments)], "comparison": None}
+            result: dict[str, Any] = {
+                "systems": [as_json(score) for score in system_scores(segments)],
+                "comparison": None,
+                "scope": scope_of_segments(segments),
+            }
             if first or second:
                 result["comparison"] = as_json(compare_systems(segments, first, second))
         except EvaluationError as error:

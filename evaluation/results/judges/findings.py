@@ -15,7 +15,7 @@ from django.db import transaction
 
 from common.amounts import coefficient
 from evaluation.data.judgment_sets.loaders import (
-    images_of,
+    clusters_of_units,
     is_anonymous,
     load_judgments,
     signature_of_study,
@@ -186,7 +186,7 @@ def _load_material(study: Study, kind: Kind, table: Any) -> Material:
     return Material(
         kind=kind,
         pk=units.pk,
-        image=images_of(study, units),
+        image=clusters_of_units(study, units),
         people=Summary(**_summarise(kind, unit, answers, lengths.shape)),
         worker=table.worker[counted],
         lengths=lengths,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -33,7 +34,15 @@ from evaluation.presentation.content import (
     rows_as_json,
 )
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.consensus import judgment_clusters
+from evaluation.results.consensus import consensus_of, judgment_clusters, scope_of
+from evaluation.results.standings import (
+    BEST,
+    Standings,
+    errors_of,
+    errors_where_compared,
+    figures_of,
+    standings_of_pairs,
+)
 from evaluation.statistics.aggregation import (
     LuceResult,
     RankBands,
@@ -44,7 +53,8 @@ from evaluation.statistics.aggregation import (
 )
 from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.aggregation.votes_and_means import preferences_of
-from evaluation.statistics.inference import CONFIDENCE, NAIVE, share_of_rows
+from evaluation.statistics.inference import CONFIDENCE, NAIVE, NO_SPREAD, RATER, Spread, share_of_rows
+from evaluation.statistics.meta import PeoplesWinners
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
 from judgments.kinds.spans.answers import words_of
@@ -58,6 +68,10 @@ NEXT_SHOWN = 3
 KEPT_SECONDS = 3600
 LUCE = "luce"
 PEOPLE = "people"  # who wrote what no system gave
+MAJORITIES = (
+    "Strengths and ranks are of single judgments. Pairs won, and p against the best system, are of what most say of "
+    "each pair, as in the verdict; the two can differ."
+)
 NO_PAIR_OF_TWO = gettext_noop(
     "Study %(slug)r has no judgment that counts of a pair of two different systems."
 )
@@ -108,7 +122,8 @@ def strengths_of(
 ) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
-    Every included judgment of two systems is a comparison; "neither" counts as no difference. Intervals are
+    Every included judgment of two systems is a comparison; "neither" counts as no difference. Shares of pairs ``won``
+    and ``p``, of the best system against each other one, are of the majorities, as the verdict has them. Intervals are
     clustered by image and, unless anonymous, by person. In an arena each judgment weighs one over the
     probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
     Where people name the best of several captions, strengths are those of Luce's choice model.
@@ -155,7 +170,22 @@ def strengths_of(
         weights=inverse,
         clusters=clusters or NAIVE,
     )
-    return _as_result(strengths, preferences, control) | {"weighted": inverse is not None}
+    result = _as_result(strengths, preferences, control) | {"weighted": inverse is not None}
+    standings = standings_of_pairs(
+        table,
+        consensus_of(study, table, units),
+        loaders.systems_of_pairs(study),
+        dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
+        loaders.documents_of(study),
+        anonymous=loaders.is_anonymous(study),
+    )
+    assert standings is not None, "there are judgments of two systems"
+    compared = standings.compare().compared
+    for row in result["systems"]:
+        won = standings.figures[row["system"]]
+        row |= {"pairs": won["n"], "won": won["value"], "won_low": won["low"], "won_high": won["high"]}
+        row["p"] = compared.get(row["system"])
+    return result
 
 
 def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str, Any]:
@@ -172,9 +202,12 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
         )
     choices = fit_choices(study)
     strengths, shares = choices.strengths, choices.shares()
-    bands = _bands_of(strengths)
+    bands, compared = _bands_of(strengths), standings_of_choices(choices).compare().compared
     return {
-        "systems": [row | shares[row["system"]] for row in _system_rows(strengths, bands)],
+        "systems": [
+            row | shares[row["system"]] | {"p": compared.get(row["system"])}
+            for row in _system_rows(strengths, bands)
+        ],
         "next": [],
         "length": None,
         "ties": 0.0,
@@ -182,6 +215,7 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
         "cuts": [],
         "control": control,
         "clusters": dict(strengths.clusters),
+        "scope": scope_of(strengths.clusters.get(RATER)),
         "model": LUCE,
         "comparisons": strengths.choices,
         **as_json(strengths, "log_likelihood", "converged", "reason", "note", "signature"),
@@ -253,8 +287,37 @@ def fit_choices(study: Study) -> Choices:
     )
 
 
+def standings_of_choices(choices: Choices) -> Standings:
+    """Compare systems by the strengths of the choices, or where these are unknown by how often each is the best."""
+    fit, shares = choices.strengths, choices.shares()
+    names = [str(name) for name in fit.items.tolist()]
+    figures = {
+        name: figures_of(row["best"], row["best_low"], row["best_high"], row["shown"])
+        for name, row in shares.items()
+    }
+    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
+    if fit.reason:  # strengths are infinite, as where a system is always the best, or have no errors
+        strength = np.array([figures[name]["value"] for name in names])
+        errors = errors_where_compared(
+            strength, lambda first, second: _lead_of_two(choices, names[first], names[second])
+        )
+    return Standings(BEST, names, figures, strength, *errors, choices.items, fit.clusters.get(RATER))
+
+
+def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
+    """Return how often the first is the best where either is, less a half, and the spread if it is nought."""
+    rows = np.array([(first in best) != (second in best) for best in choices.winners])
+    if not rows.any() or not choices.clusters:
+        return math.nan, NO_SPREAD
+    winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
+    clusters = {name: column[rows] for name, column in choices.clusters.items()}
+    people = PeoplesWinners.of(winners, clusters=clusters)
+    share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
+    return share - 0.5, spread
+
+
 def _clusters(study: Study, units: Units, table: JudgmentTable, rows: Ints | Flags) -> dict[str, Ints]:
-    images, anonymous = loaders.images_of(study, units), loaders.is_anonymous(study)
+    images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
     return judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
 
 
@@ -323,6 +386,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, control: str) -> 
         **as_json(strengths, "levels", "cuts"),
         "control": control,
         "clusters": dict(strengths.clusters),
+        "scope": scope_of(strengths.clusters.get(RATER)),
         **as_json(
             strengths, "model", "comparisons", "log_likelihood", "converged", "reason", "note", "signature"
         ),

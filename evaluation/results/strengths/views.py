@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
+from evaluation.results.consensus import scope_sentence
 from evaluation.results.strengths.computing import LENGTH, StrengthsRequest, cached_strengths
 from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
@@ -32,6 +33,9 @@ CONTROLS_IN_WORDS = (
     ("none", pgettext_lazy("staff", "Nothing")),
     (LENGTH, pgettext_lazy("staff", "Length of the texts")),
 )
+
+
+ENDS = {"value": "", "low": "_low", "high": "_high"}
 
 
 class RankingForm(forms.Form):
@@ -66,6 +70,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     context |= {
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,
+        "scope": scope_sentence(strengths),
         "rows": _rows(strengths["systems"]),
         "length": {name: with_sign(value) for name, value in (strengths["length"] or {}).items()},
     }
@@ -81,7 +86,7 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def position(value: float | None) -> str:
         return "" if value is None else f"{2 + 96 * (value - low) / width:.2f}%"
 
-    rows = []
+    rows, key = [], "best" if "best" in systems[0] else "won"
     for row in systems:
         same = row["best_rank"] == row["worst_rank"]
         ranks = "%(best)s" if same else pgettext("staff", "%(best)s to %(worst)s")
@@ -93,7 +98,7 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "ranks": ranks % {"best": row["best_rank"] or "–", "worst": row["worst_rank"] or "–"},
                 "places": {name: position(row[name]) for name in ("low", "strength", "high")},
                 "zero": position(0.0),
-                "best": row.get("best"),
+                "share": {name: row.get(f"{key}{end}") for name, end in ENDS.items()},
             }
         )
     return rows
@@ -123,6 +128,15 @@ class StrengthSerializer(serializers.Serializer[Any]):
     )
     best_low = serializers.FloatField(required=False, allow_null=True)
     best_high = serializers.FloatField(required=False, allow_null=True)
+    pairs = serializers.IntegerField(required=False, help_text="Of pairs: those of the system and another.")
+    won = serializers.FloatField(
+        required=False, allow_null=True, help_text="The share of them that it won by most judgments of each."
+    )
+    won_low = serializers.FloatField(required=False, allow_null=True)
+    won_high = serializers.FloatField(required=False, allow_null=True)
+    p = serializers.FloatField(
+        allow_null=True, help_text="Of the best system against this one, as in the verdict; null of the best."
+    )
 
 
 class NextComparisonSerializer(serializers.Serializer[Any]):
@@ -148,6 +162,7 @@ class StrengthsSerializer(serializers.Serializer[Any]):
     cuts = serializers.ListField(child=serializers.FloatField(allow_null=True))
     control = serializers.CharField()
     clusters = serializers.DictField(child=serializers.IntegerField())
+    scope = serializers.CharField(help_text="Whether intervals hold for items and people, or these people.")
     model = serializers.CharField()
     comparisons = serializers.IntegerField()
     weighted = serializers.BooleanField(

@@ -51,6 +51,7 @@ from judgments.drawing.material import (
     content_key,
     content_keys,
     draw_images,
+    first_of_documents,
     rng_for,
     screen_of,
     shuffled,
@@ -811,7 +812,9 @@ def figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -
     lengths = [len(judgment.unit.first.text) for judgment in judged]
     marked = [placed(judgment.answer["spans"]) for judgment in judged]
     spans = [[(span[START], span[END]) for span in marks] for marks in marked]
-    clusters = [cluster_of(judgment.unit) for judgment in judged]
+    items = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judged}
+    documents = first_of_documents(items.items())
+    clusters = [documents.get(name, name) for name in (judgment.unit.item.name for judgment in judged)]
     severities = [[span[SEVERITY] for span in marks] for marks in marked]
     columns: dict[str, Any] = {"items": clusters, "resamples": RESAMPLES, "seed": seed}
     data = (texts, workers, lengths, spans)
@@ -844,9 +847,11 @@ def figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -
     )
 
 
-def cluster_of(unit: Any) -> str:
-    document = unit.content.get("document")
-    return f"document {document['name'].rpartition('#')[0]}" if document else f"item {unit.item.name}"
+def _document_of(unit: Any) -> str:
+    """Return the unit's document; of releases that name none, that of its run of segments."""
+    run = unit.content.get("document")
+    document: str = unit.item.document or (run["name"].rpartition("#")[0] if run else "")
+    return document
 
 
 def _as_dict(agreement: SpanAgreement) -> dict[str, Any]:

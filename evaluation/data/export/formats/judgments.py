@@ -164,7 +164,7 @@ class Credits:
                 original=np.zeros_like(rank),
                 placed=np.isin(system, in_part),
             ),
-            (), (), (), (), JudgedUnits.of([]),
+            (), (), (), (), {}, JudgedUnits.of([]),
         )  # fmt: skip
         keys = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         rows = np.flatnonzero(
