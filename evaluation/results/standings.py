@@ -204,7 +204,7 @@ class Outputs:
         # Without its only rater an output is gone, and its item with it.
         gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
         changes[gone] = influence[key[gone] // left.raters]
-        raters = RaterDeletions(key // left.raters, renumbered(key % left.raters), changes)
+        raters = RaterDeletions(key // left.raters, renumbered(key % left.raters), changes, left.means)
         return mean, raters.widen(spread, items, lambda: changes)[0]
 
 

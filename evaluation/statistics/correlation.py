@@ -436,7 +436,7 @@ def means_without_raters(
     first, cell = answers_by_cell(position, rater)
     row, rated = position[first], np.bincount(cell, minlength=len(first))
     left = np.bincount(position, rating)[row] - np.bincount(cell, rating, minlength=len(first))
-    return RaterDeletions(row, rater[first], ratio(left, np.bincount(position)[row] - rated))
+    return RaterDeletions(row, rater[first], ratio(left, np.bincount(position)[row] - rated), means=True)
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:

@@ -214,12 +214,13 @@ class RaterDeletions:
     """People's winners or means of rows without one rater, for each rater with a part in them.
 
     row, rater: (V,) positions of rows, and codes of raters from 0 on. value: (V,) of the row if the rater had not
-    answered: the winner 1, 2, or 0 for none; or the mean, nan for none.
+    answered: the winner 1, 2, or 0 for none; or the mean, nan for none. means: whether they are of means.
     """
 
     row: Ints
     rater: Ints
     value: Floats
+    means: bool = False
 
     @classmethod
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
@@ -232,7 +233,7 @@ class RaterDeletions:
     def subset(self, rows: Flags) -> RaterDeletions:
         """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
         here = rows[self.row]
-        return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.value[here])
+        return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.value[here], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
         """Return those of the rows to `keep` of all (N,), by the positions that these have then."""
@@ -279,14 +280,17 @@ class RaterDeletions:
         return items + without_negative(squares.added()), np.minimum(freedom, max(squares.raters, FEWEST) - 1)
 
     def _squares(self, changes: Floats) -> Squares:
+        number = effective_number(np.bincount(self.rater))
         centred = changes - changes.mean(axis=0)
+        if self.means:
+            # A mean loses a rater's distance from the others: R / (R - 1) times that from all (the jackknife's factor).
+            centred /= enlarged(number)
 
         def squares_of(codes: Ints) -> Any:
             sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))
             np.add.at(sums, codes, centred)
             return sums.T @ sums
 
-        number = effective_number(np.bincount(self.rater))
         return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, number)
 
 
@@ -532,7 +536,7 @@ class Clusters:
         """
         centred = values - values.mean()
         squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
-        return np.maximum(np.linalg.lstsq(_expected(self.codes, self.sizes), squares)[0], 0)
+        return np.maximum(np.linalg.solve(_expected(self.codes, self.sizes), squares), 0)
 
 
 def too_few(name: str, count: int) -> str:
