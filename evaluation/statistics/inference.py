@@ -11,7 +11,7 @@ effective clusters, less one (Cameron, Miller 2015). See `crossed`. Where raters
 answers make a row's consensus together, they are known by `RaterDeletions`. See docs/statistics.md.
 
 A signature names the statistic, its input where there are several, and every option:
-`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0`
+`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|clusters:both|v:1.0`
 """
 
 from __future__ import annotations
@@ -862,8 +862,8 @@ def signed(
             result = function(*args, **kwargs)
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
-            if values.get("clusters") == NAIVE:  # as before there were others
-                del values["clusters"]
+            if values.get("clusters") == NAIVE == parameters.parameters["clusters"].default:
+                del values["clusters"]  # as before there were others
             note = INDEPENDENT if assumes and assumes.default == NAIVE else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 

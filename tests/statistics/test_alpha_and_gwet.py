@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from evaluation.statistics.agreement import (
     LEVELS,
     WEIGHTS,
+    Gwet,
     alpha_interval,
     alpha_of_judgments,
     alpha_of_parts,
@@ -24,6 +25,7 @@ from evaluation.statistics.agreement import (
     percent_interval,
     ratings_of_judgments,
 )
+from evaluation.statistics.inference import Clusters
 from evaluation.statistics.inputs import BadOption
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
@@ -36,6 +38,7 @@ answers = arrays(
     st.tuples(st.integers(2, 4), st.integers(2, 12)),
     elements=st.one_of(st.integers(0, 3).map(float), st.just(math.nan)),
 )
+CLUSTERS = st.sampled_from(["both", "naive"])
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -68,9 +71,13 @@ def test_numbers_with_none_for_missing_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_perfect_agreement_is_one_and_its_interval_has_no_width(level: str) -> None:
-    result = alpha_interval([[1, 2, 3, 4, 1, 2] * 5, [1, 2, 3, 4, 1, 2] * 5], level)
-    assert (result.value, result.low, result.high) == (1.0, 1.0, 1.0)
+def test_perfect_agreement_is_one_and_only_the_bootstrap_takes_it_for_certain(level: str) -> None:
+    table = [[1, 2, 3, 4, 1, 2] * 5] * 2
+    result = alpha_interval(table, level)
+    # Clopper's and Pearson's lower end for 30 of 30 units.
+    assert (result.value, result.low, result.high) == (1, pytest.approx(0.025 ** (1 / 30)), 1)
+    result = alpha_interval(table, level, clusters="naive")
+    assert (result.value, result.low, result.high) == (1, 1, 1)
 
 
 def test_lopsided_answers_have_low_alpha_however_often_they_agree() -> None:
@@ -103,7 +110,7 @@ def test_equal_broken_numbers_are_no_variation() -> None:
 
 
 def test_resamples_without_variation_are_left_out_and_counted() -> None:
-    result = alpha_interval([[1, 1, 1, 2], [1, 1, 1, 2]], resamples=1000)
+    result = alpha_interval([[1, 1, 1, 2], [1, 1, 1, 2]], resamples=1000, clusters="naive")
     # (3/4)^4 of the resamples never draw the unit that differs.
     assert result.undefined_resamples == pytest.approx(316, abs=60)
     assert (result.low, result.high) == (1.0, 1.0)
@@ -111,7 +118,7 @@ def test_resamples_without_variation_are_left_out_and_counted() -> None:
 
 def test_the_result_counts_everything_given_and_what_could_be_compared() -> None:
     table = [[1, 2, math.nan, 3, math.nan], [1, 2, 2, math.nan, math.nan], [math.nan] * 5]
-    result = alpha_interval(table, "interval", seed=7)
+    result = alpha_interval(table, "interval", seed=7, clusters="naive")
     assert (result.units, result.pairable, result.raters, result.judgments) == (4, 2, 2, 6)
     assert (result.level, result.seed, result.resamples, result.confidence) == ("interval", 7, 2000, 0.95)
 
@@ -131,7 +138,7 @@ def test_the_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
             for _ in range(1500)
         ]
         low, high = np.nanquantile(drawn, [0.025, 0.975])
-        result = alpha_interval(table, level, resamples=20_000)
+        result = alpha_interval(table, level, resamples=20_000, clusters="naive")
         assert result.low == pytest.approx(low, abs=0.02)
         assert result.high == pytest.approx(high, abs=0.02)
 
@@ -140,8 +147,8 @@ def test_many_distinct_values_give_the_interval_of_the_same_values_grouped() -> 
     generator = np.random.default_rng(5)
     table = generator.integers(0, 100, (3, 60)).astype(float)
     table[1:] = np.clip(table[0] + generator.integers(-9, 10, (2, 60)), 0, 99)
-    sparse = alpha_interval(table + np.array([0.5]), "interval", resamples=20_000)
-    redrawn = alpha_interval(table, "interval", resamples=20_000, seed=1)
+    sparse = alpha_interval(table + np.array([0.5]), "interval", resamples=20_000, clusters="naive")
+    redrawn = alpha_interval(table, "interval", resamples=20_000, seed=1, clusters="naive")
     assert sparse.value == pytest.approx(redrawn.value)
     assert sparse.low == pytest.approx(redrawn.low, abs=0.01)
     assert sparse.high == pytest.approx(redrawn.high, abs=0.01)
@@ -156,7 +163,7 @@ def test_a_million_judgments_of_thousands_of_workers_need_no_table_of_workers_by
     values = np.where(
         generator.random(1_000_000) < 0.5, np.repeat(truth, 4), generator.integers(1, 5, 1_000_000)
     )
-    result = alpha_of_judgments(units, workers, values, resamples=200)
+    result = alpha_of_judgments(units, workers, values)
     # A quarter of the pairs of judges both copy an even truth; the rest agrees by chance.
     assert result.value == pytest.approx(0.25, abs=0.005)
     assert result.low < 0.25 < result.high
@@ -164,13 +171,15 @@ def test_a_million_judgments_of_thousands_of_workers_need_no_table_of_workers_by
 
 
 @settings(max_examples=30)
-@given(answers, st.randoms(use_true_random=False), st.sampled_from(LEVELS))
-def test_the_order_of_raters_and_units_does_not_matter(matrix: Any, shuffler: Any, level: str) -> None:
+@given(answers, st.randoms(use_true_random=False), st.sampled_from(LEVELS), CLUSTERS)
+def test_the_order_of_raters_and_units_does_not_matter(
+    matrix: Any, shuffler: Any, level: str, clusters: str
+) -> None:
     raters, units = list(range(matrix.shape[0])), list(range(matrix.shape[1]))
     shuffler.shuffle(raters)
     shuffler.shuffle(units)
-    result = alpha_interval(matrix, level, resamples=50)
-    shuffled = alpha_interval(matrix[raters][:, units], level, resamples=50)
+    result = alpha_interval(matrix, level, resamples=50, clusters=clusters)
+    shuffled = alpha_interval(matrix[raters][:, units], level, resamples=50, clusters=clusters)
     assert shuffled.value == pytest.approx(result.value, abs=1e-12, nan_ok=True)
     assert shuffled.low == pytest.approx(result.low, abs=1e-12, nan_ok=True)
 
@@ -225,19 +234,19 @@ def test_many_raters_with_many_values_need_no_merging(raters: int) -> None:
     table = np.random.default_rng(7).integers(0, 30, (raters, 12)).astype(float)
     table[:, 0] = np.nan
     assert krippendorff_alpha(table, "ordinal") == pytest.approx(plainly.alpha(table, "ordinal"), abs=1e-12)
-    result = alpha_interval(table, "ordinal", resamples=50)
+    result = alpha_interval(table, "ordinal")
     assert (result.units, result.raters, result.judgments) == (11, raters, raters * 11)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 @pytest.mark.parametrize("level", ["interval", "ratio"])
-@pytest.mark.parametrize("over", ["units", "raters"])
+@pytest.mark.parametrize("clusters", ["both", "naive"])
 def test_numbers_whose_squares_no_double_holds_have_the_alpha_of_smaller_ones(
-    scale: float, level: str, over: str
+    scale: float, level: str, clusters: str
 ) -> None:
     table = np.array([[1.0, 2, 3, 3, 1], [1, 2, 3, 1, 1], [2, 2, 3, 3, 1]])
-    plain = alpha_interval(table, level, over=over, resamples=200)
-    scaled = alpha_interval(table * scale, level, over=over, resamples=200)
+    plain = alpha_interval(table, level, clusters=clusters, resamples=200)
+    scaled = alpha_interval(table * scale, level, clusters=clusters, resamples=200)
     assert scaled.value == pytest.approx(plain.value, abs=1e-12)
     assert scaled.low == pytest.approx(plain.low, abs=1e-12)
 
@@ -272,7 +281,7 @@ def noisy(
 def test_the_value_is_that_of_judgments_of_single_parts(level: str) -> None:
     units, parts, workers, values = noisy(30, 4, 3, 1, together=False)
     single = [f"{unit}/{part}" for unit, part in zip(units, parts, strict=True)]
-    plain = alpha_of_judgments(single, workers, values, level, resamples=50)
+    plain = alpha_of_judgments(single, workers, values, level)
     found = alpha_of_parts(units, parts, workers, values, level, resamples=50)
     assert found.value == pytest.approx(plain.value, abs=1e-12)
     assert (found.units, found.pairable, found.judgments, found.raters) == (30, 30, 90, 3)
@@ -282,7 +291,7 @@ def test_the_value_is_that_of_judgments_of_single_parts(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_with_one_part_a_unit_it_is_alpha_of_judgments(level: str) -> None:
     units, parts, workers, values = noisy(60, 1, 3, 2, together=False)
-    plain = alpha_of_judgments(units, workers, values, level, resamples=400)
+    plain = alpha_of_judgments(units, workers, values, level, resamples=400, clusters="naive")
     found = alpha_of_parts(units, parts, workers, values, level, resamples=400)
     assert found.value == pytest.approx(plain.value, abs=1e-12)
     assert (found.low, found.high) == (
@@ -294,7 +303,7 @@ def test_with_one_part_a_unit_it_is_alpha_of_judgments(level: str) -> None:
 def test_parts_that_go_wrong_together_have_a_wider_interval_than_parts_drawn_alone() -> None:
     units, parts, workers, values = noisy(40, 12, 3, 3, together=True)
     single = [f"{unit}/{part}" for unit, part in zip(units, parts, strict=True)]
-    alone = alpha_of_judgments(single, workers, values, resamples=400)
+    alone = alpha_of_judgments(single, workers, values, resamples=400, clusters="naive")
     whole = alpha_of_parts(units, parts, workers, values, resamples=400)
     assert whole.value == pytest.approx(alone.value)
     assert whole.high - whole.low > 1.5 * (alone.high - alone.low)
@@ -336,11 +345,20 @@ def test_gwets_coefficient_is_that_of_irrcac(case: dict[str, Any], weights: str)
     table = with_nan(case["data"])
     expected = case[weights]
     assert gwet_ac(table, weights) == pytest.approx(expected["gwet"], abs=1e-11)
-    # irrCAC's interval rests on a t distribution; drawing the units anew gives about the same.
-    result = gwet_interval(table, weights)
+    # irrCAC's interval is for these raters, by a t distribution; drawing the units anew gives about the same.
+    result = gwet_interval(table, weights, clusters="naive")
     low, high = expected["gwet_ci95"]
     assert result.low == pytest.approx(low, abs=0.05)
     assert result.high == pytest.approx(high, abs=0.05)
+
+
+@pytest.mark.parametrize("weights", ["identity", "linear", "quadratic", "ordinal"])
+def test_gwets_standard_error_by_unit_is_that_of_irrcac_where_nothing_is_missing(weights: str) -> None:
+    influences = Gwet(weights).influences(with_nan(GWET[0]["data"]))
+    assert influences is not None
+    spread = Clusters.of({"item": np.tile(np.arange(40), 3)}, 120).spread(influences.values)
+    assert math.sqrt(spread.variance) == pytest.approx(GWET[0][weights]["gwet_se"], abs=1e-11)
+    assert spread.df == 39
 
 
 def test_the_other_figures_that_irrcac_prints_beside_gwets_are_met_too() -> None:
@@ -392,11 +410,11 @@ def test_words_have_the_order_they_are_given_in() -> None:
     "table",
     [[[1, NAN], [NAN, 2]], np.empty((3, 0)), np.empty((0, 3)), np.array([["a", None]], dtype=object)],
 )
-@pytest.mark.parametrize("over", ["units", "raters", "both"])
+@pytest.mark.parametrize("clusters", ["both", "naive"])
 def test_without_two_judgments_there_is_no_agreement_and_the_result_says_so(
-    interval: Any, table: Any, over: str
+    interval: Any, table: Any, clusters: str
 ) -> None:
-    result = interval(table, over=over)
+    result = interval(table, clusters=clusters)
     assert math.isnan(result.value)
     assert math.isnan(result.low)
     assert result.reason == "no unit has two judgments"
@@ -411,7 +429,8 @@ def test_unanimous_answers_need_the_other_categories_named() -> None:
     assert gwet_ac(unanimous, categories=[1, 2]) == 1
     assert gwet_ac(unanimous, "quadratic", categories=[1, 2, 3]) == 1
     assert percent_agreement(unanimous) == 1
-    assert percent_interval(unanimous).low == 1
+    assert percent_interval(unanimous).low == pytest.approx(0.025 ** (1 / 3))
+    assert percent_interval(unanimous, clusters="naive").low == 1
 
 
 def test_units_judged_once_shape_chance_but_not_what_was_observed() -> None:

@@ -42,8 +42,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "adjusted-p|method:benjamini-hochberg|v:1.0": ([0.2, 0.01],),
     "agreement-by-pair|level:ordinal|weights:linear|v:1.0": REPEATED,
     "agreement-by-unit|level:ratio|v:1.0": REPEATED,
-    "krippendorff-alpha|input:table|level:interval|confidence:0.95|resamples:50|seed:0|over:both|v:1.0": REPEATED,
-    "krippendorff-alpha|input:rows|level:ordinal|confidence:0.9|resamples:2000|seed:3|over:units|v:1.0": JUDGMENTS,
+    "krippendorff-alpha|input:table|level:interval|confidence:0.95|resamples:50|seed:0|clusters:naive|v:1.0": REPEATED,
+    "krippendorff-alpha|input:rows|level:ordinal|confidence:0.9|resamples:2000|seed:3|clusters:both|v:1.0": JUDGMENTS,
     "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:0|v:1.0": PARTS,
     "accuracy-difference|confidence:0.9|v:1.0": (
         list(zip(ONE, TWO, strict=True)),
@@ -88,7 +88,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "fleiss-kappa|confidence:0.95|resamples:100|seed:0|v:1.0": ([[2, 1], [0, 3], [3, 0]],),
     "grouped-correlation|coefficient:pearson|grouping:system-level|missing:refuse"
     "|confidence:0.95|resamples:50|seed:0|v:1.0": OUTPUTS,
-    "gwet-ac|weights:quadratic|categories:[1,2,3,4]|confidence:0.95|resamples:2000|seed:0|over:raters|v:1.0": REPEATED,
+    "gwet-ac|weights:quadratic|categories:[1,2,3,4]|confidence:0.95|resamples:99|seed:0|clusters:rater|v:1.0": REPEATED,
     "kappa-grid|first_thresholds:[0.5,0.8]|second_thresholds:[2,3]|missing:refuse"
     "|confidence:0.95|resamples:20|seed:0|v:1.0": BOTH,
     "cohen-kappa|weights:linear|labels:[1,2,3,5]|confidence:0.95|resamples:2000|seed:7|v:1.0": (
@@ -107,7 +107,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "|confidence:0.95|resamples:50|max_pairs:10000000|seed:0|v:1.0": BY_ITEM,
     "pairwise-accuracy|epsilon:0.25|missing:refuse"
     "|confidence:0.95|resamples:50|max_pairs:10000000|seed:0|v:1.0": BY_ITEM,
-    'percent-agreement|weights:linear|categories:["no","1"]|confidence:0.95|resamples:2000|seed:0|over:units|v:1.0': (
+    'percent-agreement|weights:linear|categories:["no","1"]|confidence:0.9|resamples:99|seed:0|clusters:both|v:1.0': (
         [["1", "no"], ["no", "no"]],
     ),
     "r-precision|unjudged:refuse|v:1.0": LISTS,

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from evaluation.statistics.aggregation import (
     unit_medians,
 )
 from evaluation.statistics.agreement import (
+    LEVELS,
     Alpha,
     CohenKappa,
     FleissKappa,
@@ -60,6 +62,7 @@ from evaluation.statistics.significance import (
     summary_of_scores,
     wilson_interval,
 )
+from tests.statistics import agreeing_plainly as plainly
 from tests.statistics import plain_intervals as plain
 
 ITEMS, RATERS = 30, 10
@@ -160,27 +163,39 @@ def test_the_influence_of_a_row_is_the_slope_of_the_coefficient_in_its_weight(co
     assert found == pytest.approx(slopes[patterns.pattern], abs=1e-4)
 
 
-@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
-def test_the_influences_of_judgments_on_alpha_add_up_to_those_of_units_and_raters(level: str) -> None:
-    item, rater, value = drawn(items=25)
-    keep = np.random.default_rng(2).random(len(item)) < 0.4
-    ratings = ratings_of_judgments(item[keep], rater[keep], np.clip(np.round(value[keep]), -2, 2) + 4)
-    coefficient = Alpha(level)
-    found = coefficient.influences(ratings)
-    assert found is not None
-    assert found.items is not None
-    assert found.raters is not None
-    judged = ratings.judged_at_least(2)
-    alpha = coefficient.of_raters(judged)
-    units, raters = np.ones(len(judged.units)), np.ones(len(judged.raters))
-    of_units = np.bincount(found.items, weights=found.values)
-    of_raters = np.bincount(np.unique(found.raters, return_inverse=True)[1], weights=found.values)
-    for place in range(3):
-        unit, person = 1e-5 * np.eye(len(units))[place], 1e-5 * np.eye(len(raters))[place]
-        slope = (alpha(raters, units + unit) - alpha(raters, units - unit)) / 2e-5
-        assert of_units[place] == pytest.approx(slope, abs=1e-3)
-        slope = (alpha(raters + person, units) - alpha(raters - person, units)) / 2e-5
-        assert of_raters[place] == pytest.approx(slope, abs=2e-3)
+GRADES = [2.0, 3.0, 4.0, 5.0, 6.0]
+COEFFICIENTS_PLAINLY: list[tuple[Any, Any]] = [
+    *((Alpha(level), partial(plainly.alpha, level=level)) for level in LEVELS),
+    (Gwet("linear", GRADES), partial(plainly.gwet, weights="linear", scale=GRADES)),
+    (Percent("linear", GRADES), partial(plainly.percent, weights="linear", scale=GRADES)),
+]
+
+
+@pytest.mark.parametrize(("coefficient", "plain_figure"), COEFFICIENTS_PLAINLY)
+def test_the_influences_of_judgments_add_up_to_those_of_units_and_raters(
+    coefficient: Any, plain_figure: Any
+) -> None:
+    item, rater, value = drawn(items=12, raters=5)
+    keep = np.random.default_rng(2).random(len(item)) < 0.5  # some units are judged once
+    table = np.full((5, 12), math.nan)
+    table[rater[keep], item[keep]] = np.clip(np.round(value[keep]), -2, 2) + 4
+    found = coefficient.influences(table)
+    given = ~np.isnan(table)
+    rater, item = (codes[found.counts] for codes in np.nonzero(given))
+
+    def by_weights(units: Any, raters: Any) -> float:
+        if not isinstance(coefficient, Alpha):  # a unit counts once, each of its raters as a part of it
+            units = units * (raters @ given) / np.maximum(given.sum(axis=0), 1)
+        return float(plain_figure(table, units=units, raters=raters))
+
+    once, alike = np.ones(12), np.ones(5)
+    of_units = [[by_weights(once + step, alike) for step in side * 1e-4 * np.eye(12)] for side in (1, -1)]
+    of_raters = [[by_weights(once, alike + step) for step in side * 1e-4 * np.eye(5)] for side in (1, -1)]
+    for codes, ends in ((item, of_units), (rater, of_raters)):
+        slopes = np.subtract(ends[0], ends[1]) / 2e-4
+        rows, summed = (np.bincount(codes, weights, len(slopes)) for weights in (None, found.values))
+        # Alpha also grows with the number of judgments, which influences leave out.
+        assert summed == pytest.approx(slopes - slopes.sum() * rows / rows.sum(), abs=1e-6)
 
 
 def rows_twice(copies: int) -> dict[str, float]:
@@ -561,8 +576,6 @@ def test_a_coefficient_without_influences_has_no_clustered_interval() -> None:
     assert math.isnan(found.low)
     table = np.array([[2, 1], [3, 0], [1, 2]] * 3)
     assert agreement(table, FleissKappa(), clusters="item").clusters == {"item": 9}
-    with pytest.raises(BadOption, match="over is 'raters', expected units"):
-        agreement(ratings, Alpha("nominal"), over="raters", clusters="item")
     with pytest.raises(BadOption, match="the data have no such clusters"):
         agreement(table, FleissKappa(), clusters="rater")
 
