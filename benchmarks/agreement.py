@@ -160,11 +160,11 @@ def clustered_coefficients(given: Clustered) -> ArrayLike:
 
 
 def alpha_of_rows(given: tuple[list[str], list[str], NDArray[np.int64]]) -> ArrayLike:
-    return alpha_of_judgments(*given, "ordinal", resamples=RESAMPLES).value
+    return alpha_of_judgments(*given, "ordinal", resamples=RESAMPLES, clusters=NAIVE).value
 
 
 def gwet(answers: Table) -> ArrayLike:
-    return gwet_interval(answers, "quadratic", resamples=RESAMPLES).value
+    return gwet_interval(answers, "quadratic", resamples=RESAMPLES, clusters=NAIVE).value
 
 
 def by_unit(answers: Table) -> ArrayLike:

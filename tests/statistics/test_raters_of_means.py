@@ -59,8 +59,9 @@ def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
         )
     }
     changes = np.array(list(answers.values()))
-    changes -= changes.mean()
     rows, who = zip(*answers, strict=True)
+    raters = effective_number(list(who))  # a mean loses a rater's distance from the others, not from all
+    changes = (changes - changes.mean()) * (1 - 1 / raters)
 
     by_image = correlation(metric, means, name, clusters={"item": image})
     both = correlation(
@@ -113,7 +114,7 @@ def test_within_images_each_small_group_is_correlated_again() -> None:
             for row, value in zip(left.row, left.value, strict=True)
         ]
     )
-    changes -= changes.mean()
+    changes = (changes - changes.mean()) * (1 - 1 / effective_number(left.rater.tolist()))
     by_image, both = (
         grouped_correlation(metric, means, image, text, clusters=by, **options)
         for by in ({"item": image}, {"item": image, "rater": left})
