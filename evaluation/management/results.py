@@ -394,8 +394,8 @@ class ErrorSpans(QuorumCommand):
                 f"p = {format_cell(pair.p, 'p')}, "
                 f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
             )
-        if said := scope_sentence(result):
-            self.say(said)
+        if sentence := scope_sentence(result):
+            self.say(sentence)
 
 
 MEASURES = {"kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "accuracy": "accuracy"}

@@ -143,13 +143,15 @@ class Outputs:
         """Return each system's mean with its interval; of shares within 0 and 1."""
         figures = {}
         for code, name in enumerate(self.names):
-            own = self.system == code
+            of_system = self.system == code
             mean, spread = self.contrast({code: 1.0})
             half = spread.half(CONFIDENCE)
             ends = mean - half, mean + half
             if measure != MEAN:
-                ends = share_interval(mean, spread, len(np.unique(self.cluster[self.item[own]])), CONFIDENCE)
-            figures[name] = figures_of(mean, *ends, int(own.sum()))
+                ends = share_interval(
+                    mean, spread, len(np.unique(self.cluster[self.item[of_system]])), CONFIDENCE
+                )
+            figures[name] = figures_of(mean, *ends, int(of_system.sum()))
         return figures
 
     def map_scores(self, into: Callable[[float], float]) -> Outputs:

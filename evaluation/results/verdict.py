@@ -150,8 +150,8 @@ def correlation_verdict(
     names = [name for name in scores if cells[name]["value"] is not None]
 
     def p(first: int, second: int) -> float:
-        one, other = scores[names[first]], scores[names[second]]
-        return correlation_difference(one, other, people, missing="leave-out", clusters=clusters).p
+        both = scores[names[first]], scores[names[second]]
+        return correlation_difference(both[0], both[1], people, missing="leave-out", clusters=clusters).p
 
     best = compare_with_best([cells[name]["value"] for name in names], names, p)
     deletions = columns_and_deletions(clusters)[1]

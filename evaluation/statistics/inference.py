@@ -280,18 +280,19 @@ class RaterDeletions:
         return items + without_negative(squares.added()), np.minimum(freedom, max(squares.raters, FEWEST) - 1)
 
     def _squares(self, changes: Floats) -> Squares:
-        number = effective_number(np.bincount(self.rater))
+        sizes = np.bincount(self.rater)
         centred = changes - changes.mean(axis=0)
         if self.means:
             # A mean loses a rater's distance from the others: R / (R - 1) times that from all (the jackknife's factor).
-            centred /= enlarged(number)
+            centred /= enlarged(effective_number(sizes))
 
         def squares_of(codes: Ints) -> Any:
             sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))
             np.add.at(sums, codes, centred)
             return sums.T @ sums
 
-        return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, number)
+        items = len(np.unique(self.row))
+        return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, items, sizes)
 
 
 NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -343,21 +344,35 @@ def effective_number(sizes: Floats | Ints) -> float:
 class Squares:
     """The sums of squares of an estimate's influences: by item, by rater, and by answer, an item with a rater.
 
-    Each is a number, or (K, K) of K estimates. raters: their effective number.
+    Each is a number, or (K, K) of K estimates. items: their number. sizes: (R,) answers of each rater.
     """
 
     by_item: Any
     by_rater: Any
     by_answer: Any
-    raters: float
+    items: int
+    sizes: Floats | Ints
+
+    @property
+    def raters(self) -> float:
+        return effective_number(self.sizes)
 
     def added(self) -> Any:
         """Return the variance that the raters add to that of the items; it may be negative by chance.
 
         An item that moves all raters' answers alike tells nothing of them, so its mean over all raters is left out.
+        Taking away the answers takes a rater's own part in each of them, too. It is added again as far as the variance
+        by items does not hold it: wholly where all raters answer every item, as the analysis of variance has it.
         """
         noise = self.by_answer - self.by_item / self.raters
-        return (self.by_rater - noise) * enlarged(self.raters)
+        answers, squares, raters = (
+            self.sizes.sum(),
+            np.square(self.sizes, dtype=np.float64).sum(),
+            len(self.sizes),
+        )
+        missing = max(raters - answers / self.items, 0.0) / (raters - 1)
+        scale = (squares - answers * missing) / (squares - answers) if squares > answers else 1.0
+        return (self.by_rater - noise) * enlarged(self.raters) * scale
 
 
 def enlarged(number: float) -> float:
@@ -505,12 +520,11 @@ class Clusters:
 
     def spread_of(self, squares: Sequence[float]) -> Spread:
         """Return the variance of an estimate from its summed squared influences, kind by kind."""
-        numbers = [effective_number(size) for size in self.sizes]
-        items = Spread.of_squares(squares[0], numbers[0])
+        items = Spread.of_squares(squares[0], effective_number(self.sizes[0]))
         if len(squares) == 1:
             return items
         by_item, by_rater, by_answer = squares
-        return crossed(items, Squares(by_item, by_rater, by_answer, numbers[1]))
+        return crossed(items, Squares(by_item, by_rater, by_answer, self.number, self.sizes[1]))
 
     def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
         """Return (K, K) covariance of estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
@@ -526,7 +540,8 @@ class Clusters:
         covariance: Floats = forms[0] * enlarged(numbers[0])
         if len(forms) > 1:
             by_item, by_rater, by_answer = forms
-            covariance += without_negative(Squares(by_item, by_rater, by_answer, numbers[1]).added())
+            squares = Squares(by_item, by_rater, by_answer, self.number, self.sizes[1])
+            covariance += without_negative(squares.added())
         return covariance, np.full(size, max(min(numbers[:2]), FEWEST) - 1)
 
     def components(self, values: Floats) -> Floats:

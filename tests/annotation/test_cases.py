@@ -74,7 +74,10 @@ def means(result: Any) -> dict[str, float]:
 
 
 def answers() -> list[tuple[str, str, float]]:
-    return sorted(Judgment.objects.values_list("unit__item__name", "assignment__worker__name", "value"))
+    rows = Judgment.objects.exclude(value=None).values_list(
+        "unit__item__name", "assignment__worker__name", "value"
+    )
+    return sorted((item, worker, float(value or 0)) for item, worker, value in rows)
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["as it is", "in reverse"])

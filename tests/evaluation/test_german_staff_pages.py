@@ -73,7 +73,9 @@ def problems_at(reader: Client, addresses: Iterable[str]) -> dict[str, list[str]
         shown = answer.content.decode()
         found[address] = [text for text in english_on(shown, staff=True) if not text.startswith("CC-")]
         if address.split("?")[0].rstrip("/").rsplit("/", 1)[-1] not in EXACT:
-            found[address] += BADLY_WRITTEN.findall(P_VALUE.sub(" ", text_of(shown)))
+            found[address] += BADLY_WRITTEN.findall(
+                STANDARD_ERRORS.sub(" ", P_VALUE.sub(" ", text_of(shown)))
+            )
         found[address] += unmoved_times(reader, address, shown)
         found[address] += FOREIGN_DATES.findall(text_of(shown))
     return found
@@ -102,6 +104,8 @@ BADLY_WRITTEN = re.compile(
     r"(?<![\w.,:])(?:[-−+]?0\.(?!0+\b)\d+(?!\d*\s?[A-Z]{3}\b)|[-−+]?\d*\.\d{3,}|\d+\.\d+\s?%|\d+%)(?![\w.])"
 )
 P_VALUE = re.compile(r"[pP](?:,[^<]{1,12})? (?:= |[<>] )?\.\d{3}\b|[<>]\s?\.\d{3}\b")
+# of which two digits count, however small they are
+STANDARD_ERRORS = re.compile(r"Standardfehler der mittleren Antwort ist (?:[^.]*\.\d+)+")
 # values of a study file, sections of a regulation, a paper's tables, and parts of a score, which add up to it
 EXACT = {"change", "ethics", "report", "closer-look"}
 KATHMANDU = timedelta(hours=5, minutes=45)

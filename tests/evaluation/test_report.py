@@ -401,15 +401,15 @@ def test_one_judge_s_coefficients_against_the_others_by_hand() -> None:
 def test_one_judge_s_interval_is_over_units_and_workers(name: str) -> None:
     generator = np.random.default_rng(5)
     unit, worker = np.repeat(np.arange(15), 20), np.tile(np.arange(20), 15)
-    grade = generator.integers(1, 5, size=(15, 1)) + generator.integers(-1, 2, size=(15, 20))
+    grade = generator.integers(1, 5, size=(15, 1)) + generator.integers(-1, 2, size=(15, 20)) * np.float64(1)
     others = (grade.sum(axis=1, keepdims=True) - grade) / 19
-    estimate = one_against_mean(unit, worker, grade.ravel() * 1.0, coefficient=name)
+    estimate = one_against_mean(unit, worker, grade.ravel(), coefficient=name)
     by = {"item": unit, "rater": worker}
     same = correlation(grade.ravel(), others.ravel(), name, resamples=0, clusters=by)
     assert (estimate.value, estimate.low, estimate.high) == (same.value, same.low, same.high)
     narrow = correlation(grade.ravel(), others.ravel(), name, seed=1)
     assert same.high - same.low > 1.5 * (narrow.high - narrow.low)
-    assert estimate == one_against_mean(1000 - unit * 7, worker, grade.ravel() * 1.0, coefficient=name)
+    assert estimate == one_against_mean(1000 - unit * 7, worker, grade.ravel(), coefficient=name)
 
 
 def test_one_judge_s_kappa_at_a_cut_by_hand() -> None:

@@ -1,7 +1,7 @@
 """Intervals and tests of crossed items and raters, written out cluster by cluster."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 
 from scipy import stats
@@ -31,12 +31,19 @@ def by_items(influences: Sequence[float], items: Labels) -> Spread:
 
 
 def with_raters(spread: Spread, influences: Sequence[float], items: Labels, raters: Labels) -> Spread:
-    """Add what raters' sums vary beyond the noise of single answers, one of each rater and item."""
+    """Add what raters' sums vary beyond the noise of single answers, one of each rater and item.
+
+    The noise holds each rater's own part once an answer; the items hold it, too, but for raters whom they share.
+    """
     number = effective_number(raters)
     people = max(number, 2)
     answers = list(zip(items, raters, strict=True))
     noise = summed_squares(influences, answers) - summed_squares(influences, items) / number
     added = (summed_squares(influences, raters) - noise) * people / (people - 1)
+    sizes, persons, each = Counter(raters).values(), len(set(raters)), len(raters) / len(set(items))
+    both, once = sum(size**2 for size in sizes), sum(sizes)
+    if both > once:
+        added *= (both - once * max(persons - each, 0) / (persons - 1)) / (both - once)
     return spread[0] + max(added, 0), min(spread[1], people - 1)
 
 

@@ -86,10 +86,9 @@ def test_the_variance_of_a_balanced_mean_is_that_of_the_analysis_of_variance() -
     of_raters = float((columns**2).sum()) / (RATERS - 1) - noise / ITEMS
     found = Clusters.of({"item": item, "rater": rater}, len(item))
     assert found.components(value) == pytest.approx([of_items, of_raters, noise])
-    # Squares of single answers hold the raters' part once, beside the answers of all items: one in so many is missing.
     by_items = of_items / ITEMS + noise / len(value)
     spread = found.spread((value - value.mean()) / len(value))
-    assert spread.variance == pytest.approx(by_items + (1 - 1 / ITEMS) * of_raters / RATERS)
+    assert spread.variance == pytest.approx(by_items + of_raters / RATERS)
     assert spread.df == RATERS - 1
     # Raters who are no different add nothing, and take nothing away by chance.
     alike = value - columns[rater]

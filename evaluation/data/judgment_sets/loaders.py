@@ -606,8 +606,8 @@ def documents_of(study: Study) -> dict[int, int]:
     """Return ``first_of_documents`` of the study's items, by row id."""
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     pairs = CandidatePair.objects.filter(study=study)
-    asked = Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item"))
-    rows = Item.objects.filter(asked, dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
+    drawn = Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item"))
+    rows = Item.objects.filter(drawn, dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
     of_items = rows.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
     return first_of_documents((pk, document_in(fields)) for pk, fields in of_items)
 
