@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.data.imported_scores.storing import is_imported
-from evaluation.data.judgment_sets.records import Flags, Floats
+from evaluation.data.judgment_sets.records import Floats
 from evaluation.presentation.content import (
     Cell,
     Curve,
@@ -39,7 +39,6 @@ from evaluation.results.standings import compared_table
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
-from judgments.design.tables import PAIR_KINDS
 
 CHANCE = 0.5
 HALVES, CEILING = "half of the people", "most an answer can reach"
@@ -171,12 +170,6 @@ def _same_halves_plot(
 
 def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
     return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
-
-
-def _pairs_of_kind(inputs: ReportInputs, kind: str) -> Flags:
-    if kind == "all":
-        return np.ones(len(inputs.winners), dtype=np.bool_)
-    return np.asarray(inputs.kinds == (kind if kind in PAIR_KINDS else ""), dtype=np.bool_)
 
 
 def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None:
