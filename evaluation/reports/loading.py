@@ -142,8 +142,13 @@ class ReportInputs:
     def outputs(self) -> tuple[Outputs | None, Ints]:
         """Return ``outputs_of_answers`` of the proposals."""
         assert self.proposals is not None
+        assert self.kind.relevance is not None
         return outputs_of_answers(
-            self.proposals, self.table, self.consensus.decisions, anonymous=not self.raters_known
+            self.proposals,
+            self.table,
+            self.consensus.decisions,
+            anonymous=not self.raters_known,
+            ends=self.kind.relevance.ends,
         )
 
     @property

@@ -297,7 +297,7 @@ def judged_systems(
     ``z`` the mean of answers standardised per worker.
     """
     decisions = consensus.decisions
-    outputs, _ = outputs_of_answers(proposals, table, decisions, anonymous=anonymous)
+    outputs, _ = outputs_of_answers(proposals, table, decisions, anonymous=anonymous, ends=relevance.ends)
     if outputs is None:
         return []
     answers = measure_of(relevance)

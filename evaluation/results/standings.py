@@ -120,7 +120,7 @@ class Outputs:
     """R outputs with scores; an item has some of each of K systems.
 
     item, system: (R,) codes. cluster: of items, their documents or themselves. score: (R,).
-    deletions: scores without the outputs' raters, where these are known.
+    deletions: scores without the outputs' raters, where these are known. ends: the lowest and the highest score.
     """
 
     names: Sequence[str]
@@ -129,6 +129,7 @@ class Outputs:
     cluster: Ints
     score: Floats
     deletions: RaterDeletions | None
+    ends: tuple[float, float] = (-math.inf, math.inf)
 
     def standings(self, measure: str) -> Standings:
         figures = self.figures(measure)
@@ -140,13 +141,13 @@ class Outputs:
         return Standings(measure, self.names, figures, strength, *errors, items, raters)
 
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
-        """Return each system's mean with its interval; of shares within 0 and 1."""
+        """Return each system's mean with its interval, within the scale."""
         figures = {}
         for code, name in enumerate(self.names):
             of_system = self.system == code
             mean, spread = self.contrast({code: 1.0})
             half = spread.half(CONFIDENCE)
-            ends = mean - half, mean + half
+            ends = max(mean - half, self.ends[0]), min(mean + half, self.ends[1])
             if measure != MEAN:
                 ends = share_interval(
                     mean, spread, len(np.unique(self.cluster[self.item[of_system]])), CONFIDENCE
@@ -172,6 +173,7 @@ class Outputs:
             cluster=self.cluster[items],
             score=self.score[rows],
             deletions=None if self.deletions is None else self.deletions.of_rows(rows, "output"),
+            ends=self.ends,
         )
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
@@ -287,11 +289,14 @@ def outputs_of_answers(
     decisions: Mapping[int, Decision],
     *,
     anonymous: bool,
+    ends: tuple[float, float] = (-math.inf, math.inf),
     answers: Floats | None = None,
 ) -> tuple[Outputs | None, Ints]:
     """Return systems' captions with the mean answer to each, and their (R,) places; None without answers.
 
-    ``answers``: (N,) other values of the judgments, nan for none; decisions are none of these.
+    Args:
+        ends: the lowest and the highest answer.
+        answers: (N,) other values of the judgments, nan for none; decisions are none of these.
     """
     units = proposals.units
     output, unit = proposals.credits()
@@ -327,6 +332,7 @@ def outputs_of_answers(
         cluster=proposals.document[items],
         score=sums[places] / counts[places],
         deletions=deletions,
+        ends=ends,
     )
     return outputs, places
 

@@ -44,9 +44,8 @@ from evaluation.results.strengths.computing import (
     standings_of_choices,
 )
 from evaluation.statistics.significance import LEVEL
-from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 SHARES = (WON, BEST, YES)
 POWER = 0.8
@@ -85,14 +84,16 @@ def verdict_of_systems(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, proposals: Proposals | None = None
 ) -> SystemsVerdict | None:
     """Return which system wins; None where answers say nothing of two systems. ``proposals`` are read if missing."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     if kind.compares_pairs:
         standings = _of_pairs(study, table, consensus)
     elif kind.names_best:
         standings = _of_choices(study)
     elif kind.relevance is not None:
         lists, anonymous = proposals or proposals_of(study), loaders.is_anonymous(study)
-        outputs, _ = outputs_of_answers(lists, table, consensus.decisions, anonymous=anonymous)
+        outputs, _ = outputs_of_answers(
+            lists, table, consensus.decisions, anonymous=anonymous, ends=kind.relevance.ends
+        )
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     elif loaders.marks_errors(study):
         standings = _of_segments(study)

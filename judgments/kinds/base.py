@@ -327,12 +327,14 @@ class RelevanceScale:
     Attributes:
         grade: the TREC relevance, 0 for not relevant.
         averaged: whether the consensus is a mean.
+        ends: the lowest and the highest answer.
         least_yes: the share of yes from which on it describes, where it is none.
     """
 
     describes: Callable[[float], bool]
     grade: Callable[[float], int] = int
     averaged: bool = False
+    ends: tuple[float, float] = (0.0, 1.0)
     least_yes: float = 1.0
 
     def mean_describes(self, mean: float) -> bool:

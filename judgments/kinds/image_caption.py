@@ -450,6 +450,7 @@ class Graded(ImageCaptionKind):
         describes=scale.is_upper,
         grade=scale.steps_to,
         averaged=True,
+        ends=(scale.low, scale.high),
     )
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
     study_scale: Scale | None = None  # of a study, which its page and its clients are told
@@ -487,7 +488,9 @@ class Graded(ImageCaptionKind):
         changed.scale = changed.study_scale = scale
         changed.values = scale.points
         changed.good, changed.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
-        changed.relevance = RelevanceScale(describes=scale.is_upper, grade=scale.steps_to, averaged=True)
+        changed.relevance = RelevanceScale(
+            describes=scale.is_upper, grade=scale.steps_to, averaged=True, ends=(scale.low, scale.high)
+        )
         changed.point_names = dict(labels or scale.labels)
         changed.labelled = tuple(map(float, changed.point_names))
         changed.answer_on(scale)
@@ -651,7 +654,9 @@ class Slider(Graded):
     aggregation = MeanGrade()
     results = StandardisedMeans()
     comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
-    relevance = RelevanceScale(describes=scale.is_upper, grade=scale.steps_to, averaged=True)
+    relevance = RelevanceScale(
+        describes=scale.is_upper, grade=scale.steps_to, averaged=True, ends=(scale.low, scale.high)
+    )
     matches = Nearness(NEAR * 100)
     rehearsal = SliderRehearsal(scale, SPREAD, matches)
 

@@ -220,13 +220,15 @@ def outputs_of(segments: Segments) -> Outputs | None:
         if worker is not None
     ]
     row, worker, score = zip(*votes, strict=True) if votes else ((), (), ())
+    scores = np.array([segment.score for _, segment in rows])
     return Outputs(
         names=names,
         item=item,
         system=np.array([names.index(name) for name, _ in rows]),
         cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
-        score=np.array([segment.score for _, segment in rows]),
+        score=scores,
         deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
+        ends=(0.0, 100.0) if scores.max() > 0 else (-math.inf, 0.0),  # people's; MQM's are never above 0
     )
 
 
