@@ -134,13 +134,12 @@ def unit_disagreement(
         kinds = 0
         size = 0.0
         for row in range(starts[unit], starts[unit + 1]):
-            if amounts[row] > 0:
-                code = codes[row]
-                if counted[code] == 0:
-                    occurring[kinds] = code
-                    kinds += 1
-                counted[code] += amounts[row]
-                size += amounts[row]
+            code = codes[row]
+            if counted[code] == 0:
+                occurring[kinds] = code
+                kinds += 1
+            counted[code] += amounts[row]
+            size += amounts[row]
         total = 0.0
         highest = 0.0
         # Sum the distances over all ordered pairs of answers.

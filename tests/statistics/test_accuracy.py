@@ -137,6 +137,15 @@ def plain_spread(
     return mean, with_raters(images, [value - shift for value in lost], pairs, raters)
 
 
+def test_a_difference_of_one_on_all_pairs_has_the_interval_of_a_unanimous_share() -> None:
+    ahead = np.tile([1.0, 0.0], (20, 1))
+    for first, second, side in ((ahead, -ahead, 1), (-ahead, ahead, -1)):
+        difference = accuracy_difference(first, second, np.ones(20), clusters={"item": np.arange(20)})["all"]
+        ends = sorted((side, side * (2 * 0.025 ** (1 / 20) - 1)))
+        assert [difference.difference, difference.low, difference.high] == pytest.approx([side, *ends])
+        assert difference.p == pytest.approx(2 / 2**20)
+
+
 def test_accuracy_and_its_differences_vary_with_images_and_raters(
     votes: list[tuple[int, int, int]], scores: tuple[Any, Any]
 ) -> None:

@@ -77,9 +77,6 @@ class Ratings:
         raters, rater = encode(self.rater[rows], "raters")
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
 
-    def judged_at_least(self, times: int) -> Ratings:
-        return self.subset(self.answered(times))
-
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
         """Return starts (U + 1,), raters (N,), codes (N,), unit by unit."""
         return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
