@@ -34,7 +34,7 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     ratings_of_judgments,
 )
-from evaluation.statistics.inference import NAIVE, Clusters
+from evaluation.statistics.crossed import NAIVE, Clusters
 
 SIZES = (10_000, 100_000, 1_000_000)
 RATERS = 5

@@ -19,7 +19,7 @@ from evaluation.metrics.registry import score
 from evaluation.metrics.text import tokens
 from evaluation.numeric import packing
 from evaluation.numeric.parallel import PartFunction, Results, using
-from evaluation.statistics import inference, power
+from evaluation.statistics import power, resampling
 from evaluation.statistics.agreement.alpha_and_gwet import alpha_of_judgments
 from judgments import tasks
 from judgments.jobs import OURS
@@ -129,7 +129,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
     monkeypatch.setattr(comparison, "TOKENS", 500)
     monkeypatch.setattr(tokens, "BLOCK", 64)
     monkeypatch.setattr(tokens, "PART", 2)
-    monkeypatch.setattr(inference, "WORTH_PROCESSES", 0)
+    monkeypatch.setattr(resampling, "WORTH_PROCESSES", 0)
     monkeypatch.setattr(power, "AT_ONCE", 2_000)
 
     def figures() -> list[Any]:

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from evaluation.metrics import cider, comparison
 from evaluation.metrics.text import tokens
 from evaluation.numeric.parallel import LocalPool, map_parts, using
-from evaluation.statistics import inference, power
+from evaluation.statistics import power, resampling
 from evaluation.statistics.power import People
 from tests.installations import until
 
@@ -57,7 +57,7 @@ def test_intervals_are_the_same_from_any_number_of_workers(
     table = tmp_path / "judgments.csv"
     rows = [f"{unit},{worker},{rng.integers(1, 6)}" for unit in range(60) for worker in "abc"]
     table.write_text("\n".join(["unit,worker,value", *rows]) + "\n")
-    monkeypatch.setattr(inference, "WORTH_PROCESSES", 0)
+    monkeypatch.setattr(resampling, "WORTH_PROCESSES", 0)
     outputs = []
     for workers in (1, 2, 3):
         output = tmp_path / f"agreement-{workers}.json"
@@ -69,16 +69,16 @@ def test_intervals_are_the_same_from_any_number_of_workers(
 
 
 def test_every_block_of_resamples_has_random_numbers_of_its_own() -> None:
-    draws = inference.bootstrap(
+    draws = resampling.bootstrap(
         lambda weights: weights[:, 0],
         np.ones(1000, dtype=np.int64),
-        resamples=3 * inference.BLOCK,
+        resamples=3 * resampling.BLOCK,
         generator=np.random.default_rng(7),
-    ).reshape(3, inference.BLOCK)
-    first = inference.bootstrap(
+    ).reshape(3, resampling.BLOCK)
+    first = resampling.bootstrap(
         lambda weights: weights[:, 0],
         np.ones(1000, dtype=np.int64),
-        resamples=inference.BLOCK,
+        resamples=resampling.BLOCK,
         generator=np.random.default_rng(7),
     )
     assert draws[0].tolist() == first.tolist()

@@ -27,11 +27,12 @@ from evaluation.data.judgment_sets.files import (
 from evaluation.data.judgment_sets.records import Source
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, json_float, plain_table
+from evaluation.results.agreement import COEFFICIENTS, agreement_coefficients
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
-from evaluation.results.consensus import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_parts, ratings_of_judgments
-from evaluation.statistics.inference import ITEM, NAIVE, RATER, RESAMPLES, Clusters
+from evaluation.statistics.crossed import ITEM, NAIVE, RATER, Clusters
 from evaluation.statistics.inputs import StatisticsError, encode
+from evaluation.statistics.resampling import RESAMPLES
 from judgments.design.reading import make_design, toml_values
 from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of

@@ -50,7 +50,7 @@ class PlanPower(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from evaluation.planning import planning
-        from evaluation.results.consensus import components_sentence
+        from evaluation.results.agreement import components_sentence
 
         study = find_study(options["study"]) if options["study"] else None
         values = planning.assumptions_for(study) if study else {}

@@ -27,7 +27,8 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.numeric.signatures import signature
 from evaluation.presentation.content import json_float
-from evaluation.results.consensus import SIDES, components_of, counted_ratings
+from evaluation.results.agreement import components_of, counted_ratings
+from evaluation.results.consensus import SIDES
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.power import (

@@ -22,10 +22,10 @@ from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
 from evaluation.presentation.content import json_float
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
-from evaluation.results.consensus import clustered_share
+from evaluation.results.agreement import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
 from evaluation.results.systems import SystemsVerdict
-from evaluation.statistics.inference import ITEM
+from evaluation.statistics.crossed import ITEM
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of

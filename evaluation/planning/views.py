@@ -42,7 +42,7 @@ from evaluation.planning.planning import (
     read_assumptions,
     use_plan,
 )
-from evaluation.results.consensus import components_sentence
+from evaluation.results.agreement import components_sentence
 from evaluation.results.views import as_markup
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of

@@ -28,7 +28,7 @@ from evaluation.results.standings import (
     outputs_of_answers,
     standings_of_pairs,
 )
-from evaluation.statistics.inference import ITEM, NAIVE, ClusterColumns
+from evaluation.statistics.crossed import ITEM, NAIVE, ClusterColumns
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study

@@ -34,20 +34,15 @@ from evaluation.numeric.arrays import places_in
 from evaluation.numeric.signatures import signature
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, percent
+from evaluation.results.agreement import RESAMPLES, measure_agreement
 from evaluation.results.consensus import (
     CLUSTERED,
     EMPTY_CONSENSUS,
     OUTCOME,
-    RESAMPLES,
-    ModelInput,
     PairConsensus,
     StudyConsensus,
     columns_and_others,
     consensus_of,
-    measure_agreement,
-    model_answers,
-    without_units,
-    worker_model,
 )
 from evaluation.results.rankings import (
     audit_filter,
@@ -57,7 +52,8 @@ from evaluation.results.rankings import (
     rankings_tables,
 )
 from evaluation.results.systems import verdict_of_systems
-from evaluation.statistics.inference import NAIVE
+from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
+from evaluation.statistics.crossed import NAIVE
 from judgments.access.roles import note_event
 from judgments.design.scale import Scale, display_number, plain_number
 from judgments.kinds import KINDS, Kind, KindResults

@@ -23,14 +23,13 @@ from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, Metr
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.numeric.signatures import signature
 from evaluation.presentation.content import as_json, json_float
+from evaluation.results.agreement import agreement_rows, one_against_rest
 from evaluation.results.consensus import (
     CLUSTERED,
     StudyConsensus,
-    agreement_rows,
     clusters_of_captions,
     clusters_of_pairs,
     consensus_of,
-    one_against_rest,
 )
 from evaluation.results.metric_figures import (
     UNKNOWN_KIND,
@@ -48,14 +47,8 @@ from evaluation.results.metric_figures import (
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields, winners_named
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import (
-    ITEM,
-    NAIVE,
-    RATER,
-    ClusterColumns,
-    Inference,
-    columns_and_deletions,
-)
+from evaluation.statistics.crossed import ITEM, NAIVE, RATER, ClusterColumns, columns_and_deletions
+from evaluation.statistics.inference import Inference
 from evaluation.statistics.inputs import ROUNDING
 from evaluation.statistics.meta import (
     PeoplesWinners,

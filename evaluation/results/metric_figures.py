@@ -18,7 +18,7 @@ from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, format_cell
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,

@@ -34,7 +34,7 @@ from evaluation.results.standings import (
     outputs_of_answers,
 )
 from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.inference import CONFIDENCE, ITEM, Estimate, share_of_rows
+from evaluation.statistics.crossed import CONFIDENCE, ITEM, Estimate, share_of_rows
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
     JudgedRankings,

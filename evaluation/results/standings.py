@@ -19,7 +19,7 @@ from evaluation.presentation.rendering import table
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, scope_of
 from evaluation.statistics.aggregation import bradley_terry_of_comparisons
 from evaluation.statistics.correlation import means_without_raters
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,

@@ -24,7 +24,7 @@ from evaluation.presentation.content import (
     range_of,
 )
 from evaluation.results.consensus import scope_of, scope_sentence
-from evaluation.statistics.inference import FEWEST, ClusterColumns, RaterDeletions, columns_and_deletions
+from evaluation.statistics.crossed import FEWEST, ClusterColumns, RaterDeletions, columns_and_deletions
 from evaluation.statistics.meta import (
     PeoplesWinners,
     compare_with_best,

@@ -42,7 +42,8 @@ from evaluation.results.aggregation import (
     scale_sentence,
     unused_context,
 )
-from evaluation.results.consensus import SIDE_LABELS, WORKER_MODELS, components_sentence
+from evaluation.results.agreement import components_sentence
+from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import accuracy_table, correlation_table, readings_tables, ties_tables
@@ -50,6 +51,7 @@ from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.worker_models import WORKER_MODELS
 from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address, signed_in

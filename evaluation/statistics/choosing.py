@@ -29,17 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation import item_response
 from evaluation.statistics.aggregation.votes_and_means import RELEVANT
-from evaluation.statistics.inference import (
-    CONFIDENCE,
-    FEWEST,
-    ITEM,
-    Inference,
-    Seed,
-    check_confidence,
-    generator_of,
-    signed,
-    too_few,
-)
+from evaluation.statistics.crossed import CONFIDENCE, FEWEST, ITEM, check_confidence, too_few
+from evaluation.statistics.inference import Inference, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -53,6 +44,7 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
+from evaluation.statistics.resampling import Seed, generator_of
 
 METHODS = ("disagreement", "information")
 

@@ -19,20 +19,16 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.numeric.packing import declare
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     NO_DELETIONS,
-    Clustering,
     Clusters,
-    Inference,
-    Options,
     RaterDeletions,
-    Sampling,
     Spread,
     answers_by_cell,
     coefficient_interval,
     positions_and_raters,
-    signed,
 )
+from evaluation.statistics.inference import Clustering, Inference, Options, Sampling, signed
 from evaluation.statistics.inputs import (
     encode,
     finite_vector,

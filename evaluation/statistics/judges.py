@@ -16,24 +16,20 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,
     ClusterColumns,
     Clusters,
-    Inference,
-    Result,
-    Seed,
     Spread,
     check_confidence,
     column_codes,
     columns_of,
-    generator_of,
     renumbered,
     share_interval,
-    signed,
 )
+from evaluation.statistics.inference import Inference, Result, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,
@@ -48,6 +44,7 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
+from evaluation.statistics.resampling import Seed, generator_of
 from evaluation.statistics.significance import LEVEL, adjusted_p_values
 
 ACCURACY, RMSE = "accuracy", "rmse"

@@ -22,7 +22,8 @@ from evaluation.numeric.arrays import Floats, Ints
 from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from evaluation.statistics.agreement.coefficient import VarianceComponents, components_of_clusters
-from evaluation.statistics.inference import ITEM, RATER, Clusters, signed, streams
+from evaluation.statistics.crossed import ITEM, RATER, Clusters
+from evaluation.statistics.inference import signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,
@@ -31,6 +32,7 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
+from evaluation.statistics.resampling import streams
 from evaluation.statistics.significance import wilson_interval
 
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean

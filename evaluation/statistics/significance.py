@@ -20,26 +20,16 @@ from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.correlation import pearson
-from evaluation.statistics.inference import (
-    ALTERNATIVES,
-    CELLS,
+from evaluation.statistics.crossed import (
     CONFIDENCE,
     NAIVE,
     ClusterColumns,
     Clusters,
-    Inference,
-    Options,
-    Result,
-    Seed,
-    bootstrap,
     check_confidence,
-    coin_tosses,
     columns_of,
-    count_extreme,
-    generator_of,
     moving_together,
-    signed,
 )
+from evaluation.statistics.inference import Inference, Options, Result, signed
 from evaluation.statistics.inputs import (
     ROUNDING,
     BadOption,
@@ -56,6 +46,15 @@ from evaluation.statistics.inputs import (
     same_length,
     score_table,
     score_vector,
+)
+from evaluation.statistics.resampling import (
+    ALTERNATIVES,
+    CELLS,
+    Seed,
+    bootstrap,
+    coin_tosses,
+    count_extreme,
+    generator_of,
 )
 
 METHODS = ("percentile", "basic", "bca")

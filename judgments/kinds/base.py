@@ -337,6 +337,13 @@ class RelevanceScale:
     ends: tuple[float, float] = (0.0, 1.0)
     least_yes: float = 1.0
 
+    @classmethod
+    def of_means(cls, scale: Scale) -> RelevanceScale:
+        """Return the meaning of a mean answer on a scale: the upper half describes."""
+        return cls(
+            describes=scale.is_upper, grade=scale.steps_to, averaged=True, ends=(scale.low, scale.high)
+        )
+
     def mean_describes(self, mean: float) -> bool:
         """Tell whether answers with that mean say that the caption describes its item."""
         return self.describes(mean) if self.averaged else mean >= self.least_yes

@@ -446,12 +446,7 @@ class Graded(ImageCaptionKind):
     good, bad = "3-4", "1-2"
     aggregation = MeanGrade(values)
     comparison = Comparison(cuts=GRADE_THRESHOLDS)
-    relevance = RelevanceScale(
-        describes=scale.is_upper,
-        grade=scale.steps_to,
-        averaged=True,
-        ends=(scale.low, scale.high),
-    )
+    relevance = RelevanceScale.of_means(scale)
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
     study_scale: Scale | None = None  # of a study, which its page and its clients are told
     point_names: Mapping[str, str] = {}  # of that scale
@@ -488,9 +483,7 @@ class Graded(ImageCaptionKind):
         changed.scale = changed.study_scale = scale
         changed.values = scale.points
         changed.good, changed.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
-        changed.relevance = RelevanceScale(
-            describes=scale.is_upper, grade=scale.steps_to, averaged=True, ends=(scale.low, scale.high)
-        )
+        changed.relevance = RelevanceScale.of_means(scale)
         changed.point_names = dict(labels or scale.labels)
         changed.labelled = tuple(map(float, changed.point_names))
         changed.answer_on(scale)
@@ -654,9 +647,7 @@ class Slider(Graded):
     aggregation = MeanGrade()
     results = StandardisedMeans()
     comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
-    relevance = RelevanceScale(
-        describes=scale.is_upper, grade=scale.steps_to, averaged=True, ends=(scale.low, scale.high)
-    )
+    relevance = RelevanceScale.of_means(scale)
     matches = Nearness(NEAR * 100)
     rehearsal = SliderRehearsal(scale, SPREAD, matches)
 

@@ -15,7 +15,7 @@ from evaluation.data.judgment_sets.records import UnitRow, WorkerRow
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
 from evaluation.results.aggregation import aggregate_study, system_tallies
-from evaluation.results.consensus import measure_agreement
+from evaluation.results.agreement import measure_agreement
 from judgments.kinds import IncludedJudgment
 from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -21,7 +21,7 @@ from evaluation.presentation.content import NARROW, as_json
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.consensus import share_with_interval
+from evaluation.results.agreement import share_with_interval
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict

@@ -25,7 +25,7 @@ from evaluation.statistics.agreement import (
     percent_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.inference import Clusters
+from evaluation.statistics.crossed import Clusters
 from evaluation.statistics.inputs import BadOption
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan

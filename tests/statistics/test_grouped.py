@@ -14,7 +14,6 @@ from scipy import stats
 from scipy.stats import kendalltau
 
 from evaluation.statistics.correlation import COEFFICIENTS, correlation, kendall_tau_b
-from evaluation.statistics.inference import coin_tosses
 from evaluation.statistics.inputs import BadShape, BadValue
 from evaluation.statistics.meta import (
     accuracy_difference,
@@ -26,6 +25,7 @@ from evaluation.statistics.meta import (
     soft_pairwise_accuracy,
 )
 from evaluation.statistics.meta.grouped import long_table, system_means
+from evaluation.statistics.resampling import coin_tosses
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
 

@@ -35,7 +35,7 @@ from evaluation.statistics.agreement import (
     threshold_kappa,
 )
 from evaluation.statistics.correlation import COEFFICIENTS, Patterns, correlation, correlation_influences
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     Clusters,
     Spread,
     renumbered,

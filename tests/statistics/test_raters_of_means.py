@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluation.statistics.agreement import kappa_grid, threshold_kappa
 from evaluation.statistics.correlation import COEFFICIENTS, correlation, means_without_raters
-from evaluation.statistics.inference import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import correlation_difference, grouped_correlation
 from tests.statistics.plain_intervals import effective_number, half_width, with_raters
 

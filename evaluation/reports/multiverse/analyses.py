@@ -19,17 +19,17 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.reports.loading import people_of_units
+from evaluation.results.agreement import agreement_alpha
 from evaluation.results.consensus import (
     EMPTY_CONSENSUS,
-    SMOOTHING,
     StudyConsensus,
-    agreement_alpha,
     pair_consensus,
     unit_consensus,
     with_decisions,
 )
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
 from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
+from evaluation.results.worker_models import SMOOTHING
 from evaluation.statistics.aggregation import (
     accuracy_weights,
     dawid_skene,
@@ -38,7 +38,7 @@ from evaluation.statistics.aggregation import (
     weighted_vote,
 )
 from evaluation.statistics.correlation import correlation, correlation_influences
-from evaluation.statistics.inference import ITEM, NAIVE, Clusters
+from evaluation.statistics.crossed import ITEM, NAIVE, Clusters
 from evaluation.statistics.meta import metric_winners, pair_credits, random_subsets
 from judgments.design.tables import Controls
 from judgments.kinds import Consensus, Kind

@@ -30,7 +30,7 @@ from evaluation.reports.multiverse.analyses import (
     Universe,
     choices_of,
 )
-from evaluation.statistics.inference import CONFIDENCE
+from evaluation.statistics.crossed import CONFIDENCE
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 

@@ -52,15 +52,12 @@ from evaluation.presentation.rendering import csv_of
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.reports.sections import registration_as_json, registration_section, sections_of
 from evaluation.results.aggregation import compute_aggregation, count_judgments, worker_table
+from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
 from evaluation.results.consensus import (
     EMPTY_CONSENSUS,
     OUTCOME,
-    RESAMPLES,
     StudyConsensus,
-    agreement_rows,
     clusters_of_captions,
-    measure_agreement,
-    one_against_rest,
     pair_consensus,
     unit_consensus,
     with_decisions,
@@ -75,7 +72,7 @@ from evaluation.results.metric_figures import (
 )
 from evaluation.results.rankings import CUTS, audit_filter, judged_outputs, rankings_of
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
-from evaluation.statistics.inference import ITEM, NAIVE, columns_and_deletions
+from evaluation.statistics.crossed import ITEM, NAIVE, columns_and_deletions
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import kinds_of
 from judgments.design.tables import Plan

@@ -17,7 +17,7 @@ from evaluation.presentation.content import DASH, Curve, Estimate, estimate_of, 
 from evaluation.results.meta_evaluation import accuracy_over_all
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.inference import CONFIDENCE, ITEM, share_of_rows
+from evaluation.statistics.crossed import CONFIDENCE, ITEM, share_of_rows
 from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
 from judgments.importers.published_sets import (
     TRIPLET_REFERENCES,

@@ -23,7 +23,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.results.consensus import agreement_rows
+from evaluation.results.agreement import agreement_rows
 from evaluation.statistics.agreement import (
     AgreementResult,
     CohenKappa,
@@ -32,7 +32,7 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
 )
 from evaluation.statistics.correlation import CorrelationResult, correlation
-from evaluation.statistics.inference import ITEM, RATER
+from evaluation.statistics.crossed import ITEM, RATER
 from evaluation.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40

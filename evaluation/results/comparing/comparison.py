@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.errors import EvaluationError
 from evaluation.numeric.signatures import signature
 from evaluation.presentation.content import as_json
-from evaluation.results.consensus import FULL_DEPTH, alpha_dict
+from evaluation.results.agreement import FULL_DEPTH, alpha_dict
 from evaluation.statistics.agreement import (
     KappaGrid,
     ThresholdAgreement,
@@ -34,8 +34,9 @@ from evaluation.statistics.agreement import (
     kappa_interval,
 )
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import ITEM, NAIVE, RATER, RESAMPLES
+from evaluation.statistics.crossed import ITEM, NAIVE, RATER
 from evaluation.statistics.inputs import one_of
+from evaluation.statistics.resampling import RESAMPLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from evaluation.results.metric_figures import (
     score_pairs,
 )
 from evaluation.results.operations import TokenizerField, metric_names
-from evaluation.statistics.inference import ITEM, ClusterColumns
+from evaluation.statistics.crossed import ITEM, ClusterColumns
 from evaluation.statistics.meta import (
     accuracy_difference,
     correlation_difference,

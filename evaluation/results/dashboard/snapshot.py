@@ -31,15 +31,8 @@ from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, Boar
 from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.presentation.content import as_json, json_float
 from evaluation.results.aggregation import unused_answers, worker_table
-from evaluation.results.consensus import (
-    agreement_rows,
-    alpha_of_ratings,
-    clusters_of_captions,
-    one_against_rest,
-    rater_deletions,
-    ratings_by_image,
-    scope_sentence,
-)
+from evaluation.results.agreement import agreement_rows, alpha_of_ratings, one_against_rest, ratings_by_image
+from evaluation.results.consensus import clusters_of_captions, rater_deletions, scope_sentence
 from evaluation.results.dashboard.progress import study_counts
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
 from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
@@ -51,7 +44,7 @@ from evaluation.results.verdict import (
     winners_named,
 )
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inference import ITEM, NAIVE, RATER, columns_and_deletions
+from evaluation.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
 from evaluation.statistics.meta import PeoplesWinners, wilson_interval
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -38,8 +38,9 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.presentation.content import as_json, json_float, rows_as_json
-from evaluation.results.consensus import ANONYMOUS
+from evaluation.results.agreement import ANONYMOUS
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from evaluation.statistics.crossed import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.disagreement import (
     SoftLabels,
     divergence,
@@ -49,7 +50,6 @@ from evaluation.statistics.disagreement import (
     rater_groups,
     soft_labels,
 )
-from evaluation.statistics.inference import CONFIDENCE, ITEM, spread_of_mean
 from evaluation.statistics.inputs import StatisticsError, encode
 from judgments.access.roles import Person, Right, has_right, note_event
 from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures

@@ -42,7 +42,7 @@ from evaluation.results.consensus import scope_of
 from evaluation.results.standings import MEAN, Outputs, compared_table, raters_of
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.correlation import means_without_raters
-from evaluation.statistics.inference import CONFIDENCE, NO_SPREAD
+from evaluation.statistics.crossed import CONFIDENCE, NO_SPREAD
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.significance import stouffer_wilcoxon
 from judgments.cached_figures import Figures, add_figures

@@ -43,7 +43,7 @@ from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.judges.asking import check_kind, has_orders
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 from evaluation.statistics.agreement import alpha_of_judgments
-from evaluation.statistics.inference import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
+from evaluation.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
 from evaluation.statistics.judges import (
     ACCURACY,
     EPSILON,

@@ -34,7 +34,8 @@ from evaluation.presentation.content import (
     rows_as_json,
 )
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.consensus import consensus_of, judgment_clusters, scope_of
+from evaluation.results.agreement import judgment_clusters
+from evaluation.results.consensus import consensus_of, scope_of
 from evaluation.results.standings import (
     BEST,
     Standings,
@@ -53,7 +54,7 @@ from evaluation.statistics.aggregation import (
 )
 from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.aggregation.votes_and_means import preferences_of
-from evaluation.statistics.inference import CONFIDENCE, NAIVE, NO_SPREAD, RATER, Spread, share_of_rows
+from evaluation.statistics.crossed import CONFIDENCE, NAIVE, NO_SPREAD, RATER, Spread, share_of_rows
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS

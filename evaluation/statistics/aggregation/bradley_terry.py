@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation.votes_and_means import outcomes_of
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     CONFIDENCE,
     FEWEST,
     NAIVE,
@@ -27,13 +27,12 @@ from evaluation.statistics.inference import (
     ClusterColumns,
     Clusters,
     RaterDeletions,
-    Result,
     check_confidence,
     columns_and_deletions,
     columns_of,
     quantile_of,
-    signed,
 )
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadShape,

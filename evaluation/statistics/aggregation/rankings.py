@@ -42,24 +42,18 @@ from evaluation.statistics.aggregation.bradley_terry import (
     shares_of,
 )
 from evaluation.statistics.correlation import group_coefficients
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     CONFIDENCE,
     NAIVE,
-    RESAMPLES,
     ClusterColumns,
     ClusteredInterval,
     Clusters,
-    Result,
-    Seed,
-    bootstrap,
     check_confidence,
     column_codes,
     columns_of,
-    generator_of,
-    percentile_interval,
     share_of_rows,
-    signed,
 )
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadShape,
@@ -72,6 +66,7 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
+from evaluation.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
 
 TIE_RULES = ("half", "no-win", "set-aside")
 NOTHING_DECIDED = "{} has no comparison that counts"

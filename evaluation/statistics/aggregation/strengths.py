@@ -34,19 +34,16 @@ from evaluation.statistics.aggregation.bradley_terry import (
     groups_of,
     maximise,
 )
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     CONFIDENCE,
     NAIVE,
     ClusterColumns,
     Clusters,
-    Result,
-    Seed,
     check_confidence,
     columns_of,
-    generator_of,
     quantile_of,
-    signed,
 )
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     BadShape,
     BadValue,
@@ -58,6 +55,7 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
+from evaluation.statistics.resampling import Seed, generator_of
 
 MODELS = ("adjacent", "cumulative")
 MOST_LEVELS = 10

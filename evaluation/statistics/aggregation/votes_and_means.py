@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.agreement.kappa import at_least
-from evaluation.statistics.inference import Result, Seed, generator_of, signed
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     ROUNDING,
     BadOption,
@@ -35,6 +35,7 @@ from evaluation.statistics.inputs import (
     refuse_values,
     same_length,
 )
+from evaluation.statistics.resampling import Seed, generator_of
 
 TIE_RULES = ("none", "lowest", "random")
 

@@ -52,7 +52,8 @@ from evaluation.statistics.agreement.coefficient import (
     ratings_of,
     ratings_of_judgments,
 )
-from evaluation.statistics.inference import NAIVE, RaterSampling, Sampling, signed
+from evaluation.statistics.crossed import NAIVE
+from evaluation.statistics.inference import RaterSampling, Sampling, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadValue,

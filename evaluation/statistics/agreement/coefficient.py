@@ -20,23 +20,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
 from evaluation.numeric.packing import declare, declare_kind
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     BOTH,
     CONFIDENCE,
     ITEM,
     NAIVE,
     RATER,
-    RESAMPLES,
     ClusterColumns,
     Clusters,
-    Inference,
-    Options,
-    Result,
-    Seed,
     coefficient_interval,
     renumbered,
     share_interval,
 )
+from evaluation.statistics.inference import Inference, Options, Result
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -47,6 +43,7 @@ from evaluation.statistics.inputs import (
     one_of,
     same_length,
 )
+from evaluation.statistics.resampling import RESAMPLES, Seed
 
 INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
 

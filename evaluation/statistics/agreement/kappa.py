@@ -47,22 +47,17 @@ from evaluation.statistics.agreement.coefficient import (
     positions_at,
     ratings_of,
 )
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     NAIVE,
     NO_DELETIONS,
     Clusters,
     Estimate,
-    Inference,
-    Options,
     RaterDeletions,
-    Result,
-    Sampling,
     Spread,
-    bootstrap,
     coefficient_interval,
     share_of_rows,
-    signed,
 )
+from evaluation.statistics.inference import Inference, Options, Result, Sampling, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -76,6 +71,7 @@ from evaluation.statistics.inputs import (
     one_per_row,
     same_length,
 )
+from evaluation.statistics.resampling import bootstrap
 
 WEIGHTS = (None, "linear", "quadratic")
 NOTHING = "there is nothing to compare"

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.statistics.inference import CONFIDENCE, Inference, Options, Seed, signed
+from evaluation.statistics.crossed import CONFIDENCE
+from evaluation.statistics.inference import Inference, Options, signed
 from evaluation.statistics.inputs import BadShape, BadValue, encode, positive
+from evaluation.statistics.resampling import Seed
 
 NOBODY = "no text was read by two raters, so nobody can be held against anybody"
 NOTHING = "nobody marked a span in the texts that two raters read"

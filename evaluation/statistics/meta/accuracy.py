@@ -20,24 +20,18 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.inference import (
+from evaluation.statistics.crossed import (
     NO_DELETIONS,
-    Clustering,
     Clusters,
-    Inference,
-    Options,
     RaterDeletions,
-    Result,
-    Seed,
     Spread,
     column_codes,
-    generator_of,
     independent_rows,
     positions_and_raters,
     renumbered,
     share_interval,
-    signed,
 )
+from evaluation.statistics.inference import Clustering, Inference, Options, Result, signed
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -52,6 +46,7 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
+from evaluation.statistics.resampling import Seed, generator_of
 from evaluation.statistics.significance import mcnemar_test, wilson_interval
 
 MOST_VOTES = 2_000  # of a pair

@@ -29,26 +29,16 @@ from evaluation.statistics.correlation import (
     pearson_groups,
     taus,
 )
-from evaluation.statistics.inference import (
-    ALTERNATIVES,
+from evaluation.statistics.crossed import (
     NAIVE,
     NO_DELETIONS,
     ClusterColumns,
-    Estimator,
-    Inference,
-    Options,
     RaterDeletions,
-    Result,
-    Sampling,
-    Seed,
     coefficient_interval,
-    coin_tosses,
     columns_of,
-    count_extreme,
-    generator_of,
     moving_together,
-    signed,
 )
+from evaluation.statistics.inference import Inference, Options, Result, Sampling, signed
 from evaluation.statistics.inputs import (
     ROUNDING,
     BadOption,
@@ -58,6 +48,14 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
     score_vector,
+)
+from evaluation.statistics.resampling import (
+    ALTERNATIVES,
+    Estimator,
+    Seed,
+    coin_tosses,
+    count_extreme,
+    generator_of,
 )
 
 GROUPINGS = ("none", "item", "system", "system-level")

@@ -23,20 +23,8 @@ from evaluation.statistics.correlation import (
     owners,
     paired_observations,
 )
-from evaluation.statistics.inference import (
-    CONFIDENCE,
-    NAIVE,
-    RESAMPLES,
-    ClusterColumns,
-    Inference,
-    Options,
-    Result,
-    Seed,
-    coin_tosses,
-    generator_of,
-    share_of_rows,
-    signed,
-)
+from evaluation.statistics.crossed import CONFIDENCE, NAIVE, ClusterColumns, share_of_rows
+from evaluation.statistics.inference import Inference, Options, Result, signed
 from evaluation.statistics.inputs import (
     ROUNDING,
     BadOption,
@@ -52,6 +40,7 @@ from evaluation.statistics.inputs import (
     score_table,
 )
 from evaluation.statistics.meta.grouped import REASSIGNMENTS
+from evaluation.statistics.resampling import RESAMPLES, Seed, coin_tosses, generator_of
 
 CALIBRATE = "calibrate"
 

@@ -25,7 +25,7 @@ from evaluation.statistics.agreement.kappa import (
     kappa_grid,
     threshold_kappa,
 )
-from evaluation.statistics.inference import ITEM
+from evaluation.statistics.crossed import ITEM
 from evaluation.statistics.ranking import (
     JudgedRankings,
     judge_rankings,

@@ -26,7 +26,7 @@ from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.correlation import spearman
-from evaluation.statistics.inference import ITEM
+from evaluation.statistics.crossed import ITEM
 from evaluation.statistics.meta import accuracy_by_references, metric_winners
 from evaluation.statistics.significance import mcnemar_test
 

@@ -22,8 +22,9 @@ from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from evaluation.statistics.aggregation import TournamentResult, tournament
 from evaluation.statistics.correlation import pearson
-from evaluation.statistics.inference import CONFIDENCE, percentile_interval
+from evaluation.statistics.crossed import CONFIDENCE
 from evaluation.statistics.meta import halves_of_votes, metric_winners
+from evaluation.statistics.resampling import percentile_interval
 
 # The authors number their systems; §6 and Figure 10 tell which is which.
 SYSTEMS = {

@@ -1,0 +1,413 @@
+"""Agreement of judges, of a study and of one against the others, from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from evaluation.data.judgment_sets.records import (
+    MOST_VALUES,
+    JudgmentTable,
+    UnitRow,
+    Units,
+    WorkerRow,
+    first_chosen,
+)
+from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
+from evaluation.presentation.content import as_json, json_float
+from evaluation.statistics.aggregation.votes_and_means import (
+    SURE,
+    preferences_of,
+)
+from evaluation.statistics.agreement import (
+    AgreementResult,
+    Alpha,
+    FleissKappa,
+    Gwet,
+    Percent,
+    Ratings,
+    agreement,
+    alpha_of_parts,
+    ratings_of_judgments,
+)
+from evaluation.statistics.agreement.coefficient import components_of_clusters
+from evaluation.statistics.crossed import (
+    CONFIDENCE,
+    ITEM,
+    NAIVE,
+    RATER,
+    ClusterColumns,
+    Clusters,
+    share_of_rows,
+)
+from evaluation.statistics.inputs import encode
+from evaluation.statistics.meta import wilson_interval
+from judgments.kinds import IncludedJudgment, Kind
+
+if TYPE_CHECKING:
+    pass
+from evaluation.results.consensus import SIDES
+
+COEFFICIENTS = ("percent", "fleiss", "gwet")
+# Gwet's weights for a level of alpha; identity gives AC1.
+WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
+UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
+RESAMPLES = 1000
+FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
+ANONYMOUS = (
+    "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "
+    "can be said about each of them."
+)
+
+
+def agreement_coefficients(
+    ratings: Ratings,
+    level: str,
+    *,
+    names: Collection[str] = COEFFICIENTS,
+    categories: Sequence[Any] = (),
+    resamples: int,
+    seed: int,
+    clusters: ClusterColumns | Clusters = NAIVE,
+) -> dict[str, dict[str, Any]]:
+    """Return name -> coefficient with its interval.
+
+    Args:
+        clusters: as in ``agreement``.
+        categories: the whole scale; default: the values that occur.
+    """
+    scale = list(categories) or None
+    coefficients: dict[str, dict[str, Any]] = {}
+    for name in COEFFICIENTS:
+        if name not in names:
+            continue
+        if name == "fleiss":
+            coefficients[name] = _fleiss(ratings, resamples, seed, clusters)
+        else:
+            coefficient = Gwet(WEIGHTS[level], scale) if name == "gwet" else Percent(categories=scale)
+            coefficients[name] = _figure(
+                agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
+            )
+    return coefficients
+
+
+def _fleiss(
+    ratings: Ratings, resamples: int, seed: int, clusters: ClusterColumns | Clusters
+) -> dict[str, Any]:
+    """Compute Fleiss' kappa over units with two or more judgments, equally many each."""
+    sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
+    several = sizes >= 2
+    if len(np.unique(sizes[several])) > 1:
+        return {
+            "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
+            "weights": "nominal", "reason": UNEQUAL,
+        }  # fmt: skip
+    return _figure(agreement(ratings, FleissKappa(), resamples=resamples, seed=seed, clusters=clusters))
+
+
+def _figure(result: AgreementResult) -> dict[str, Any]:
+    return {
+        **as_json(result, "statistic", "value", "low", "high"),
+        "n": result.pairable,
+        "weights": result.level,
+        "reason": result.reason,
+    }
+
+
+def measure_agreement(
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    judged: Sequence[IncludedJudgment],
+    *,
+    seed: int,
+    full_depth: Collection[int] | None = None,
+    images: Ints | None = None,
+) -> dict[str, Any]:
+    """Compute agreement of included judgments, with intervals by image and worker.
+
+    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels, and for pairs with more than two
+    answers from "first by far" to "second by far", without "neither"; ``coefficients`` on short scales;
+    ``by_kind``; ``one_against_rest``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
+
+    Args:
+        judged: open answers, compared by their kind's codes.
+        full_depth: the unstopped units, to which results are limited: units that stop once two agree would
+            bias agreement.
+        images: (U,); None takes judgments as independent, as releases before 0.6 did.
+    """
+    anonymous = any(worker.anonymous for worker in workers)
+    per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    if kind.is_open:
+        alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
+        return {"alpha": alpha_of_open, "per_worker": per_worker}
+    counted = agreement_rows(table, full_depth)
+    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
+
+    def alpha(
+        rows: Ratings, keep: Flags | None = None, level: str = kind.aggregation.level
+    ) -> dict[str, Any]:
+        rows = rows if keep is None else rows.subset(keep)
+        clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
+        return alpha_of_ratings(rows, clusters, level, seed=seed)
+
+    figures: dict[str, Any] = {"alpha": alpha(ratings)}
+    if kind.aggregation.level == "interval":
+        figures["ordinal"] = alpha(ratings, level="ordinal")
+    # Preferences need more answers than which side is better.
+    if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
+        preference = preferences_of(table.full_value[counted])
+        compared = ~np.isnan(preference)
+        labels, codes = encode(np.where(compared, preference, 0), "values")
+        figures["ordinal"] = alpha(replace(ratings, labels=labels, code=codes), compared, "ordinal")
+    if len(kind.outcomes) <= MOST_VALUES:
+        figures["coefficients"] = agreement_coefficients(
+            ratings,
+            kind.aggregation.level,
+            categories=kind.outcomes,
+            resamples=RESAMPLES,
+            seed=seed,
+            clusters=grouped or NAIVE,
+        )
+    kinds, names = _kinds_of(ratings.units, units)
+    if names:
+        figures["by_kind"] = {
+            name: alpha(ratings, (kinds == code)[ratings.unit]) for code, name in names.items()
+        }
+    if kind.aggregation.level == "nominal":
+        figures["one_against_rest"] = _one_against_rest(ratings, units, grouped)
+    if grouped is not None and not anonymous:
+        figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
+    figures["per_worker"] = per_worker
+    if full_depth is not None:
+        figures["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
+    return figures
+
+
+def agreement_alpha(
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    judged: Sequence[IncludedJudgment],
+    level: str,
+    *,
+    seed: int,
+    full_depth: Collection[int] | None,
+    images: Ints | None,
+    anonymous: bool,
+) -> dict[str, Any]:
+    """Return alpha at a level, or of open answers; arguments as in ``measure_agreement``."""
+    if kind.is_open:
+        return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
+    counted = agreement_rows(table, full_depth)
+    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
+    return alpha_of_ratings(ratings, grouped, level, seed=seed)
+
+
+def alpha_of_ratings(ratings: Ratings, grouped: Clusters | None, level: str, *, seed: int) -> dict[str, Any]:
+    return alpha_dict(
+        agreement(ratings, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=grouped or NAIVE)
+    )
+
+
+def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, Any]:
+    """Return variance components of answers: images, workers and residual, and errors with more of each.
+
+    For two candidates the answer is whether the first was chosen; neither side counts half.
+    """
+    answer = first_chosen(value) if kind.two_sided else value
+    components = components_of_clusters(answer, clusters)
+    n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
+    twice = {
+        name: json_float(components.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
+        for name in n
+        if not components.reason
+    }
+    fields = ("item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason")
+    return {**as_json(components, *fields), "twice": twice}
+
+
+def components_sentence(components: Mapping[str, Any]) -> str:
+    """Describe variance components, and what doubling the study would gain; "" if unknown."""
+    if components.get("reason", True):
+        return ""
+    total = components["item"] + components["rater"] + components["residual"]
+    shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
+    errors = {"error": components["standard_error"], **components["twice"]}
+    return _(
+        "Of the variance of answers %(item)s lies between items, %(rater)s between people and %(residual)s beyond "
+        "both. The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many items, "
+        "%(raters)s with twice as many people, and %(judgments)s with twice as many answers of these people on these "
+        "items."
+    ) % {
+        **dict(zip(("item", "rater", "residual"), shares, strict=True)),
+        **{name: f"{value:.2g}".removeprefix("0") or "0" for name, value in errors.items()},
+    }
+
+
+def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
+    """Return (N,) bool: included judgments, of ``full_depth`` units if given."""
+    return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
+
+
+def judgment_clusters(
+    units: Sequence[UnitRow], images: Ints | None, unit: Ints, worker: Ints, *, anonymous: bool
+) -> dict[str, Ints]:
+    """Return (N,) images and workers of judgments; {} without images, no workers if anonymous."""
+    if images is None:
+        return {}
+    item = images[places_in(Units.of(units).pk, unit)] if len(unit) else unit
+    return {ITEM: item} if anonymous else {ITEM: item, RATER: worker}
+
+
+def _alpha_of_open(
+    kind: Kind,
+    judged: Sequence[IncludedJudgment],
+    units: Sequence[UnitRow],
+    images: Ints | None,
+    *,
+    seed: int,
+    anonymous: bool,
+) -> dict[str, Any]:
+    rows = [
+        (judgment.unit.pk, part, judgment.worker, value)
+        for judgment in judged
+        for part, value in kind.aggregation.codes(judgment.unit, judgment.answer).items()
+    ]
+    unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
+    of_rows = (np.array(column, dtype=np.int64) for column in (unit, worker))
+    alpha = alpha_dict(
+        alpha_of_parts(
+            unit,
+            part,
+            worker,
+            value,
+            kind.aggregation.level,
+            resamples=RESAMPLES,
+            seed=seed,
+            clusters=judgment_clusters(units, images, *of_rows, anonymous=anonymous) or NAIVE,
+        )
+    )
+    if kind.aggregation.no_alpha:
+        alpha |= {"reason": kind.aggregation.no_alpha, "judgments": len(judged)}
+    return alpha
+
+
+def alpha_dict(result: AgreementResult) -> dict[str, Any]:
+    """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments."""
+    return {
+        **as_json(result, "value", "low", "high"),
+        "n": result.pairable,
+        **as_json(result, "level", "units"),
+        "workers": result.raters,
+        **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
+        **({"clusters": dict(result.clusters)} if result.clusters else {}),
+    }
+
+
+def counted_ratings(
+    table: JudgmentTable, units: Sequence[UnitRow], counted: Flags, images: Ints | None, *, anonymous: bool
+) -> tuple[Ratings, Clusters | None]:
+    """Return the judgments ``counted``, and what they are grouped by; None without images."""
+    columns = (table.unit[counted], table.worker[counted], table.value[counted])
+    return ratings_by_image(*columns, Units.of(units).pk, images, anonymous=anonymous)
+
+
+def ratings_by_image(
+    unit: Ints, worker: Ints, value: Floats, units: Ints, images: Ints | None, *, anonymous: bool
+) -> tuple[Ratings, Clusters | None]:
+    """Return (N,) judgments, and what they are grouped by; ``units`` and ``images`` (U,) are those of each other."""
+    ratings = ratings_of_judgments(unit, worker, value)
+    if images is None:
+        return ratings, None
+    _, image = encode(images[places_in(units, ratings.units)], "images")
+    columns = {ITEM: image[ratings.unit]} if anonymous else {ITEM: image[ratings.unit], RATER: ratings.rater}
+    return ratings, Clusters.of_codes(columns)
+
+
+def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
+    """Return (U,) codes of the kinds of units, and the occurring names in order."""
+    if not len(unit):
+        return unit, {}
+    units = Units.of(units)
+    codes = units.kind[places_in(units.pk, unit)]
+    occurring = sorted((units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist())
+    return codes, {code: name for name, code in occurring if name}
+
+
+def one_against_rest(
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    counted: Flags,
+    *,
+    images: Ints | None = None,
+    anonymous: bool = False,
+) -> dict[str, Any]:
+    """Measure how often one judge agrees with the majority of the unit's others, by pair kind and overall.
+
+    Judgments whose others are tied or missing are excluded and counted. ``counted`` masks judgments;
+    ``images`` are as in ``measure_agreement``.
+    """
+    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
+    return _one_against_rest(ratings, units, grouped)
+
+
+def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clusters | None) -> dict[str, Any]:
+    kinds, names = _kinds_of(ratings.units, units)
+    decided, same = _agreement_with_others(ratings)
+    figures = {}
+    for code, name in (*names.items(), (None, "all")):
+        of_kind = np.ones(len(decided), dtype=bool) if code is None else (kinds == code)[ratings.unit]
+        n = int((decided & of_kind).sum())
+        left_out = {"left_out": int(of_kind.sum()) - n}
+        if grouped is not None:
+            figures[name] = clustered_share(same, decided & of_kind, grouped) | left_out
+        else:
+            figures[name] = share_with_interval(int((same & of_kind).sum()), n) | left_out
+    return figures
+
+
+def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
+    """Return (N,) bool: whether the unit's other judges have a majority, and whether this judge is of it."""
+    labels, size = len(ratings.labels), len(ratings.units)
+    cell = ratings.code * size + ratings.unit
+    answers = np.bincount(cell, minlength=labels * size).reshape(labels, size)
+    decided, same = np.zeros((2, labels, size), dtype=np.bool_)
+    for label in range(labels):
+        answers[label] -= 1  # the judge's own
+        most = answers.max(axis=0)
+        decided[label] = (most > 0) & ((answers == most).sum(axis=0) == 1)
+        same[label] = decided[label] & (answers[label] == most)
+        answers[label] += 1
+    return decided.ravel()[cell], same.ravel()[cell]
+
+
+def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:
+    """Return the share of rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
+    n = int(rows.sum())
+    if not n:
+        return share_with_interval(0, 0)
+    interval = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=rows)
+    return {
+        "value": float(right[rows].mean()),
+        **as_json(interval, "low", "high"),
+        "n": n,
+        "clusters": dict(interval.clusters.counts),
+        **({"reason": interval.clusters.reason} if interval.clusters.reason else {}),
+    }
+
+
+def share_with_interval(count: int, of: int) -> dict[str, Any]:
+    """Return a share with Wilson's 95 % interval as JSON; null if ``of`` is 0."""
+    low, high = wilson_interval(count, of)
+    return {
+        "value": count / of if of else None,
+        "low": json_float(low),
+        "high": json_float(high),
+        "n": of,
+    }

@@ -1,0 +1,217 @@
+"""Models of workers beside the consensus: Dawid-Skene, GLAD, MACE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from evaluation.data.judgment_sets.records import (
+    JudgmentTable,
+    WorkerRow,
+    texts_of,
+)
+from evaluation.numeric.arrays import Floats, Ints, places_in
+from evaluation.presentation.content import as_json
+from evaluation.statistics.aggregation import (
+    agrees_with_others,
+    confidence_vote,
+    dawid_skene,
+    glad,
+    item_response,
+    mace,
+)
+from evaluation.statistics.aggregation.votes_and_means import (
+    confidences_of,
+)
+from judgments.kinds import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+from evaluation.results.consensus import StudyConsensus, values_at
+
+NOTHING_JUDGED = "Nobody has judged anything that counts yet."
+SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
+DIFFERING_KEPT = 50
+SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRows:
+    """(U,) keys of units, their most likely values (None if equally likely), and probabilities."""
+
+    key: pa.Array
+    value: list[Any]
+    probability: Floats
+
+    def at(self, index: int) -> dict[str, Any]:
+        return {
+            "unit": self.key[index].as_py(),
+            "value": self.value[index],
+            "probability": float(self.probability[index]),
+        }
+
+    def as_json(self) -> list[dict[str, Any]]:
+        rows = zip(texts_of(self.key), self.value, self.probability.tolist(), strict=True)
+        return [{"unit": key, "value": value, "probability": sure} for key, value, sure in rows]
+
+
+def _largest(values: Floats, among: Ints, count: int) -> Ints:
+    """Return the positions ``among`` of the ``count`` largest values, and ties with the last."""
+    if len(among) <= count:
+        return among
+    least = np.partition(values[among], -count)[-count]
+    return among[values[among] >= least]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """What models of workers are fitted to; ``reason`` says why single workers cannot be assessed, or is empty."""
+
+    kind: Kind
+    table: JudgmentTable
+    workers: Sequence[WorkerRow]
+    consensus: StudyConsensus
+    reason: str
+
+    @property
+    def why_not(self) -> str:
+        return self.reason or ("" if self.table.counted.any() else NOTHING_JUDGED)
+
+    @property
+    def names(self) -> dict[int, str]:
+        return {worker.pk: worker.name for worker in self.workers}
+
+
+def model_answers(
+    fitting: ModelInput,
+    fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
+    parameters: Sequence[str] = ("accuracy",),
+) -> dict[str, Any]:
+    """Fit a worker model, to show which units depend on the rule; {} if answers are no categories.
+
+    Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``; ``differing``: the first of the
+    ``differ`` units where model and consensus differ, by probability; ``breaks_ties``: tied units that the
+    model decides. Adjudicated units are not compared.
+    """
+    kind, table, consensus = fitting.kind, fitting.table, fitting.consensus
+    if kind.is_open or kind.aggregation.level != "nominal":
+        return {}
+    if fitting.why_not:
+        return {"reason": fitting.why_not}
+    counted = table.counted
+    fitted = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
+    keys = consensus.units.key.take(places_in(consensus.units.pk, fitted.units))
+    rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
+    model_values = np.array(rows.value, dtype=np.float64)  # None becomes nan
+    consensus_values, comparable = values_at(consensus.of_unit, fitted.units)
+    compared = ~np.isin(fitted.units, list(consensus.decisions))
+    comparable &= compared & ~np.isnan(model_values)
+    differs = np.flatnonzero(comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
+    differing = []
+    for index in _largest(rows.probability, differs, DIFFERING_KEPT).tolist():
+        outcome = consensus.of_unit[int(fitted.units[index])]
+        differing.append(rows.at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
+    differing.sort(key=lambda row: (-row["probability"], row["unit"]))
+    return {
+        "reason": "",
+        "units": rows,
+        "workers": model_workers(fitted, fitted.workers, fitting.names, (*parameters, "judgments")),
+        "compared": int(compared.sum()),
+        "differ": len(differs),
+        "breaks_ties": int((comparable & np.isnan(consensus_values)).sum()),
+        "differing": differing[:DIFFERING_KEPT],
+        **as_json(fitted, "iterations", "converged", "note", "signature"),
+    }
+
+
+def model_workers(
+    fitted: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return (W,) worker parameters as rows, by name."""
+    columns = [getattr(fitted, name).tolist() for name in parameters]
+    rows = (
+        {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}
+        for pk, *cells in zip(workers.tolist(), *columns, strict=True)
+    )
+    return sorted(rows, key=lambda row: row["worker"])
+
+
+def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in model.items() if name != "units"}
+
+
+# Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
+WORKER_MODELS = {
+    "mace": gettext_noop("MACE: who knows and who guesses"),
+    "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
+    "response": gettext_noop("Two-parameter response model"),
+    "confidence": gettext_noop("Votes weighted by how sure people are"),
+}
+NOT_ASKED = "Nobody was asked how sure they are."
+NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
+_FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "mace": (mace, ("competence",)),
+    "glad": (glad, ("ability", "accuracy")),
+}
+
+
+def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
+    """Return a model of WORKER_MODELS as ``model_answers`` does, with its worker parameters.
+
+    The response model treats answers as right or wrong. Its keys: ``workers`` (ability, deviation), ``units``
+    (discrimination, difficulty) and ``answers``, their number.
+    """
+    kind, table, units = fitting.kind, fitting.table, fitting.consensus.units
+    if kind.is_open or kind.aggregation.level != "nominal":
+        return {"reason": f"Answers of protocol {kind.name} are no categories, which models of workers need."}
+    if name in _FITS:
+        return model_answers(fitting, *_FITS[name])
+    if name == "confidence":
+        return _by_confidence(fitting)
+    if fitting.why_not:
+        return {"reason": fitting.why_not}
+    counted = table.counted
+    unit, worker = table.unit[counted], table.worker[counted]
+    right = agrees_with_others(unit, table.value[counted])
+    known = ~np.isnan(right)
+    if not known.any():
+        return {"reason": NOTHING_COMPARED}
+    fitted = item_response(unit[known], worker[known], right[known])
+    keys = texts_of(units.key.take(places_in(units.pk, fitted.items)))
+    rows = zip(keys, fitted.discrimination.tolist(), fitted.difficulty.tolist(), strict=True)
+    return {
+        "reason": "",
+        "units": [{"unit": key, "discrimination": a, "difficulty": b} for key, a, b in rows],
+        "workers": model_workers(fitted, fitted.persons, fitting.names, ("ability", "deviation", "answers")),
+        "answers": int(known.sum()),
+        **as_json(fitted, "iterations", "converged", "note", "signature"),
+    }
+
+
+def _by_confidence(fitting: ModelInput) -> dict[str, Any]:
+    """Weigh votes by confidence; `levels` has how often answers of each are those of most others, and their weight."""
+    if not fitting.kind.two_sided:
+        return {"reason": NOT_ASKED}
+    confidences = confidences_of(fitting.table.full_value[fitting.table.counted])
+    if len(confidences) and np.isnan(confidences).all():
+        return {"reason": NOT_ASKED}
+    fits: list[Any] = []
+
+    def fit(*columns: Any, **options: Any) -> Any:
+        unit, worker, value = columns
+        fits.append(confidence_vote(unit, worker, value, confidences, **options))
+        return fits[0]
+
+    result = model_answers(fitting, fit, ("confidence",))
+    if fits:
+        columns = ("levels", "answers", "right", "compared", "weights")
+        rows = zip(*(getattr(fits[0], name).tolist() for name in columns), strict=True)
+        names = ("level", "answers", "right", "compared", "weight")
+        result["levels"] = [dict(zip(names, row, strict=True)) for row in rows]
+    return result
