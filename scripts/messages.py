@@ -225,12 +225,12 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     from evaluation import statistics
     from evaluation.data.export.formats import FORMATS
     from evaluation.presentation.rendering import WORDS
-    from evaluation.results import consensus, rankings
+    from evaluation.results import agreement, rankings, worker_models
     from judgments.design.requirements import QUIZ_PRESETS
     from judgments.importers.textio import QUIRKS
     from judgments.kinds import KINDS
 
-    modules = [consensus, rankings]
+    modules = [agreement, rankings, worker_models]
     for package in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):
         modules.append(import_module(package.name))
     for module in modules:

@@ -14,6 +14,7 @@ from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.loaders import documents_of
 from evaluation.data.judgment_sets.records import Flags, Ints
 from evaluation.numeric.arrays import pairs_of_equal, places_in
+from evaluation.statistics.inputs import encode
 from judgments.models import Caption, Item, Output, Study, System, Unit
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Proposals:
         system, image, text: (N,) positions in the names.
         asker: (N,) position; -1 if the image is the query.
         position: (N,) from 1; gaps belong to unknown items.
-        document: (I,) position of the first image of the same document, for each image.
+        document: (I,) code of the document of each image, else its own.
         original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
     """
 
@@ -133,7 +134,6 @@ def sort_into_lists(
 
     ``documents``: as `first_of_documents` has them.
     """
-    position_of = {name: position for position, name in enumerate(images)}
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
@@ -159,7 +159,7 @@ def sort_into_lists(
         asker=rows.asker[chosen],
         position=(position - (dropped - before))[first],
         original=rows.original[chosen],
-        document=np.array([position_of[documents.get(name, name)] for name in images], dtype=np.int64),
+        document=encode([documents.get(name, name) for name in images], "documents")[1],
         units=units,
     )  # fmt: skip
 

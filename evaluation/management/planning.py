@@ -137,7 +137,7 @@ class Register(OperationCommand):
         count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
         self.say(f"The plan was registered on {registered.on} with SHA-256 {registered.sha256}.")
         self.say(f"The platform found {count} from it.")
-        self.say("Checked hypotheses are tested by McNemar's exact test, two-sided, adjusted after Holm.")
+        self.say("Checked hypotheses are tested by t over items and people, two-sided, adjusted after Holm.")
         rows = []
         for outcome in tested:
             counts = (None, None) if math.isnan(outcome.p) else (outcome.first_only, outcome.second_only)

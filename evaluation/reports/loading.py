@@ -11,7 +11,7 @@ import numpy as np
 
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
+from evaluation.data.judgment_sets.records import Floats, JudgmentTable
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
@@ -135,11 +135,10 @@ class ReportInputs:
             )
         if self.proposals is None or self.kind.relevance is None:
             return None
-        outputs, _ = self.outputs
-        return None if outputs is None else outputs.standings(measure_of(self.kind.relevance))
+        return None if self.outputs is None else self.outputs.standings(measure_of(self.kind.relevance))
 
     @cached_property
-    def outputs(self) -> tuple[Outputs | None, Ints]:
+    def outputs(self) -> Outputs | None:
         """Return ``outputs_of_answers`` of the proposals."""
         assert self.proposals is not None
         assert self.kind.relevance is not None

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, repeat
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
@@ -28,9 +28,9 @@ from evaluation.data.judgment_sets.records import (
     UnitRow,
     WorkerRow,
 )
-from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
+from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
-from evaluation.numeric.arrays import places_in
+from evaluation.numeric.arrays import Floats, places_in
 from evaluation.numeric.signatures import signature
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, percent
@@ -51,8 +51,10 @@ from evaluation.results.rankings import (
     rankings_of,
     rankings_tables,
 )
-from evaluation.results.systems import verdict_of_systems
+from evaluation.results.standings import outputs_of_answers
+from evaluation.results.systems import SystemsVerdict, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
+from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.crossed import NAIVE
 from judgments.access.roles import note_event
 from judgments.design.scale import Scale, display_number, plain_number
@@ -204,23 +206,28 @@ def _systems_of(
     kind: Kind,
     table: JudgmentTable,
     consensus: StudyConsensus,
-    proposals: Proposals | None,
     audit: Mapping[str, Any],
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    if (relevance := kind.relevance) is not None and proposals is not None:
-        systems = judged_systems(
-            relevance,
-            proposals,
-            table,
-            consensus,
-            anonymous=loaders.is_anonymous(study),
-            standardised=kind.results is not None,
-        )
-        return systems, rankings_of(
-            relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit
-        )
+) -> tuple[list[dict[str, Any]], dict[str, Any], SystemsVerdict | None]:
+    """Return the systems' figures, their rankings by task, and which of them wins."""
+    if (relevance := kind.relevance) is not None:
+        proposals, anonymous = proposals_of(study), loaders.is_anonymous(study)
+        answers = partial(outputs_of_answers, proposals, table, consensus.decisions, anonymous=anonymous)
+        outputs = answers(ends=relevance.ends)
+        rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
+        standardised = answers(answers=_standardised(table)) if kind.results is not None else None
+        systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
+        return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
-    return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
+    tallies = system_tallies(pairs, loaders.systems_of_pairs(study))
+    return tallies, {}, verdict_of_systems(study, table, consensus)
+
+
+def _standardised(table: JudgmentTable) -> Floats:
+    """Return (N,) answers standardised per worker, nan where they do not count."""
+    counted, z = table.counted, np.full(len(table), np.nan)
+    rows = np.arange(int(counted.sum()))
+    z[counted] = standardised_mean(rows, table.worker[counted], table.value[counted]).z
+    return z
 
 
 def compute_aggregation(
@@ -263,8 +270,7 @@ def compute_aggregation(
         others[name] = worker_model(name, fitting)
     audit, audited = _audit_filter_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
-    proposals = proposals_of(study) if kind.relevance is not None else None
-    systems, rankings = _systems_of(study, kind, table, consensus, proposals, audit)
+    systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -290,7 +296,7 @@ def compute_aggregation(
             "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
-            "systems_verdict": verdict_of_systems(study, table, consensus, proposals),
+            "systems_verdict": verdict,
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
             **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),

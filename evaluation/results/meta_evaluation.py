@@ -414,9 +414,9 @@ def compute_evaluation(
     result: dict[str, Any] = {} if clustered else {"clusters": NAIVE}
     if kind.compares_pairs:
         pairs, documents, leading = pair_texts(study, consensus, references)
-        images = loaders.clusters_of_items(study, [pair.image for pair in pairs]) if clustered else None
         kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
         clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
+        images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
         winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
         deletions = winners.deletions
         judged = judge_pairs(

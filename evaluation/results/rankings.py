@@ -31,9 +31,7 @@ from evaluation.results.standings import (
     figures_of,
     mapped,
     measure_of,
-    outputs_of_answers,
 )
-from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.crossed import CONFIDENCE, ITEM, Estimate, share_of_rows
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
@@ -284,32 +282,19 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 
 def judged_systems(
     relevance: RelevanceScale,
-    proposals: Proposals,
-    table: JudgmentTable,
-    consensus: StudyConsensus,
-    *,
-    anonymous: bool,
-    standardised: bool,
+    outputs: Outputs,
+    standardised: Outputs | None,
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions at any rank, by name.
 
     ``mean`` is the mean answer, ``yes`` the share of yes; ``describes`` the share of captions that describe their item,
-    ``z`` the mean of answers standardised per worker.
+    ``z`` the mean of answers ``standardised`` per worker.
     """
-    decisions = consensus.decisions
-    outputs, _ = outputs_of_answers(proposals, table, decisions, anonymous=anonymous, ends=relevance.ends)
-    if outputs is None:
-        return []
     answers = measure_of(relevance)
     describing = outputs.map_scores(lambda mean: float(relevance.mean_describes(mean)))
     measures = {answers: outputs.figures(answers), DESCRIBES: describing.figures(DESCRIBES)}
-    if standardised:
-        counted, z = table.counted, np.full(len(table), np.nan)
-        rows = np.arange(int(counted.sum()))
-        z[counted] = standardised_mean(rows, table.worker[counted], table.value[counted]).z
-        scored, _ = outputs_of_answers(proposals, table, decisions, anonymous=anonymous, answers=z)
-        if scored is not None:
-            measures["z"] = scored.figures(MEAN)
+    if standardised is not None:
+        measures["z"] = standardised.figures(MEAN)
     missing = figures_of(math.nan, math.nan, math.nan, 0)
     return [
         {

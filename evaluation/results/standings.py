@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from evaluation.statistics.crossed import (
     renumbered,
     share_interval,
 )
+from evaluation.statistics.inputs import ROUNDING
 from evaluation.statistics.meta import PeoplesWinners, compare_with_best
 from evaluation.statistics.significance import BestResult
 from judgments.kinds import RelevanceScale
@@ -38,20 +38,29 @@ from judgments.kinds import RelevanceScale
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
 
 
+class Contrast(NamedTuple):
+    """The t of a difference of two systems, and its two-sided p; nan where nothing is known."""
+
+    t: float
+    p: float
+
+
+# Of the positions of two systems, the first less the second.
+Contrasts = Callable[[int, int], Contrast]
+
+
 @dataclass(frozen=True, slots=True)
 class Standings:
     """What people's answers say of K systems.
 
-    figures: value, interval and n by system. strength: (K,) what differences are taken of. error, freedom: (K, K) the
-    standard error of a difference and the degrees of freedom of its t; nan where nothing is known.
+    figures: value, interval and n by system. strength: (K,) what systems are ordered by. contrast: of two of them.
     """
 
     measure: str
     names: Sequence[str]
     figures: Mapping[str, Mapping[str, Any]]
     strength: Floats
-    error: Floats
-    freedom: Floats
+    contrast: Contrasts
     items: int
     raters: int | None
 
@@ -61,45 +70,42 @@ class Standings:
 
     def compare(self) -> BestResult:
         """Compare the best with each other one by t tests of their differences, with Holm's correction."""
-
-        def test(first: int, second: int) -> float:
-            error = self.error[first, second]
-            return Spread(error**2, self.freedom[first, second]).p(
-                self.strength[first] - self.strength[second]
-            )
-
-        return compare_with_best(self.strength, self.names, test)
+        return compare_with_best(
+            self.strength, self.names, lambda first, second: self.contrast(first, second).p
+        )
 
 
 def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
     return {"value": json_float(value), "low": json_float(low), "high": json_float(high), "n": n}
 
 
-def errors_of(covariance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
-    """Return the (K, K) standard errors and degrees of freedom of differences of estimates."""
-    variance = np.diag(covariance)
-    squared = variance[:, np.newaxis] + variance[np.newaxis, :] - (covariance + covariance.T)
-    known = freedom if len(freedom) else np.full(len(variance), math.inf)
-    return np.sqrt(np.maximum(squared, 0)), np.minimum(known[:, np.newaxis], known[np.newaxis, :])
+def contrast_of(difference: float, spread: Spread) -> Contrast:
+    return Contrast(difference / math.sqrt(spread.variance), spread.p(difference))
 
 
-def errors_where_compared(
-    strength: Floats, compare: Callable[[int, int], tuple[float, Spread]]
-) -> tuple[Floats, Floats]:
-    """Return the (K, K) errors that give differences of strengths the t of a difference of what both systems have.
+def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> Contrasts:
+    """Return those of (K,) fitted strengths by their covariance and degrees of freedom, none of which is infinite."""
 
-    Where what both have says the opposite of all that each has, nothing is known.
-    """
-    error, freedom = np.full((2, len(strength), len(strength)), np.nan)
-    for first, second in combinations(range(len(strength)), 2):
-        difference, spread = compare(first, second)
-        if spread.variance > 0:
-            of_strengths = strength[first] - strength[second]
-            agrees = difference * of_strengths > 0
-            rescaled = math.sqrt(spread.variance) * of_strengths / difference if agrees else math.inf
-            error[first, second] = error[second, first] = rescaled
-            freedom[first, second] = freedom[second, first] = spread.df
-    return error, freedom
+    def contrast(first: int, second: int) -> Contrast:
+        both = np.ix_([first, second], [first, second])
+        variance = float(np.array([1.0, -1.0]) @ covariance[both] @ np.array([1.0, -1.0]))
+        df = float(freedom[[first, second]].min()) if len(freedom) else math.inf
+        if not variance > 0:
+            return Contrast(math.nan, math.nan)
+        return contrast_of(float(strength[first] - strength[second]), Spread(variance, df))
+
+    return contrast
+
+
+def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts:
+    """Return those of what both systems have; none where that says the opposite of all that each has."""
+
+    def of_both(first: int, second: int) -> Contrast:
+        difference = contrast(first, second)
+        agrees = difference.t * (strength[first] - strength[second]) > 0
+        return difference if agrees or math.isnan(difference.t) else Contrast(0.0, 1.0)
+
+    return of_both
 
 
 def mapped(values: Floats, into: Callable[[float], float]) -> Floats:
@@ -121,6 +127,7 @@ class Outputs:
 
     item, system: (R,) codes. cluster: of items, their documents or themselves. score: (R,).
     deletions: scores without the outputs' raters, where these are known. ends: the lowest and the highest score.
+    proposal: (R,) positions among the proposals that these are of, if any.
     """
 
     names: Sequence[str]
@@ -130,30 +137,41 @@ class Outputs:
     score: Floats
     deletions: RaterDeletions | None
     ends: tuple[float, float] = (-math.inf, math.inf)
+    proposal: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def standings(self, measure: str) -> Standings:
         figures = self.figures(measure)
         strength = np.array([figures[name]["value"] for name in self.names])
-        errors = errors_where_compared(
-            strength, lambda first, second: self.contrast({first: 1.0, second: -1.0})
-        )
+        contrasts = contrasts_where_compared(strength, self.compare)
         items, raters = len(np.unique(self.item)), raters_of(self.deletions)
-        return Standings(measure, self.names, figures, strength, *errors, items, raters)
+        return Standings(measure, self.names, figures, strength, contrasts, items, raters)
 
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
         """Return each system's mean with its interval, within the scale."""
         figures = {}
         for code, name in enumerate(self.names):
             of_system = self.system == code
-            mean, spread = self.contrast({code: 1.0})
+            mean, spread, clusters = self.contrast({code: 1.0})
             half = spread.half(CONFIDENCE)
             ends = max(mean - half, self.ends[0]), min(mean + half, self.ends[1])
             if measure != MEAN:
-                ends = share_interval(
-                    mean, spread, len(np.unique(self.cluster[self.item[of_system]])), CONFIDENCE
-                )
+                ends = share_interval(mean, spread, clusters, CONFIDENCE)
             figures[name] = figures_of(mean, *ends, int(of_system.sum()))
         return figures
+
+    def compare(self, first: int, second: int) -> Contrast:
+        """Compare the means of two systems on the items of both.
+
+        Where they differ by the same on each, they are compared by how often the first is better: always.
+        """
+        mean, spread, clusters = self.contrast({first: 1.0, second: -1.0})
+        if math.isnan(spread.variance):
+            return Contrast(math.nan, math.nan)
+        if spread.variance > 0:
+            return contrast_of(mean, spread)
+        if mean == 0:
+            return Contrast(0.0, 1.0)
+        return contrast_of(math.copysign(0.5, mean), Spread(0.25 / clusters, spread.df))
 
     def map_scores(self, into: Callable[[float], float]) -> Outputs:
         """Return the outputs with each score, and what it is without a rater, mapped."""
@@ -176,8 +194,11 @@ class Outputs:
             ends=self.ends,
         )
 
-    def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread]:
-        """Return the sum of the systems' means times their signs, on items with outputs of all, and its spread."""
+    def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread, int]:
+        """Return the sum of the systems' means times their signs, on items with outputs of all.
+
+        Also return its spread, without variance where it varies by rounding alone, and the number of clusters.
+        """
         size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
         here = sign[self.system] != 0
         counts = np.zeros((len(self.names), size))
@@ -185,7 +206,7 @@ class Outputs:
         complete: Flags = np.all(counts[list(signs)] > 0, axis=0)
         n = int(complete.sum())
         if not n:
-            return math.nan, NO_SPREAD
+            return math.nan, NO_SPREAD, 0
         here &= complete[self.item]
         system = self.system[here]
         number, total = np.bincount(system), np.bincount(system, self.score[here])
@@ -197,19 +218,30 @@ class Outputs:
         influence: Floats = np.bincount(self.item[here], centred, minlength=size).astype(np.float64)
         items = Clusters.of({ITEM: self.cluster[complete]}, n)
         spread = items.spread(influence[complete])
-        if self.deletions is None:
-            return mean, spread
-        left = self.deletions.subset(here)
-        item, lost = self.item[left.row], self.score[left.row] - left.value
-        key, at = np.unique(item * np.int64(left.raters) + left.rater, return_inverse=True)
-        changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[left.row], minlength=len(key)).astype(
+        if self.deletions is not None:
+            spread = self._widen(spread, items, here, weight, influence)
+        if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
+            spread = replace(spread, variance=0.0)
+        return mean, spread, items.number
+
+    def _widen(
+        self, spread: Spread, items: Clusters, here: Flags, weight: Floats, influence: Floats
+    ) -> Spread:
+        """Add the raters' part to the spread of the outputs `here` (R,) with these (R,) weights in the contrast."""
+        assert self.deletions is not None
+        deletions = self.deletions.subset(here)
+        row, raters = deletions.row, deletions.raters
+        lost = self.score[row] - deletions.value
+        key, at = np.unique(self.item[row] * np.int64(raters) + deletions.rater, return_inverse=True)
+        changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[row], minlength=len(key)).astype(
             np.float64
         )
         # Without its only rater an output is gone, and its item with it.
         gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
-        changes[gone] = influence[key[gone] // left.raters]
-        raters = RaterDeletions(key // left.raters, renumbered(key % left.raters), changes, left.means)
-        return mean, raters.widen(spread, items, lambda: changes)[0]
+        changes[gone] = influence[key[gone] // raters]
+        value = np.where(gone, math.nan, changes)
+        of_items = RaterDeletions(key // raters, renumbered(key % raters), value, deletions.means)
+        return of_items.widen(spread, items, lambda: changes)[0]
 
 
 def standings_of_pairs(
@@ -259,18 +291,21 @@ def standings_of_pairs(
         figures[name] = figures_of(float(won.mean()), interval.low, interval.high, len(won))
     fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
 
-    def compare(left: int, right: int) -> tuple[float, Spread]:
-        sides = np.select([(first == left) & (second == right), (first == right) & (second == left)], [1, 2])
+    def compare(system: int, other: int) -> Contrast:
+        sides = np.select(
+            [(first == system) & (second == other), (first == other) & (second == system)], [1, 2]
+        )
         if not sides.any():
-            return math.nan, NO_SPREAD
+            return Contrast(math.nan, math.nan)
         share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
-        return share - 0.5, spread
+        return contrast_of(share - 0.5, spread)
 
-    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
+    strength, contrasts = fit.log_strength, contrasts_of_fit(fit.log_strength, fit.covariance, fit.freedom)
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
-        errors = errors_where_compared(strength, compare)
-    return Standings(WON, names, figures, strength, *errors, len(set(of_pair)), raters_of(people.deletions))
+        contrasts = contrasts_where_compared(strength, compare)
+    items_compared, raters = len(set(of_pair)), raters_of(people.deletions)
+    return Standings(WON, names, figures, strength, contrasts, items_compared, raters)
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
@@ -291,8 +326,8 @@ def outputs_of_answers(
     anonymous: bool,
     ends: tuple[float, float] = (-math.inf, math.inf),
     answers: Floats | None = None,
-) -> tuple[Outputs | None, Ints]:
-    """Return systems' captions with the mean answer to each, and their (R,) places; None without answers.
+) -> Outputs | None:
+    """Return systems' captions with the mean answer to each; None without answers.
 
     Args:
         ends: the lowest and the highest answer.
@@ -317,7 +352,7 @@ def outputs_of_answers(
     sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
     places = np.flatnonzero(counts)
     if not len(places):
-        return None, places
+        return None
     vote, credit = pairs_of_equal(answered[rated], unit)
     systems, system = np.unique(proposals.system[places], return_inverse=True)
     deletions = None
@@ -325,7 +360,7 @@ def outputs_of_answers(
         row = places_in(places, output[credit])
         deletions = means_without_raters(row, table.worker[rated][vote], value[rated][vote], len(places))
     items, item = np.unique(proposals.image[places], return_inverse=True)
-    outputs = Outputs(
+    return Outputs(
         names=[str(proposals.systems[code]) for code in systems.tolist()],
         item=item,
         system=system,
@@ -333,8 +368,8 @@ def outputs_of_answers(
         score=sums[places] / counts[places],
         deletions=deletions,
         ends=ends,
+        proposal=places,
     )
-    return outputs, places
 
 
 def compared_table(

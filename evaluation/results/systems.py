@@ -16,7 +16,6 @@ from django.utils.translation import ngettext
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.data.ranked_lists import Proposals, proposals_of
 from evaluation.presentation.content import (
     interval_in_text,
     join_names,
@@ -32,9 +31,9 @@ from evaluation.results.standings import (
     MEAN,
     WON,
     YES,
+    Outputs,
     Standings,
     measure_of,
-    outputs_of_answers,
     standings_of_pairs,
 )
 from evaluation.results.strengths.computing import (
@@ -81,19 +80,18 @@ class SystemsVerdict(TypedDict):
 
 
 def verdict_of_systems(
-    study: Study, table: JudgmentTable, consensus: StudyConsensus, proposals: Proposals | None = None
+    study: Study, table: JudgmentTable, consensus: StudyConsensus, outputs: Outputs | None = None
 ) -> SystemsVerdict | None:
-    """Return which system wins; None where answers say nothing of two systems. ``proposals`` are read if missing."""
+    """Return which system wins; None where answers say nothing of two systems.
+
+    ``outputs`` are those of answers to single captions.
+    """
     kind = kind_of(study)
     if kind.compares_pairs:
         standings = _of_pairs(study, table, consensus)
     elif kind.names_best:
         standings = _of_choices(study)
     elif kind.relevance is not None:
-        lists, anonymous = proposals or proposals_of(study), loaders.is_anonymous(study)
-        outputs, _ = outputs_of_answers(
-            lists, table, consensus.decisions, anonymous=anonymous, ends=kind.relevance.ends
-        )
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     elif loaders.marks_errors(study):
         standings = _of_segments(study)
@@ -106,16 +104,13 @@ def verdict_of_systems(
 
 def decide(standings: Standings) -> SystemsVerdict:
     """Separate the systems from the first by t tests of their differences, with Holm's correction."""
-    names, strength, best = list(standings.names), standings.strength, standings.compare()
+    names, best = list(standings.names), standings.compare()
     first, leaders, rest = best.names[0], best.leaders, best.rest
     settled, more = len(leaders) == 1, None
     if not settled:
         at = names.index(first)
         others = [names.index(name) for name in leaders if name != first]
-        times = [
-            times_as_many((strength[at] - strength[other]) / standings.error[at, other], LEVEL / len(others))
-            for other in others
-        ]
+        times = [times_as_many(standings.contrast(at, other).t, LEVEL / len(others)) for other in others]
         if max(times) <= MOST_TIMES:
             more = math.ceil(standings.items * max(times))
     verdict = SystemsVerdict(

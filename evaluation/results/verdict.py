@@ -24,7 +24,13 @@ from evaluation.presentation.content import (
     range_of,
 )
 from evaluation.results.consensus import scope_of, scope_sentence
-from evaluation.statistics.crossed import FEWEST, ClusterColumns, RaterDeletions, columns_and_deletions
+from evaluation.statistics.crossed import (
+    FEWEST,
+    NAIVE,
+    ClusterColumns,
+    RaterDeletions,
+    columns_and_deletions,
+)
 from evaluation.statistics.meta import (
     PeoplesWinners,
     compare_with_best,
@@ -48,6 +54,7 @@ OF_PAIRS = {
 }
 TAU = "tau-b, "
 OF_CAPTIONS = {
+    TAU + TESTS: gettext_noop("naive t tests, Holm’s correction"),
     TAU + BY_ITEM: OF_PAIRS[BY_ITEM],
     TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
     "intervals": gettext_noop("by their intervals"),  # of earlier versions
@@ -154,8 +161,8 @@ def correlation_verdict(
         return correlation_difference(both[0], both[1], people, missing="leave-out", clusters=clusters).p
 
     best = compare_with_best([cells[name]["value"] for name in names], names, p)
-    deletions = columns_and_deletions(clusters)[1]
-    by = TAU + name_of_test(True, deletions)
+    columns, deletions = columns_and_deletions(clusters)
+    by = TAU + name_of_test(columns != NAIVE, deletions)
     return _make_verdict(best, cells[best.names[0]]["n"] if names else 0, by, cells, deletions)
 
 

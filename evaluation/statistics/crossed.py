@@ -149,7 +149,8 @@ class RaterDeletions:
         centred = changes - changes.mean(axis=0)
         if self.means:
             # A mean loses a rater's distance from the others: R / (R - 1) times that from all (the jackknife's factor).
-            centred /= enlarged(effective_number(sizes))
+            # A row without another rater is lost whole.
+            centred[~np.isnan(self.value)] /= enlarged(effective_number(sizes))
 
         def squares_of(codes: Ints) -> Any:
             sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))

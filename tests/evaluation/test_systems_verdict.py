@@ -15,12 +15,13 @@ from django.test import Client
 from django.urls import reverse
 
 from common.errors import WrongState
-from evaluation.data.judgment_sets import loaders
 from evaluation.planning.follow_up.units import make_batch_of_new_items
-from evaluation.results.consensus import consensus_of
+from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.standings import MEAN, Outputs
-from evaluation.results.systems import SystemsVerdict, decide, times_as_many, verdict_of_systems
+from evaluation.results.systems import SystemsVerdict, decide, times_as_many
+from evaluation.statistics.correlation import means_without_raters
+from evaluation.statistics.crossed import spread_of_mean
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits
 from tests.evaluation.reporting import written
@@ -55,9 +56,32 @@ def test_items_that_one_system_lacks_are_no_pairs() -> None:
     scores[:20, 1] = np.nan
     scores[50:, 0] = np.nan
     standings = outputs(scores).standings(MEAN)
-    t = abs(standings.strength[0] - standings.strength[1]) / standings.error[0, 1]
     both = scores[20:50]
-    assert t == pytest.approx(abs(scipy.stats.ttest_rel(both[:, 0], both[:, 1]).statistic))
+    paired = scipy.stats.ttest_rel(both[:, 0], both[:, 1])
+    assert standings.contrast(0, 1) == pytest.approx((paired.statistic, paired.pvalue))
+
+
+@pytest.mark.parametrize("means", [(4.0, 3.0), (3.1, 2.1), (3.7, 1.2), (1.0, 0.0)])
+def test_a_system_that_is_better_by_the_same_on_every_item_wins(means: tuple[float, float]) -> None:
+    """However its scores are rounded: an item on which it is better is a comparison that it wins."""
+    verdict = decide(outputs(np.tile(means, (100, 1))).standings(MEAN))
+    assert (verdict["settled"], verdict["leaders"]) == (True, ["system-0"])
+    assert verdict["p"] == pytest.approx(2 * scipy.stats.t.sf(10, 99))
+
+
+def test_outputs_with_a_rater_each_vary_as_rows_of_items_and_raters() -> None:
+    """As in most imported tables: nobody else's grade is left where a rater leaves an output."""
+    generator = np.random.default_rng(3)
+    rater = generator.integers(0, 5, 300)
+    score = generator.normal(size=5)[rater] + generator.normal(size=300)
+    item = np.arange(300)
+    deletions = means_without_raters(item, rater, score, 300)
+    graded = Outputs(["system"], item, np.zeros(300, np.int64), item, score, deletions)
+    rows, _ = spread_of_mean(score, {"item": item, "rater": rater})
+    mean, spread, clusters = graded.contrast({0: 1.0})
+    assert (mean, spread.variance, spread.df, clusters) == pytest.approx(
+        (score.mean(), rows.variance, rows.df, 300)
+    )
 
 
 def test_a_system_is_not_ahead_by_items_that_the_other_lacks() -> None:
@@ -109,9 +133,7 @@ def test_so_many_items_settle_it_in_four_of_five_studies() -> None:
 
 
 def verdict_of(study: Study) -> SystemsVerdict:
-    table = loaders.load_judgments(study)
-    verdict = verdict_of_systems(study, table, consensus_of(study, table))
-    assert verdict is not None
+    verdict: SystemsVerdict = compute_aggregation(study=study).result["systems_verdict"]
     return verdict
 
 

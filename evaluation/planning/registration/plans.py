@@ -76,7 +76,7 @@ class HypothesisOutcome:
     Attributes:
         verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
         first_only, second_only: pairs on which only one metric is right.
-        p: McNemar's p by image, two-sided; nan if not tested.
+        p: two-sided, of t over items and people where these are known; nan if not tested.
         adjusted: after Holm over the plan's tested hypotheses.
     """
 

@@ -76,7 +76,9 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     verdict = serializers.CharField()
     first_only = serializers.IntegerField(help_text="Pairs on which only the first metric is right.")
     second_only = serializers.IntegerField()
-    p = serializers.FloatField(allow_null=True, help_text="McNemar, exact; null where nothing was tested.")
+    p = serializers.FloatField(
+        allow_null=True, help_text="Of t over items and people; null where nothing was tested."
+    )
     adjusted = serializers.FloatField(allow_null=True, help_text="After Holm.")
     words = serializers.CharField()
 

@@ -437,15 +437,16 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
         return None
     judged = judged_outputs(inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.credited)
-    outputs, places = inputs.outputs
-    first = proposals.position[places] == 1
+    outputs = inputs.outputs
+    first = proposals.position[outputs.proposal] == 1 if outputs is not None else np.zeros(0, dtype=np.bool_)
     if outputs is None or not first.any():
         return None
     if not inputs.credited:
-        outputs = replace(outputs, score=judged.value[places], deletions=None)
+        outputs = replace(outputs, score=judged.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(first)
     reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(REACHED) for cut in cuts]
-    means = {name: figure["value"] for name, figure in outputs.figures(MEAN_GRADE).items()}
+    standings = outputs.standings(MEAN_GRADE)
+    means = {name: figure["value"] for name, figure in standings.figures.items()}
     names = sorted(outputs.names, key=lambda name: (-means[name], name))
     rows: list[tuple[Any, ...]] = [
         (name, *(estimate_of(shares[name]) for shares in reached), means[name], reached[0][name]["n"])
@@ -455,8 +456,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     columns += [("mean", "number"), ("items", "count")]
     floor, ceiling = _shares_in_pool(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
-    best = inputs.standings.compare().leaders if inputs.standings is not None else []
-    leaders = [name for name in best if name in names] or names[:1]
+    leaders = standings.compare().leaders
     of_leaders = [row for row in rows if row[0] in leaders]
     shares_of_leaders = [row[1].value for row in of_leaders]
     sentence = say(

@@ -75,7 +75,10 @@ class SystemScore:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A text's means over its judges, and their scores; ``cluster`` is its document, else its item."""
+    """A text's means over its judges, and their scores; ``cluster`` is its document, else its item.
+
+    ``scored``: whether the scores are people's, from 0 to 100; else they are MQM's, which are 0 at most.
+    """
 
     item: int
     cluster: Hashable
@@ -88,6 +91,7 @@ class Segment:
     scores: Sequence[float] = ()
     workers: Sequence[int] = ()
     unit: int = 0
+    scored: bool = False
 
 
 class Judged(NamedTuple):
@@ -172,6 +176,7 @@ def score_segments(
             judgments=len(positions),
             scores=[values[number] for number in positions],
             workers=[judged[number].worker for number in positions],
+            scored=all("score" in judged[number].answer for number in positions),
         )
 
     return {
@@ -181,7 +186,7 @@ def score_segments(
 
 def system_scores(segments: Segments) -> list[SystemScore]:
     outputs = outputs_of(segments)
-    figures = outputs.standings(MEAN).figures if outputs is not None else {}
+    figures = outputs.figures(MEAN) if outputs is not None else {}
     scores = [_score_system(name, judged, figures[name]) for name, judged in segments.items()]
     return sorted(scores, key=lambda score: (-score.score, score.system))
 
@@ -220,15 +225,15 @@ def outputs_of(segments: Segments) -> Outputs | None:
         if worker is not None
     ]
     row, worker, score = zip(*votes, strict=True) if votes else ((), (), ())
-    scores = np.array([segment.score for _, segment in rows])
+    scored = [segment.scored for _, segment in rows]
     return Outputs(
         names=names,
         item=item,
         system=np.array([names.index(name) for name, _ in rows]),
         cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
-        score=scores,
+        score=np.array([segment.score for _, segment in rows]),
         deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
-        ends=(0.0, 100.0) if scores.max() > 0 else (-math.inf, 0.0),  # people's; MQM's are never above 0
+        ends=(0.0 if all(scored) else -math.inf, 100.0 if any(scored) else 0.0),
     )
 
 
@@ -248,7 +253,10 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
     both = shared_segments(segments, first, second)
     differences = [segment.score - other.score for segment, other in both]
     outputs = outputs_of({first: segments[first], second: segments[second]})
-    mean, spread = outputs.contrast({0: 1.0, 1: -1.0}) if outputs is not None else (math.nan, NO_SPREAD)
+    mean, spread, p = math.nan, NO_SPREAD, math.nan
+    if outputs is not None:
+        mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})
+        p = outputs.compare(0, 1).p
     half = spread.half(CONFIDENCE)
     return Comparison(
         first=first,
@@ -256,7 +264,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> Comparison:
         difference=json_float(mean),
         low=json_float(mean - half),
         high=json_float(mean + half),
-        p=json_float(spread.p(mean)),
+        p=json_float(p),
         better=sum(difference > 0 for difference in differences),
         worse=sum(difference < 0 for difference in differences),
         segments=len(both),

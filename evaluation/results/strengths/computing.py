@@ -38,9 +38,11 @@ from evaluation.results.agreement import judgment_clusters
 from evaluation.results.consensus import consensus_of, scope_of
 from evaluation.results.standings import (
     BEST,
+    Contrast,
     Standings,
-    errors_of,
-    errors_where_compared,
+    contrast_of,
+    contrasts_of_fit,
+    contrasts_where_compared,
     figures_of,
     standings_of_pairs,
 )
@@ -54,7 +56,7 @@ from evaluation.statistics.aggregation import (
 )
 from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.aggregation.votes_and_means import preferences_of
-from evaluation.statistics.crossed import CONFIDENCE, NAIVE, NO_SPREAD, RATER, Spread, share_of_rows
+from evaluation.statistics.crossed import CONFIDENCE, NAIVE, RATER, share_of_rows
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
@@ -125,7 +127,7 @@ def strengths_of(
 
     Every included judgment of two systems is a comparison; "neither" counts as no difference. Shares of pairs ``won``
     and ``p``, of the best system against each other one, are of the majorities, as the verdict has them. Intervals are
-    clustered by image and, unless anonymous, by person. In an arena each judgment weighs one over the
+    clustered by item and, unless anonymous, by person. In an arena each judgment weighs one over the
     probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
     Where people name the best of several captions, strengths are those of Luce's choice model.
 
@@ -296,25 +298,25 @@ def standings_of_choices(choices: Choices) -> Standings:
         name: figures_of(row["best"], row["best_low"], row["best_high"], row["shown"])
         for name, row in shares.items()
     }
-    strength, errors = fit.log_strength, errors_of(fit.covariance, fit.freedom)
+    strength, contrasts = fit.log_strength, contrasts_of_fit(fit.log_strength, fit.covariance, fit.freedom)
     if fit.reason:  # strengths are infinite, as where a system is always the best, or have no errors
         strength = np.array([figures[name]["value"] for name in names])
-        errors = errors_where_compared(
-            strength, lambda first, second: _lead_of_two(choices, names[first], names[second])
+        contrasts = contrasts_where_compared(
+            strength, lambda first, second: _compare_two(choices, names[first], names[second])
         )
-    return Standings(BEST, names, figures, strength, *errors, choices.items, fit.clusters.get(RATER))
+    return Standings(BEST, names, figures, strength, contrasts, choices.items, fit.clusters.get(RATER))
 
 
-def _lead_of_two(choices: Choices, first: str, second: str) -> tuple[float, Spread]:
-    """Return how often the first is the best where either is, less a half, and the spread if it is nought."""
+def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
+    """Compare with a half how often the first is the best where either is."""
     rows = np.array([(first in best) != (second in best) for best in choices.winners])
     if not rows.any() or not choices.clusters:
-        return math.nan, NO_SPREAD
+        return Contrast(math.nan, math.nan)
     winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
     clusters = {name: column[rows] for name, column in choices.clusters.items()}
     people = PeoplesWinners.of(winners, clusters=clusters)
     share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
-    return share - 0.5, spread
+    return contrast_of(share - 0.5, spread)
 
 
 def _clusters(study: Study, units: Units, table: JudgmentTable, rows: Ints | Flags) -> dict[str, Ints]:
