@@ -18,7 +18,7 @@ from scipy import stats
 
 from benchmarks.measuring import Job, main
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import grouped_correlation, paired_correlation_test, pairwise_accuracy
+from evaluation.statistics.meta import grouped_correlation, pairwise_accuracy
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
 Data = tuple[Any, ...]
@@ -135,12 +135,6 @@ def calibrated(data: Data) -> float:
     return pairwise_accuracy(one, people, items, epsilon="calibrate", resamples=0).value
 
 
-def compared(data: Data) -> float:
-    one, two, people, items, systems = data
-    test = paired_correlation_test(one, two, people, items, systems, "kendall-tau-b", reassignments=RESAMPLES)
-    return test.p
-
-
 THOUSANDS = (1_000, 10_000, 100_000)
 MILLION = (10_000, 100_000, 1_000_000)
 
@@ -156,7 +150,6 @@ JOBS = (
     Job("tau-by-item", THOUSANDS, outputs, tau_by_item, scipy_tau_by_item, SCIPY, unit=" rows"),
     Job("tau-by-item-of-a-million", (1_000_000,), outputs, tau_by_item, unit=" rows"),
     Job("tie-calibration-by-item", MILLION, outputs, calibrated, unit=" rows"),
-    Job("two-metrics-by-item", THOUSANDS, outputs, compared, unit=" rows"),
 )
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.correlation import pearson
 from evaluation.statistics.crossed import (
     CONFIDENCE,
     NAIVE,
@@ -44,7 +43,6 @@ from evaluation.statistics.inputs import (
     positive,
     refuse_values,
     same_length,
-    score_table,
     score_vector,
 )
 from evaluation.statistics.resampling import (
@@ -304,8 +302,6 @@ _SUMS = 8192
 _Draw = Callable[[np.random.Generator, int], Floats]
 CORRECTIONS = ("holm", "benjamini-hochberg", "benjamini-yekutieli", "none")
 
-# One test a pair of systems: fewer reassignments than for a single test.
-_REASSIGNMENTS = 10_000
 LEVEL = 0.05
 
 
@@ -558,10 +554,6 @@ def holm(p_values: ArrayLike) -> Floats:
     return adjusted_p_values(p_values, "holm").values
 
 
-def benjamini_hochberg(p_values: ArrayLike) -> Floats:
-    return adjusted_p_values(p_values, "benjamini-hochberg").values
-
-
 def stouffer_wilcoxon(
     differences: Sequence[ArrayLike], alternative: Literal["two-sided", "greater"] = "two-sided"
 ) -> float:
@@ -590,7 +582,7 @@ class ClusterResult:
 
     A system beats another with a higher value and an adjusted p of at most `level`. clusters: each member beats every
     member of the clusters below. rank_low, rank_high: 1 + the systems that beat it, and S - the systems it beats.
-    p, adjusted_p: (S, S), nan on the diagonal and without a test. `n` and `reassignments` are 0 if p-values were given.
+    p, adjusted_p: (S, S), nan on the diagonal and without a test.
     """
 
     names: tuple[str, ...]
@@ -602,10 +594,6 @@ class ClusterResult:
     adjusted_p: Floats
     correction: str
     level: float
-    n: int = 0
-    left_out: int = 0
-    reassignments: int = 0
-    seed: int | None = None
     signature: str = ""
 
 
@@ -670,56 +658,6 @@ def compare_with_best(
     )
 
 
-@signed("clusters", data=("names",), input="scores")
-def system_clusters(
-    scores: ArrayLike,
-    names: Sequence[Any] | None = None,
-    *,
-    correction: str = "holm",
-    level: float = LEVEL,
-    missing: str = "refuse",
-    reassignments: int = _REASSIGNMENTS,
-    seed: Seed = 0,
-    clusters: ClusterColumns = NAIVE,
-) -> ClusterResult:
-    """Return clusters of systems from their (S, N) scores of the same items; higher is better.
-
-    Every two means are compared by `randomization_test`; p-values are adjusted by `correction`, one of CORRECTIONS.
-    "leave-out" drops an item for all systems. The default `names` are 1 to S. Clusters have one entry an item.
-    """
-    one_of(missing, ("refuse", "leave-out"), "missing")
-    positive(reassignments, "reassignments")
-    generator, reported = generator_of(seed)
-    table = score_table(scores, "scores")
-    scored = ~np.isnan(table)
-    if missing == "refuse" and not scored.all():
-        system, item = np.argwhere(~scored)[0]
-        raise BadValue(f"scores[{system}, {item}] is nan, expected a score (or leave such items out)")
-    complete = scored.all(axis=0)
-    compared = table[:, complete]
-    together = {
-        name: np.asarray(one_per_row(column, name), dtype=object)[complete]
-        for name, column in columns_of(clusters).items()
-    }
-    size, n = compared.shape
-    if not n:
-        raise BadShape("no item has a score of every system, expected one or more")
-    p = np.full((size, size), np.nan)
-    for first in range(size):
-        for second in range(first):
-            test = randomization_test(
-                compared[first],
-                compared[second],
-                reassignments=reassignments,
-                seed=generator,
-                clusters=together or NAIVE,
-            )
-            p[first, second] = p[second, first] = test.p
-    result = _clustered(compared.mean(axis=1), p, names, correction, level)
-    left_out = table.shape[1] - n
-    return replace(result, n=n, left_out=left_out, reassignments=reassignments, seed=reported)
-
-
 @signed("clusters", data=("names",), input="p-values")
 def clusters_of_p_values(
     values: ArrayLike,
@@ -732,19 +670,13 @@ def clusters_of_p_values(
     """Return clusters from (S,) values and (S, S) two-sided p of any paired test; nan is a test without p."""
     means = score_vector(values, "values")
     p = floats_of(p_values, "p_values").copy()
-    if p.shape != (len(means), len(means)):
-        raise BadShape(f"p_values has shape {p.shape}, expected {len(means)} rows and columns")
+    size, level = len(means), check_confidence(level, "level")
+    if p.shape != (size, size):
+        raise BadShape(f"p_values has shape {p.shape}, expected {size} rows and columns")
     np.fill_diagonal(p, np.nan)
     if not np.array_equal(p, p.T, equal_nan=True):
         raise BadValue("p_values is not symmetric, expected the same p of both orders of a pair")
-    return _clustered(means, p, names, correction, level)
-
-
-def _clustered(
-    values: Floats, p: Floats, names: Sequence[Any] | None, correction: str, level: float
-) -> ClusterResult:
     one_of(correction, CORRECTIONS, "correction")
-    size, level = len(values), check_confidence(level, "level")
     labels = range(1, size + 1) if names is None else one_per_row(names, "names")
     systems = [str(label) for label in labels]
     if len(systems) != size or len(set(systems)) != size:
@@ -757,15 +689,15 @@ def _clustered(
     adjusted[upper] = adjusted_p_values(p[upper], correction).values
     adjusted[upper[::-1]] = adjusted[upper]
     # Rank the systems, and cut the ranking where all above beat all below.
-    order = np.argsort(-values, kind="stable")
-    values, p, adjusted = values[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
+    order = np.argsort(-means, kind="stable")
+    means, p, adjusted = means[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
     ranked = tuple(systems[system] for system in order)
-    beats = (adjusted <= level) & (values[:, np.newaxis] > values)
+    beats = (adjusted <= level) & (means[:, np.newaxis] > means)
     bounds = [rank for rank in range(1, size) if beats[:rank, rank:].all()]
     clusters = tuple(ranked[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True))
     return ClusterResult(
         names=ranked,
-        values=values,
+        values=means,
         clusters=clusters if size else (),
         rank_low=1 + beats.sum(axis=0),
         rank_high=size - beats.sum(axis=1),
@@ -774,83 +706,3 @@ def _clustered(
         correction=correction,
         level=level,
     )
-
-
-# Rounded correlations may miss being a correlation matrix by so much.
-_ROUNDING = 1e-9
-
-
-FEWER_THAN_FOUR = "there are fewer than four observations"
-
-
-CONSTANT_SCORES = "{} scores have the same value throughout"
-
-
-SAME = "one metric is the other on another scale, so that nothing tells them apart"
-
-
-@dataclass(frozen=True, slots=True)
-class WilliamsResult(Result):
-    """Williams' t of the difference between two correlations with people; `between` is that of the metrics."""
-
-    first: float
-    second: float
-    between: float
-    n: int
-    t: float
-    degrees_of_freedom: int
-    p: float
-    p_first_higher: float
-    p_second_higher: float
-
-
-@signed("williams", input="scores")
-def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> WilliamsResult:
-    """Test whether two metrics' (N,) scores correlate differently (Pearson) with people's (N,) scores."""
-    columns = {"first": first, "second": second, "people": people}
-    vectors = {name: score_vector(values, name) for name, values in columns.items()}
-    n = same_length(**vectors)
-    constant = [name for name, vector in vectors.items() if n and np.all(vector == vector[0])]
-    if n < 4 or constant:
-        name = f"the {constant[0]}".replace("the people", "people's") if constant else ""
-        reason = FEWER_THAN_FOUR if n < 4 else CONSTANT_SCORES.format(name)
-        return _no_test(math.nan, math.nan, math.nan, n, reason)
-    first_scores, second_scores, human = vectors.values()
-    return williams_correlations(
-        pearson(first_scores, human), pearson(second_scores, human), pearson(first_scores, second_scores), n
-    )
-
-
-@signed("williams", input="correlations")
-def williams_correlations(first: float, second: float, between: float, n: int) -> WilliamsResult:
-    """Do Williams' test from r13 = `first`, r23 = `second`, r12 = `between` of `n` observations.
-
-    t = (r13 - r23) sqrt((n - 1)(1 + r12)) / sqrt(2 K (n - 1) / (n - 3) + (r13 + r23)^2 / 4 (1 - r12)^3), K =
-    1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom.
-    """
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise BadValue(f"n is {n!r}, expected a whole number from zero on")
-    for name, r in (("first", first), ("second", second), ("between", between)):
-        if not (is_real(r) and -1 - _ROUNDING <= r <= 1 + _ROUNDING):
-            raise BadValue(f"{name} is {r!r}, expected a correlation between -1 and 1")
-    r13, r23, r12 = (min(1.0, max(-1.0, float(r))) for r in (first, second, between))
-    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
-    if determinant < -_ROUNDING:
-        raise BadValue(
-            f"correlations {r13:g}, {r23:g} and {r12:g} cannot occur together, expected those of one data set"
-        )
-    if n < 4:
-        return _no_test(r13, r23, r12, int(n), FEWER_THAN_FOUR)
-    if 1 - abs(r12) < _ROUNDING:
-        return _no_test(r13, r23, r12, int(n), SAME)
-    spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (r13 + r23) ** 2 / 4 * (1 - r12) ** 3
-    gap = (r13 - r23) * math.sqrt((n - 1) * (1 + r12))
-    # Both metrics determine people's scores together: the gap has no error, and t no bound.
-    t = gap / math.sqrt(spread) if spread > 0 else math.copysign(math.inf, gap)
-    above, below = (float(tail) for tail in scipy.special.stdtr(n - 3, [-t, t]))
-    return WilliamsResult(r13, r23, r12, int(n), t, int(n) - 3, min(1.0, 2 * min(above, below)), above, below)
-
-
-def _no_test(first: float, second: float, between: float, n: int, reason: str) -> WilliamsResult:
-    nan = math.nan
-    return WilliamsResult(first, second, between, n, nan, n - 3, nan, nan, nan, reason=reason)

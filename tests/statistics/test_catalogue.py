@@ -102,7 +102,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "median-rank|unjudged:count|v:1.0": LISTS,
     "pair-accuracy|confidence:0.9|v:1.0": (ONE, TWO, WINNERS),
     "pair-winners|triplet_ties:count|v:1.0": (UNITS, WINNERS),
-    "paired-correlation|coefficient:pearson|grouping:item|alternative:less|reassignments:30|seed:0|v:1.0": METRICS,
     "pairwise-accuracy|epsilon:calibrate|missing:refuse"
     "|confidence:0.95|resamples:50|max_pairs:10000000|seed:0|v:1.0": BY_ITEM,
     "pairwise-accuracy|epsilon:0.25|missing:refuse"
@@ -119,17 +118,12 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "span-f1|confidence:0.9|resamples:50|seed:0|v:1.0": MARKED,
     "standardised-mean|v:1.0": JUDGMENTS,
     "success-at|k:1|unjudged:count|v:1.0": LISTS,
-    "clusters|input:scores|correction:holm|level:0.1|missing:refuse|reassignments:100|seed:0|v:1.0": (
-        [ONE, TWO],
-    ),
     "threshold-kappa|first_at_least:0.6|second_at_least:2.5|missing:no"
     "|confidence:0.95|resamples:2000|seed:0|v:1.0": BOTH,
     "tournament|ties:no-win|confidence:0.95|resamples:200|seed:4|v:1.0": GAMES,
     "weighted-mean|v:1.0": (UNITS, VALUES, ONE),
     "confidence-vote|labels:null|v:1.0": (*JUDGMENTS, [1, 2, 3, 3, 2, 1]),
     "weighted-vote|labels:null|ties:lowest|seed:0|v:1.0": (UNITS, VALUES, ONE),
-    "williams|input:correlations|v:1.0": (0.5, 0.4, 0.1, 30),
-    "williams|input:scores|v:1.0": (ONE, TWO, PEOPLE),
 }
 
 

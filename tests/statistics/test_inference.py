@@ -51,7 +51,6 @@ from evaluation.statistics.meta import (
     metric_winners,
     pair_accuracy,
     pair_credits,
-    paired_correlation_test,
     pairwise_accuracy,
 )
 from evaluation.statistics.power import variance_components
@@ -291,10 +290,6 @@ def test_rows_change_sides_by_one_kind_of_clusters() -> None:
         BadOption, match="clusters has 2 columns, expected one kind of rows that change sides"
     ):
         randomization_test(value, value[::-1], clusters=by)
-    with pytest.raises(
-        BadOption, match="clusters has 2 columns, expected one kind of rows that change sides"
-    ):
-        paired_correlation_test(value, value[::-1], value**2, item, rater, clusters=by)
 
 
 def test_items_with_a_rater_each_vary_about_as_their_raters() -> None:
@@ -642,21 +637,6 @@ def test_a_statistic_of_one_s_own_swaps_whole_clusters() -> None:
     # the largest is one higher unless its cluster alone is swapped
     assert found.difference == 1
     assert 0.3 < found.p <= 1
-
-
-def test_correlations_are_compared_by_item() -> None:
-    generator = np.random.default_rng(5)
-    items, systems = (one.ravel() for one in np.indices((12, 8)))
-    people = generator.normal(size=96)
-    close, far = people + generator.normal(0, 0.3, 96), people + generator.normal(0, 3, 96)
-    by_item = paired_correlation_test(
-        close, far, people, items, systems, grouping="none", reassignments=300, clusters={"item": items}
-    )
-    assert by_item.p < 0.05
-    with pytest.raises(BadValue, match="clusters cannot change sides"):
-        paired_correlation_test(
-            close, far, people, items, systems, grouping="none", clusters={"item": items * 0}
-        )
 
 
 def test_undefined_numbers_become_null_and_results_within_results_objects() -> None:

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.inputs import BadShape, BadValue
-from evaluation.statistics.meta import clusters_of_p_values, system_clusters
+from evaluation.statistics.inputs import BadShape
+from evaluation.statistics.meta import clusters_of_p_values
 from evaluation.statistics.significance import (
     adjusted_p_values,
-    benjamini_hochberg,
     bootstrap_interval,
     compare_with_best,
     holm,
@@ -21,8 +20,6 @@ from evaluation.statistics.significance import (
     mcnemar_test,
     randomization_test,
     stars,
-    williams_correlations,
-    williams_test,
 )
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden
@@ -227,15 +224,14 @@ P_VALUES = st.lists(st.floats(0, 1), max_size=20)
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_adjusted_p_values_are_those_of_statsmodels(case: dict[str, Any]) -> None:
     assert holm(case["p"]) == pytest.approx(case["holm"], abs=1e-12)
-    assert benjamini_hochberg(case["p"]) == pytest.approx(case["benjamini_hochberg"], abs=1e-12)
+    hochberg = adjusted_p_values(case["p"], "benjamini-hochberg").values
+    assert hochberg == pytest.approx(case["benjamini_hochberg"], abs=1e-12)
 
 
 def test_two_tests_have_the_closed_form() -> None:
-    # Holm: twice the smaller, and the larger unless it is below that. BH: the larger, and twice the smaller.
+    # Twice the smaller, and the larger unless it is below that.
     assert holm([0.03, 0.01]).tolist() == [0.03, 0.02]
     assert holm([0.015, 0.01]).tolist() == [0.02, 0.02]
-    assert benjamini_hochberg([0.03, 0.01]).tolist() == [0.03, 0.02]
-    assert benjamini_hochberg([0.03, 0.02]).tolist() == [0.03, 0.03]
 
 
 @settings(max_examples=30)
@@ -254,7 +250,7 @@ def test_adjusting_raises_p_keeps_the_order_and_ignores_where_a_test_stands(
 @settings(max_examples=30)
 @given(P_VALUES)
 def test_holm_is_never_below_benjamini_and_hochberg(p_values: list[float]) -> None:
-    assert (holm(p_values) >= benjamini_hochberg(p_values) - 1e-15).all()
+    assert (holm(p_values) >= adjusted_p_values(p_values, "benjamini-hochberg").values - 1e-15).all()
 
 
 def test_a_test_without_p_stays_without_and_does_not_count() -> None:
@@ -321,16 +317,11 @@ def test_a_test_without_p_and_equal_values_tell_nothing_apart() -> None:
     assert clusters_of_p_values([2, 1], matrix(2, {}, NAN)).clusters == (("1", "2"),)
 
 
-def test_systems_are_compared_on_the_items_they_share() -> None:
-    generator = np.random.default_rng(3)
-    quality = generator.normal(size=200)
-    scores = np.stack([quality + shift + generator.normal(0, 0.3, 200) for shift in (0.0, 0.02, 0.5)])
-    result = system_clusters(scores, ["plain", "same", "better"])
-    assert result.clusters[0] == ("better",)
-    assert set(result.clusters[1]) == {"plain", "same"}
-    assert (result.n, result.left_out, result.reassignments, result.seed) == (200, 0, 10_000, 0)
-    alone = randomization_test(scores[0], scores[2], reassignments=10_000, seed=5).p
-    assert result.p[0, result.names.index("plain")] == pytest.approx(alone, abs=1e-3)
+def test_one_system_is_a_cluster_and_no_system_is_none() -> None:
+    alone = clusters_of_p_values([1], [[NAN]], ["it"])
+    assert alone.clusters == (("it",),)
+    assert (alone.rank_low.tolist(), alone.rank_high.tolist()) == ([1], [1])
+    assert clusters_of_p_values([], np.empty((0, 0))).clusters == ()
 
 
 def test_the_best_is_compared_with_each_other_one_by_holm_for_so_many_tests() -> None:
@@ -368,22 +359,6 @@ def test_a_comparison_without_a_p_counts_as_no_test_and_parts_nobody() -> None:
     assert (alone.p_of_rest, alone.p_of_leaders) == (None, None)
     none = compare_with_best([], [], lambda first, second: 0.0)
     assert (none.names, none.leaders, none.p.tolist()) == ((), [], [])
-
-
-def test_items_that_a_system_lacks_are_left_out_when_asked() -> None:
-    scores = np.array([[1.0, 2, 3, 4], [2.0, NAN, 4, 5]])
-    with pytest.raises(BadValue, match=r"scores\[1, 1\] is nan, expected a score"):
-        system_clusters(scores)
-    result = system_clusters(scores, missing="leave-out", reassignments=100)
-    assert (result.n, result.left_out) == (3, 1)
-    assert result.values.tolist() == pytest.approx([11 / 3, 8 / 3])
-
-
-def test_one_system_is_a_cluster_and_no_system_is_none() -> None:
-    alone = system_clusters([[1, 2]], ["it"])
-    assert alone.clusters == (("it",),)
-    assert (alone.rank_low.tolist(), alone.rank_high.tolist()) == ([1], [1])
-    assert clusters_of_p_values([], np.empty((0, 0))).clusters == ()
 
 
 @settings(max_examples=30)
@@ -426,81 +401,3 @@ def test_clusters_ignore_the_order_of_systems(values: list[int], data: st.DataOb
         there.rank_low.tolist(),
         there.rank_high.tolist(),
     )
-
-
-DIFFERENCES = golden("differences.json")
-DIFFERENCES_OF_CASES = DIFFERENCES["williams"]
-
-
-@pytest.mark.parametrize("case", DIFFERENCES_OF_CASES, ids=range(len(DIFFERENCES_OF_CASES)))
-def test_t_is_as_printed_by_other_programs(case: dict[str, Any]) -> None:
-    result = williams_correlations(case["first"], case["second"], case["between"], case["n"])
-    assert result.t == pytest.approx(case["t"], abs=case["within"])
-    assert result.degrees_of_freedom == case["n"] - 3
-    if "p" in case:
-        assert result.p == pytest.approx(case["p"], abs=1e-4)
-
-
-def test_scores_give_the_t_and_p_of_another_program() -> None:
-    case = DIFFERENCES["williams_scores"]
-    result = williams_test(case["first"], case["second"], case["people"])
-    assert result.t == pytest.approx(case["t"], abs=1e-6)
-    assert result.p == pytest.approx(case["p"], rel=1e-6)
-    assert result.first == pytest.approx(stats.pearsonr(case["first"], case["people"]).statistic)
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 10_000), st.integers(4, 30))
-def test_t_is_that_of_the_matrix_form_and_turns_with_the_metrics(seed: int, n: int) -> None:
-    first, second, people = np.random.default_rng(seed).normal(size=(3, n))
-    result = williams_test(first, second, people)
-    matrix = np.corrcoef([people, first, second])
-    mean = (matrix[0, 1] + matrix[0, 2]) / 2
-    expected = (matrix[0, 1] - matrix[0, 2]) * math.sqrt(
-        (n - 1)
-        * (1 + matrix[1, 2])
-        / (2 * (n - 1) / (n - 3) * np.linalg.det(matrix) + mean**2 * (1 - matrix[1, 2]) ** 3)
-    )
-    assert result.t == pytest.approx(expected, rel=1e-6, abs=1e-9)
-    turned = williams_test(second, first, people)
-    assert (turned.t, turned.p) == (pytest.approx(-result.t), pytest.approx(result.p))
-    assert turned.p_first_higher == pytest.approx(result.p_second_higher)
-    assert result.p_first_higher + result.p_second_higher == pytest.approx(1)
-    assert result.p == pytest.approx(2 * stats.t.sf(abs(result.t), n - 3))
-
-
-def test_equal_correlations_differ_by_nothing() -> None:
-    result = williams_correlations(0.5, 0.5, 0.2, 50)
-    assert (result.t, result.p, result.p_first_higher) == (0, 1, 0.5)
-
-
-def test_two_metrics_that_determine_the_people_have_no_bound_of_t() -> None:
-    side = math.sqrt(0.5)
-    # People's scores are the difference of two independent metrics: K and the mean correlation are 0.
-    result = williams_correlations(side, -side, 0.0, 20)
-    assert result.t > 1e6
-    assert result.p == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "people", "reason"),
-    [
-        ([1, 2, 3], [1, 3, 2], [3, 1, 2], "there are fewer than four observations"),
-        ([], [], [], "there are fewer than four observations"),
-        ([1, 1, 1, 1], [1, 3, 2, 4], [3, 1, 2, 4], "the first scores have the same value throughout"),
-        ([1, 3, 2, 4], [1, 3, 2, 4], [2, 2, 2, 2], "people's scores have the same value throughout"),
-        ([1, 3, 2, 5], [2, 6, 4, 10], [3, 1, 2, 4], "one metric is the other"),
-        ([1, 3, 2, 5], [-1, -3, -2, -5], [3, 1, 2, 4], "one metric is the other"),
-    ],
-)
-def test_an_undefined_t_is_nan_and_says_why(
-    first: list[float], second: list[float], people: list[float], reason: str
-) -> None:
-    result = williams_test(first, second, people)
-    assert math.isnan(result.t)
-    assert math.isnan(result.p)
-    assert result.reason.startswith(reason)
-
-
-def test_too_few_observations_for_given_correlations_say_so() -> None:
-    assert williams_correlations(0.5, 0.4, 0.1, 3).reason == "there are fewer than four observations"

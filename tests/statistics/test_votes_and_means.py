@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from evaluation.statistics.aggregation import (
     accuracy_weights,
     confidence_vote,
-    cumulative_shares,
     is_relevant,
     majority_vote,
     mean_grade,
@@ -196,12 +195,6 @@ def test_grades_at_both_ends_of_the_doubles_have_a_mean_and_an_infinite_spread()
     result = mean_grade(["p"] * 3, [1.7e308, 1.7e308, -1.7e308])
     assert result.mean.tolist() == pytest.approx([1.7e308 / 3])
     assert result.deviation.tolist() == [math.inf]
-
-
-def test_cumulative_shares_count_thirds_at_the_printed_thresholds() -> None:
-    means = [4.0, 11 / 3, 10 / 3, 3.0, 8 / 3, 7 / 3, 2.0, 1.0]
-    assert cumulative_shares(means).tolist() == [place / 8 for place in range(1, 8)]
-    assert np.isnan(cumulative_shares([])).all()
 
 
 def test_the_winner_of_a_pair_wins_most_of_its_triplets() -> None:

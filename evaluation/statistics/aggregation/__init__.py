@@ -33,7 +33,6 @@ from evaluation.statistics.aggregation.votes_and_means import (
     accuracy_weights,
     agrees_with_others,
     confidence_vote,
-    cumulative_shares,
     is_relevant,
     majority_vote,
     mean_grade,

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
-from evaluation.statistics.agreement.kappa import at_least
 from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
     ROUNDING,
@@ -556,11 +555,3 @@ def unit_medians(units: Iterable[Any], values: Iterable[Any]) -> tuple[NDArray[A
     n = np.bincount(codes, minlength=len(names))
     starts = np.cumsum(n) - n
     return names, (ordered[starts + (n - 1) // 2] + ordered[starts + n // 2]) / 2
-
-
-def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
-    """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1)."""
-    grades, cuts = finite_vector(means, "means"), one_per_row(thresholds, "thresholds")
-    if not len(grades):
-        return np.full(len(cuts), math.nan)
-    return np.array([at_least(grades, cut).mean() for cut in cuts], dtype=np.float64)

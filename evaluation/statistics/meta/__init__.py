@@ -19,7 +19,6 @@ from evaluation.statistics.meta.accuracy import (
 from evaluation.statistics.meta.grouped import (
     GroupedCorrelationResult,
     grouped_correlation,
-    paired_correlation_test,
 )
 from evaluation.statistics.meta.pairwise import (
     pairwise_accuracy,
@@ -29,6 +28,5 @@ from evaluation.statistics.meta.pairwise import (
 from evaluation.statistics.significance import (
     clusters_of_p_values,
     compare_with_best,
-    system_clusters,
     wilson_interval,
 )

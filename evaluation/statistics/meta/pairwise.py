@@ -39,7 +39,6 @@ from evaluation.statistics.inputs import (
     same_length,
     score_table,
 )
-from evaluation.statistics.meta.grouped import REASSIGNMENTS
 from evaluation.statistics.resampling import RESAMPLES, Seed, coin_tosses, generator_of
 
 CALIBRATE = "calibrate"
@@ -48,6 +47,7 @@ CALIBRATE = "calibrate"
 _PAIRS = 10_000_000
 NO_PAIR = "no group has two observations"
 CELLS = 2_000_000  # coins tossed at once
+REASSIGNMENTS = 1000
 TOO_FEW_SYSTEMS = "there are fewer than two systems"
 NO_ITEM = "no item has a score of every system"
 NOT_COMPARED = "no two systems were compared"
