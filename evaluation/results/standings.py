@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from evaluation.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,
+    NO_CONTRAST,
     NO_SPREAD,
     ClusterColumns,
     Clusters,
+    Contrast,
     RaterDeletions,
     Spread,
     renumbered,
@@ -36,13 +38,6 @@ from evaluation.statistics.significance import BestResult
 from judgments.kinds import RelevanceScale
 
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
-
-
-class Contrast(NamedTuple):
-    """The t of a difference of two systems, and its two-sided p; nan where nothing is known."""
-
-    t: float
-    p: float
 
 
 # Of the positions of two systems, the first less the second.
@@ -79,10 +74,6 @@ def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
     return {"value": json_float(value), "low": json_float(low), "high": json_float(high), "n": n}
 
 
-def contrast_of(difference: float, spread: Spread) -> Contrast:
-    return Contrast(difference / math.sqrt(spread.variance), spread.p(difference))
-
-
 def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> Contrasts:
     """Return those of (K,) fitted strengths by their covariance and degrees of freedom, none of which is infinite."""
 
@@ -91,8 +82,8 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
         variance = float(np.array([1.0, -1.0]) @ covariance[both] @ np.array([1.0, -1.0]))
         df = float(freedom[[first, second]].min()) if len(freedom) else math.inf
         if not variance > 0:
-            return Contrast(math.nan, math.nan)
-        return contrast_of(float(strength[first] - strength[second]), Spread(variance, df))
+            return NO_CONTRAST
+        return Contrast(float(strength[first] - strength[second]), Spread(variance, df))
 
     return contrast
 
@@ -103,9 +94,23 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
     def of_both(first: int, second: int) -> Contrast:
         difference = contrast(first, second)
         agrees = difference.t * (strength[first] - strength[second]) > 0
-        return difference if agrees or math.isnan(difference.t) else Contrast(0.0, 1.0)
+        return difference if agrees or math.isnan(difference.t) else replace(difference, difference=0.0)
 
     return of_both
+
+
+def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
+    """Return contrasts whose variance is by items and raters as that of the `direct` ones, where there are any."""
+
+    def of_parts(first: int, second: int) -> Contrast:
+        contrast, parts = contrasts(first, second), direct(first, second).spread
+        if not parts.variance > 0:
+            return contrast
+        return replace(
+            contrast, spread=replace(parts.scaled(contrast.spread.variance), df=contrast.spread.df)
+        )
+
+    return of_parts
 
 
 def mapped(values: Floats, into: Callable[[float], float]) -> Floats:
@@ -165,13 +170,12 @@ class Outputs:
         Where they differ by the same on each, they are compared by how often the first is better: always.
         """
         mean, spread, clusters = self.contrast({first: 1.0, second: -1.0})
-        if math.isnan(spread.variance):
-            return Contrast(math.nan, math.nan)
-        if spread.variance > 0:
-            return contrast_of(mean, spread)
-        if mean == 0:
-            return Contrast(0.0, 1.0)
-        return contrast_of(math.copysign(0.5, mean), Spread(0.25 / clusters, spread.df))
+        if spread.variance == 0:
+            mean, spread = (
+                math.copysign(0.5, mean) if mean else 0.0,
+                replace(spread, variance=0.25 / clusters),
+            )
+        return Contrast(mean, spread)
 
     def map_scores(self, into: Callable[[float], float]) -> Outputs:
         """Return the outputs with each score, and what it is without a rater, mapped."""
@@ -221,7 +225,7 @@ class Outputs:
         if self.deletions is not None:
             spread = self._widen(spread, items, here, weight, influence)
         if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
-            spread = replace(spread, variance=0.0)
+            spread = spread.scaled(0.0)
         return mean, spread, items.number
 
     def _widen(
@@ -296,11 +300,12 @@ def standings_of_pairs(
             [(first == system) & (second == other), (first == other) & (second == system)], [1, 2]
         )
         if not sides.any():
-            return Contrast(math.nan, math.nan)
+            return NO_CONTRAST
         share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
-        return contrast_of(share - 0.5, spread)
+        return Contrast(share - 0.5, spread)
 
-    strength, contrasts = fit.log_strength, contrasts_of_fit(fit.log_strength, fit.covariance, fit.freedom)
+    strength = fit.log_strength
+    contrasts = with_parts_of(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)

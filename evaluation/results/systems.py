@@ -1,17 +1,14 @@
-"""Decide which system people like best, with what confidence, and how many new items would settle it.
+"""Decide which system people like best, with what confidence.
 
 The verdict has the same words on results, dashboard and report, in calls and commands.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
-import scipy  # its parts load when they are first used
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from common.amounts import coefficient, thousands
 from evaluation.data.judgment_sets import loaders
@@ -26,6 +23,12 @@ from evaluation.presentation.content import (
 )
 from evaluation.results.consensus import StudyConsensus, scope_sentence
 from evaluation.results.error_spans.scores import outputs_of, segments_of
+from evaluation.results.larger_studies import (
+    NO_LARGER_STUDY,
+    LargerStudy,
+    larger_study,
+    larger_study_sentence,
+)
 from evaluation.results.standings import (
     BEST,
     MEAN,
@@ -42,24 +45,20 @@ from evaluation.results.strengths.computing import (
     fit_choices,
     standings_of_choices,
 )
-from evaluation.statistics.significance import LEVEL
 from judgments.models import CandidatePair, Item, Study, Unit
 from judgments.studies.studies import design_of, kind_of
 
 SHARES = (WON, BEST, YES)
-POWER = 0.8
-MOST_TIMES = 20  # as many items as there are: more would hardly be asked
 
 
-class SystemsVerdict(TypedDict):
+class SystemsVerdict(LargerStudy):
     """The best systems, as JSON.
 
     ``systems`` are best first, with the ``measure`` and its interval, and ``n`` comparisons or captions; ``value``,
     ``low`` and ``high`` are the first one's. ``leaders`` are the first and those not separable from it; ``p`` is the
     largest adjusted p of the ``rest`` against the first if there is one leader, else that of the leader most like it.
     ``compared`` has the p of each other system. ``scope``: whether all this holds for other people, too. ``items`` were
-    compared; ``more`` new ones alone would tell the leaders apart in four of five studies, if their differences are as
-    large as they look; None if nothing is to settle, or if these are more than twenty times as many.
+    compared.
     """
 
     settled: bool
@@ -73,7 +72,6 @@ class SystemsVerdict(TypedDict):
     low: float | None
     high: float | None
     items: int
-    more: int | None
     raters: int | None
     scope: str
     sentence: str
@@ -106,13 +104,13 @@ def decide(standings: Standings) -> SystemsVerdict:
     """Separate the systems from the first by t tests of their differences, with Holm's correction."""
     names, best = list(standings.names), standings.compare()
     first, leaders, rest = best.names[0], best.leaders, best.rest
-    settled, more = len(leaders) == 1, None
+    settled, larger = len(leaders) == 1, NO_LARGER_STUDY
     if not settled:
-        at = names.index(first)
-        others = [names.index(name) for name in leaders if name != first]
-        times = [times_as_many(standings.contrast(at, other).t, LEVEL / len(others)) for other in others]
-        if max(times) <= MOST_TIMES:
-            more = math.ceil(standings.items * max(times))
+        position = {name: position for position, name in enumerate(names)}
+        open_contrasts = [
+            standings.contrast(position[first], position[name]) for name in leaders if name != first
+        ]
+        larger = larger_study(open_contrasts, standings.items, standings.raters)
     verdict = SystemsVerdict(
         settled=settled,
         leaders=leaders,
@@ -125,7 +123,7 @@ def decide(standings: Standings) -> SystemsVerdict:
         low=standings.figures[first]["low"],
         high=standings.figures[first]["high"],
         items=standings.items,
-        more=more,
+        **larger,
         raters=standings.raters,
         scope=standings.scope,
         sentence="",
@@ -164,17 +162,6 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def times_as_many(t: float, level: float) -> float:
-    """Return how many times as many items give a difference of that t a power of .8; inf where t is 0 or nan.
-
-    The noncentral t of the same difference grows with the root of the items; with many of them its quantiles are the
-    normal distribution's (Cohen 1988, section 2.4).
-    """
-    if not t > 0:
-        return math.inf
-    return float((scipy.special.ndtri(1 - level / 2) + scipy.special.ndtri(POWER)) / t) ** 2
-
-
 def systems_sentence(verdict: SystemsVerdict) -> str:
     """Word a verdict in the reader's language."""
     first, leaders, rest = verdict["systems"][0], verdict["leaders"], verdict["rest"]
@@ -199,23 +186,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
         sentence = (
             _("No winner yet: %(leaders)s cannot be told apart (%(p)s). Of %(leader)s: %(figure)s.") % parts
         )
-    return " ".join(filter(None, (sentence, _further(verdict), scope_sentence(verdict))))
-
-
-def _further(verdict: SystemsVerdict) -> str:
-    if verdict["settled"]:
-        return ""
-    if verdict["p"] is None:
-        return _("Too few items were compared to say how many would settle it.")
-    if verdict["more"] is None:
-        return _("They look so alike that even %(times)d times as many items might not settle it.") % {
-            "times": MOST_TIMES
-        }
-    return ngettext(
-        "%(n)s new item would settle it in four of five studies, if they differ as it now looks.",
-        "%(n)s new items would settle it in four of five studies, if they differ as it now looks.",
-        verdict["more"],
-    ) % {"n": thousands(verdict["more"])}
+    return " ".join(filter(None, (sentence, larger_study_sentence(verdict), scope_sentence(verdict))))
 
 
 def _name(system: str) -> str:

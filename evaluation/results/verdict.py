@@ -7,7 +7,7 @@ correction: differences of accuracies on pairs, of Kendall's tau-b on captions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -24,10 +24,20 @@ from evaluation.presentation.content import (
     range_of,
 )
 from evaluation.results.consensus import scope_of, scope_sentence
+from evaluation.results.larger_studies import (
+    NO_LARGER_STUDY,
+    LargerStudy,
+    larger_study,
+    larger_study_sentence,
+)
+from evaluation.results.standings import raters_of
+from evaluation.statistics.correlation import CorrelationDifference
 from evaluation.statistics.crossed import (
     FEWEST,
+    ITEM,
     NAIVE,
     ClusterColumns,
+    Contrast,
     RaterDeletions,
     columns_and_deletions,
 )
@@ -67,12 +77,12 @@ UNTESTED = gettext_noop(
 Cells = Mapping[str, Mapping[str, Any]]
 
 
-class Verdict(TypedDict):
+class Verdict(LargerStudy):
     """The best metrics, as JSON.
 
     ``leaders`` are the metric with the highest value and those not separable from it; ``p`` is the largest
     adjusted p of the ``rest`` against the highest, else that of the leader most like it. ``compared`` has the p of
-    each other metric.
+    each other metric. ``raters``: how many, if they are known.
     """
 
     settled: bool
@@ -82,6 +92,7 @@ class Verdict(TypedDict):
     compared: dict[str, float | None]
     n: int
     by: str
+    raters: int | None
     scope: str
     sentence: str
 
@@ -116,8 +127,13 @@ def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags
         names,
         lambda first, second: people.difference(named[names[first]], named[names[second]], pairs).p,
     )
-    by = name_of_test(people.clustered, people.deletions)
-    return _make_verdict(best, int(decided.sum()), by, cells, people.deletions)
+    by, raters = name_of_test(people.clustered, people.deletions), raters_of(people.deletions)
+    larger = NO_LARGER_STUDY
+    if people.columns and not settles(best):
+        contrasts = [people.contrast(named[best.names[0]], named[name], pairs) for name in best.leaders[1:]]
+        items = len(np.unique(people.columns[ITEM][decided]))
+        larger = larger_study(contrasts, items, raters)
+    return _make_verdict(best, int(decided.sum()), by, cells, raters, larger)
 
 
 def pair_verdicts(
@@ -156,18 +172,37 @@ def correlation_verdict(
     """
     names = [name for name in scores if cells[name]["value"] is not None]
 
-    def p(first: int, second: int) -> float:
-        both = scores[names[first]], scores[names[second]]
-        return correlation_difference(both[0], both[1], people, missing="leave-out", clusters=clusters).p
+    def difference(first: str, second: str) -> CorrelationDifference:
+        return correlation_difference(
+            scores[first], scores[second], people, missing="leave-out", clusters=clusters
+        )
 
-    best = compare_with_best([cells[name]["value"] for name in names], names, p)
+    best = compare_with_best(
+        [cells[name]["value"] for name in names],
+        names,
+        lambda first, second: difference(names[first], names[second]).p,
+    )
     columns, deletions = columns_and_deletions(clusters)
-    by = TAU + name_of_test(columns != NAIVE, deletions)
-    return _make_verdict(best, cells[best.names[0]]["n"] if names else 0, by, cells, deletions)
+    by, raters = TAU + name_of_test(columns != NAIVE, deletions), raters_of(deletions)
+    larger = NO_LARGER_STUDY
+    if isinstance(columns, Mapping) and not settles(best):
+        differences = [difference(best.names[0], name) for name in best.leaders[1:]]
+        contrasts = [Contrast(other.difference, other.spread) for other in differences]
+        larger = larger_study(contrasts, max(other.clusters.get(ITEM, 0) for other in differences), raters)
+    return _make_verdict(best, cells[best.names[0]]["n"] if names else 0, by, cells, raters, larger)
+
+
+def settles(best: BestResult) -> bool:
+    return len(best.leaders) < 2
 
 
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     """Word a verdict in the reader's language; ``cells``: metric -> its estimate with interval."""
+    sentences = _sentence(verdict, cells), larger_study_sentence(verdict)
+    return " ".join(filter(None, sentences))
+
+
+def _sentence(verdict: Verdict, cells: Cells) -> str:
     leaders, rest = verdict["leaders"], verdict["rest"]
     if not leaders:
         why = next((cell.get("reason") for cell in cells.values() if cell.get("reason")), "")
@@ -257,7 +292,7 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
 
 def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
     """Return for whom intervals and tests hold, and the number of raters if they are by rater."""
-    raters = None if deletions is None else deletions.raters
+    raters = raters_of(deletions)
     return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
 
 
@@ -299,7 +334,7 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _make_verdict(
-    best: BestResult, n: int, by: str, cells: Cells, deletions: RaterDeletions | None
+    best: BestResult, n: int, by: str, cells: Cells, raters: int | None, larger: LargerStudy
 ) -> Verdict:
     leaders, rest = best.leaders, best.rest
     verdict = Verdict(
@@ -310,7 +345,9 @@ def _make_verdict(
         compared=best.compared,
         n=n,
         by=by,
-        scope=scope_of(None if deletions is None else deletions.raters),
+        raters=raters,
+        scope=scope_of(raters),
+        **larger,
         sentence="",
     )
     return verdict | {"sentence": verdict_sentence(verdict, cells)}

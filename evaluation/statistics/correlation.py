@@ -21,6 +21,7 @@ from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.numeric.packing import declare
 from evaluation.statistics.crossed import (
     NO_DELETIONS,
+    NO_SPREAD,
     Clusters,
     RaterDeletions,
     Spread,
@@ -360,6 +361,7 @@ class CorrelationDifference(Inference):
     difference: float
     p: float
     n: int
+    spread: Spread
 
 
 @signed("correlation-difference")
@@ -396,7 +398,7 @@ def correlation_difference(
         math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
         for scores, why in zip((first_scores, second_scores), reasons, strict=True)
     ]
-    difference, p = values[0] - values[1], math.nan
+    difference, spread = values[0] - values[1], NO_SPREAD
     inference = chosen.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
@@ -411,11 +413,13 @@ def correlation_difference(
             return first_changes - second_changes
 
         spread, grouped = left.widen(spread, grouped, changes)
-        half, p = spread.half(chosen.confidence), spread.p(difference)
+        half = spread.half(chosen.confidence)
         inference = chosen.clustered(grouped, (difference - half, difference + half))
-        if not inference.reason and math.isnan(p):
+        if not inference.reason and math.isnan(spread.p(difference)):
             inference = replace(inference, reason=ALIKE)
-    return CorrelationDifference(coefficient, values[0], values[1], difference, p, n, **inference.shared())
+    return CorrelationDifference(
+        coefficient, values[0], values[1], difference, spread.p(difference), n, spread, **inference.shared()
+    )
 
 
 def means_without_raters(

@@ -173,15 +173,45 @@ def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variance of an estimate, and the degrees of freedom of its t."""
+    """The variance of an estimate, and the degrees of freedom of its t.
+
+    by_raters: the part of the variance that raters add. items, raters: their effective numbers, inf where it is not
+    over them; items is nan where the degrees of freedom alone are known.
+    """
 
     variance: float
     df: float
+    by_raters: float = 0.0
+    items: float = math.nan
+    raters: float = math.inf
 
     @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
         """Return it from the sum of squares of influences by cluster, and the clusters' effective number."""
-        return cls(squares * enlarged(number), max(number, FEWEST) - 1)
+        return cls(squares * enlarged(number), max(number, FEWEST) - 1, items=number)
+
+    def scaled(self, variance: float) -> Spread:
+        """Return it with another variance, of which raters add the same part."""
+        ratio = variance / self.variance if self.variance > 0 else 0.0
+        return replace(self, variance=variance, by_raters=self.by_raters * ratio)
+
+    def of_larger_study(self, items: float, raters: float) -> Spread:
+        """Return it for so many times the items and the raters, with as many answers an item (Brennan 2001)."""
+        number, people = (self.df + 1 if math.isnan(self.items) else self.items) * items, self.raters * raters
+        by_raters = self.by_raters / raters
+        variance = (self.variance - self.by_raters) / items + by_raters
+        return Spread(variance, max(min(number, people), FEWEST) - 1, by_raters, number, people)
+
+    def power(self, difference: float, level: float) -> float:
+        """Return the chance that a two-sided t test at `level` finds such a difference, with its sign."""
+        if math.isnan(difference) or math.isnan(self.variance):
+            return math.nan
+        if not self.variance > 0:
+            return float(difference != 0)
+        least, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
+        if self.df < math.inf:
+            return 1 - float(scipy.special.nctdtr(self.df, shift, least))
+        return float(scipy.special.ndtr(shift - least))
 
     @property
     def varies(self) -> bool:
@@ -199,6 +229,24 @@ class Spread:
 
     def half(self, confidence: float) -> float:
         return quantile_of(confidence, self.df) * math.sqrt(self.variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A difference of two systems or metrics, and its spread; nan where nothing is known."""
+
+    difference: float
+    spread: Spread
+
+    @property
+    def t(self) -> float:
+        variance = self.spread.variance
+        return self.difference / math.sqrt(variance) if variance > 0 else math.nan
+
+    @property
+    def p(self) -> float:
+        """Two-sided."""
+        return self.spread.p(self.difference)
 
 
 def effective_number(sizes: Floats | Ints) -> float:
@@ -252,10 +300,11 @@ def crossed(items: Spread, squares: Squares) -> Spread:
     added = float(squares.added())
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
         added = 0.0
-    return Spread(items.variance + added, df)
+    return Spread(items.variance + added, df, added, items.items, squares.raters)
 
 
 NO_SPREAD = Spread(math.nan, math.nan)
+NO_CONTRAST = Contrast(math.nan, NO_SPREAD)
 
 
 def quantile_of(confidence: float, df: float = math.inf) -> float:

@@ -1,7 +1,6 @@
 """Which system wins, with what confidence, and how many new items would settle it: the same words at five doors."""
 
 import json
-import math
 from html import unescape
 from io import StringIO
 from pathlib import Path
@@ -19,7 +18,7 @@ from evaluation.planning.follow_up.units import make_batch_of_new_items
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.standings import MEAN, Outputs
-from evaluation.results.systems import SystemsVerdict, decide, times_as_many
+from evaluation.results.systems import SystemsVerdict, decide
 from evaluation.statistics.correlation import means_without_raters
 from evaluation.statistics.crossed import spread_of_mean
 from judgments.models import Study, Unit
@@ -58,7 +57,8 @@ def test_items_that_one_system_lacks_are_no_pairs() -> None:
     standings = outputs(scores).standings(MEAN)
     both = scores[20:50]
     paired = scipy.stats.ttest_rel(both[:, 0], both[:, 1])
-    assert standings.contrast(0, 1) == pytest.approx((paired.statistic, paired.pvalue))
+    contrast = standings.contrast(0, 1)
+    assert (contrast.t, contrast.p) == pytest.approx((paired.statistic, paired.pvalue))
 
 
 @pytest.mark.parametrize("means", [(4.0, 3.0), (3.1, 2.1), (3.7, 1.2), (1.0, 0.0)])
@@ -111,25 +111,6 @@ def test_three_systems_have_holms_correction() -> None:
     assert verdict["leaders"] == ["system-0"]
     assert verdict["p"] == pytest.approx(adjusted)
     assert verdict["sentence"].startswith("The winner is system-0, ahead of system-1 and system-2 (p ")
-
-
-def test_new_items_are_those_of_the_textbook() -> None:
-    """Cohen (1988): 31 pairs, by the normal distribution, find a difference of half a deviation with power .8."""
-    t_of_ten = 0.5 * math.sqrt(10)
-    assert math.ceil(10 * times_as_many(t_of_ten, 0.05)) == 32
-    assert 10 * times_as_many(t_of_ten, 0.05) == pytest.approx((1.959964 + 0.841621) ** 2 / 0.25, abs=1e-4)
-    assert times_as_many(0.0, 0.05) == math.inf
-
-
-def test_so_many_items_settle_it_in_four_of_five_studies() -> None:
-    """With the true difference known, as many items as are named give the power that is promised."""
-    rng, effect = np.random.default_rng(4), 0.3
-    items = math.ceil(100 * times_as_many(effect * math.sqrt(100), 0.05))
-    settled = []
-    for _ in range(400):
-        scores = np.column_stack([rng.normal(effect, 1.0, items), np.zeros(items)])
-        settled.append(decide(outputs(scores).standings(MEAN))["settled"])
-    assert 0.74 < np.mean(settled) < 0.86
 
 
 def verdict_of(study: Study) -> SystemsVerdict:

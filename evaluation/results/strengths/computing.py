@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -38,13 +37,12 @@ from evaluation.results.agreement import judgment_clusters
 from evaluation.results.consensus import consensus_of, scope_of
 from evaluation.results.standings import (
     BEST,
-    Contrast,
     Standings,
-    contrast_of,
     contrasts_of_fit,
     contrasts_where_compared,
     figures_of,
     standings_of_pairs,
+    with_parts_of,
 )
 from evaluation.statistics.aggregation import (
     LuceResult,
@@ -56,7 +54,7 @@ from evaluation.statistics.aggregation import (
 )
 from evaluation.statistics.aggregation.strengths import MODELS
 from evaluation.statistics.aggregation.votes_and_means import preferences_of
-from evaluation.statistics.crossed import CONFIDENCE, NAIVE, RATER, share_of_rows
+from evaluation.statistics.crossed import CONFIDENCE, NAIVE, NO_CONTRAST, RATER, Contrast, share_of_rows
 from evaluation.statistics.meta import PeoplesWinners
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
@@ -298,12 +296,15 @@ def standings_of_choices(choices: Choices) -> Standings:
         name: figures_of(row["best"], row["best_low"], row["best_high"], row["shown"])
         for name, row in shares.items()
     }
-    strength, contrasts = fit.log_strength, contrasts_of_fit(fit.log_strength, fit.covariance, fit.freedom)
+
+    def compare(first: int, second: int) -> Contrast:
+        return _compare_two(choices, names[first], names[second])
+
+    strength = fit.log_strength
+    contrasts = with_parts_of(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
     if fit.reason:  # strengths are infinite, as where a system is always the best, or have no errors
         strength = np.array([figures[name]["value"] for name in names])
-        contrasts = contrasts_where_compared(
-            strength, lambda first, second: _compare_two(choices, names[first], names[second])
-        )
+        contrasts = contrasts_where_compared(strength, compare)
     return Standings(BEST, names, figures, strength, contrasts, choices.items, fit.clusters.get(RATER))
 
 
@@ -311,12 +312,12 @@ def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
     """Compare with a half how often the first is the best where either is."""
     rows = np.array([(first in best) != (second in best) for best in choices.winners])
     if not rows.any() or not choices.clusters:
-        return Contrast(math.nan, math.nan)
+        return NO_CONTRAST
     winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
     clusters = {name: column[rows] for name, column in choices.clusters.items()}
     people = PeoplesWinners.of(winners, clusters=clusters)
     share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
-    return contrast_of(share - 0.5, spread)
+    return Contrast(share - 0.5, spread)
 
 
 def _clusters(study: Study, units: Units, table: JudgmentTable, rows: Ints | Flags) -> dict[str, Ints]:

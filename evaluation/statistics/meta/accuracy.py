@@ -23,6 +23,7 @@ from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.statistics.crossed import (
     NO_DELETIONS,
     Clusters,
+    Contrast,
     RaterDeletions,
     Spread,
     column_codes,
@@ -246,6 +247,10 @@ class PeoplesWinners:
             **inference.shared(),
         )
 
+    def contrast(self, first: Ints, second: Ints, pairs: Flags) -> Contrast:
+        """Return the difference of two metrics' accuracies on the (P,) `pairs` with a winner, as `difference` does."""
+        return Contrast(*self._spread(credits_apart(first, second), pairs)[:2])
+
     def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
         """Return the difference of two metrics' accuracies on the (P,) `pairs` of a kind.
 
@@ -256,9 +261,7 @@ class PeoplesWinners:
         if not n:
             undefined = Inference(confidence=self.confidence, reason=NO_PAIRS)
             return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
-        difference, spread, cells, inference = self._spread(
-            lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners), pairs
-        )
+        difference, spread, cells, inference = self._spread(credits_apart(first, second), pairs)
         half = spread.half(self.confidence)
         low, high = max(difference - half, -1.0), min(difference + half, 1.0)
         if abs(difference) == 1:  # one is right wherever the other is wrong: a unanimous share
@@ -294,7 +297,7 @@ class PeoplesWinners:
         Pairs without a winner count. The variance is that of as many independent pairs as give `share` its interval.
         """
         share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
-        return share, Spread(0.25 / independent_rows(share, spread, cells), spread.df)
+        return share, spread.scaled(0.25 / independent_rows(share, spread, cells))
 
     def _spread(
         self, credit: Credit, pairs: Flags, *, undecided: bool = False
@@ -327,6 +330,11 @@ class PeoplesWinners:
             confidence=self.confidence, reason=items.reason, note=items.note, clusters=items.counts
         )
         return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
+
+
+def credits_apart(first: Ints, second: Ints) -> Credit:
+    """Return what the winners that a first metric names get above those of a second."""
+    return lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners)
 
 
 @signed("pair-accuracy", data=("kinds",))

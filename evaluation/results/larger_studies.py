@@ -1,0 +1,119 @@
+"""Say how many new items, and people, would settle what a study leaves open: for systems and for metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import scipy  # its parts load when they are first used
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from common.amounts import thousands
+from evaluation.statistics.crossed import FEWEST, Contrast
+from evaluation.statistics.significance import LEVEL
+
+POWER = 0.8
+MOST_TIMES = 20  # as large as the study is: more would hardly be asked
+NEARLY = 1.25  # times the items of a study with more people: then the same people do
+ENDLESS = 1e6  # times the items
+TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the distribution of a variance
+
+
+class LargerStudy(TypedDict):
+    """A study of new items that settles what is open in four of five cases, if differences are as they look.
+
+    ``more`` items are judged by ``more_raters`` people more than now; None where more than twenty times as many are
+    needed, and for one person. ``more_of_same``: items with the same people; None where no number is enough.
+    """
+
+    more: int | None
+    more_raters: int | None
+    more_of_same: int | None
+
+
+NO_LARGER_STUDY = LargerStudy(more=None, more_raters=None, more_of_same=None)
+
+
+def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) -> LargerStudy:
+    """Return the study that tells both of each contrast apart, with Holm's correction.
+
+    Its power is that of the t test of the study's own variance by items and raters, for so many of them (Brennan 2001),
+    averaged over what that variance may be in truth.
+    """
+    if raters is not None and raters < FEWEST:
+        return NO_LARGER_STUDY
+    level = LEVEL / max(len(contrasts), 1)
+
+    def tells_apart(times: float, people: float) -> bool:
+        return all(_expected_power(contrast, times, people, level) >= POWER for contrast in contrasts)
+
+    times = fewest_times(lambda times: tells_apart(times, times), MOST_TIMES)
+    if times is None:
+        return NO_LARGER_STUDY
+    same = fewest_times(lambda times: tells_apart(times, 1.0), ENDLESS)
+    if raters is None or (same is not None and same <= min(NEARLY * times, MOST_TIMES)):
+        return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
+    return LargerStudy(
+        more=math.ceil(items * times),
+        more_raters=math.ceil(raters * times) - raters,
+        more_of_same=None if same is None else math.ceil(items * same),
+    )
+
+
+def _expected_power(contrast: Contrast, times: float, people: float, level: float) -> float:
+    spread = contrast.spread
+    scales = [1.0]
+    if spread.df < math.inf:
+        scales = (spread.df / scipy.special.chdtri(spread.df, TAILS)).tolist()
+    return sum(
+        spread.scaled(spread.variance * scale)
+        .of_larger_study(times, people)
+        .power(contrast.difference, level)
+        for scale in scales
+    ) / len(scales)
+
+
+def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
+    """Return from how many times a study on it `settles`, to a thousandth; None if it does not at the `most`."""
+    low, high = 0.0, math.log(most)
+    if not settles(most):
+        return None
+    if settles(1.0):
+        return 1.0
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if settles(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
+    """Say it in the reader's language; "" where nothing is open."""
+    if verdict["settled"] or len(verdict["leaders"]) < 2 or "more" not in verdict:
+        return ""
+    if verdict.get("raters") == 1:
+        return _("One person’s answers do not say how many more would settle it.")
+    if verdict["p"] is None:
+        return _("Too few items were compared to say how many would settle it.") if "items" in verdict else ""
+    if verdict["more"] is None:
+        return _(
+            "They look so alike that even %(times)d times as many items and people might not settle it."
+        ) % {"times": MOST_TIMES}
+    new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
+    people = verdict.get("more_raters")
+    if not people:
+        return _("%(items)s would settle it in four of five studies, if they differ as it now looks.") % {
+            "items": new
+        }
+    with_people = ngettext("%(n)s more person", "%(n)s more people", people) % {"n": thousands(people)}
+    parts = {"items": new, "people": with_people, "raters": thousands(verdict["raters"])}
+    sentence = _(
+        "%(items)s and %(people)s would settle it in four of five studies, if they differ as it now looks."
+    )
+    if verdict["more_of_same"] is None:
+        same = _("With the same %(raters)s people no number of items would.")
+    else:
+        same = _("With the same %(raters)s people it takes %(same)s items.")
+        parts["same"] = thousands(verdict["more_of_same"])
+    return f"{sentence} {same}" % parts
