@@ -62,12 +62,12 @@ def test_values_come_out_as_they_went_in() -> None:
     found = through_a_file([table, np.array(["a", "bc"])])
     assert (found[0].dtype, found[0].tolist()) == (table.dtype, table.tolist())
     assert found[1].tolist() == ["a", "bc"]
-    packing.declare(power.exact_p)
+    packing.declare(power.without_noise)
     generator = np.random.default_rng(4)
     generator.random(3)
     assert through_a_file(generator).random(5).tolist() == generator.random(5).tolist()
-    call = through_a_file(partial(power.exact_p, np.array([9]), losses=np.array([1])))
-    assert call() == power.exact_p(np.array([9]), np.array([1]))
+    call = through_a_file(partial(power.without_noise, 0.6, right=np.float64(0.8)))
+    assert call() == power.without_noise(0.6, 0.8)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
     monkeypatch.setattr(tokens, "BLOCK", 64)
     monkeypatch.setattr(tokens, "PART", 2)
     monkeypatch.setattr(resampling, "WORTH_PROCESSES", 0)
-    monkeypatch.setattr(power, "AT_ONCE", 2_000)
+    monkeypatch.setattr(power, "AT_ONCE", 6_000)
 
     def figures() -> list[Any]:
         rng = np.random.default_rng(5)

@@ -29,9 +29,11 @@ from evaluation.numeric.signatures import signature
 from evaluation.presentation.content import json_float
 from evaluation.results.agreement import components_of, counted_ratings
 from evaluation.results.consensus import SIDES
+from evaluation.statistics.crossed import ITEM, RATER, Clusters
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.power import (
+    MOST_TASTE,
     People,
     PilotPeople,
     Plan,
@@ -76,7 +78,9 @@ class Assumptions(Part):
     unit_spread: Share = 0.0
     careless: Share = 0.05
     worker_spread: Share = 0.5
-    pairs_each: Amount = 20
+    pairs_each: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # 0: those of a HIT
+    raters: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    taste: Annotated[float, Field(ge=0, le=MOST_TASTE)] = 0.0
     pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
     references: Listed[Amount] = Field((1,), min_length=1, max_length=20)
     votes: Listed[Amount] = Field((1, 3, 5), min_length=1, max_length=20)
@@ -104,7 +108,9 @@ class Assumptions(Part):
             unit_spread=self.unit_spread,
             careless=self.careless,
             worker_spread=self.worker_spread,
-            pairs_each=self.pairs_each,
+            pairs_each=self.pairs_each or self.units_per_hit - self.controls_per_hit,
+            raters=self.raters,
+            taste=self.taste,
         )
 
 
@@ -113,7 +119,8 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     try:
         assumptions = Assumptions.model_validate(dict(values))
         assumptions.as_question()
-        assumptions.people()
+        if assumptions.controls_per_hit < assumptions.units_per_hit:  # refused below
+            assumptions.people()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -238,7 +245,7 @@ def store_plan(
             "power",
             {
                 "question": assumptions.question,
-                "test": "exact",
+                "test": "items-and-raters",
                 "alpha": assumptions.alpha,
                 "simulations": assumptions.simulations,
                 "seed": assumptions.seed,
@@ -363,6 +370,9 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         assumptions |= {
             name: round(value, 6) for name, value in loader(study, first, second, right=right).items()
         }
+        if not loaders.is_anonymous(study):
+            sides = _sides_of_systems if question == "systems" else _sides_of_metrics
+            assumptions["taste"] = round(taste_of(study, people, sides(study, first, second)), 3)
         source |= {"pilot_first": first, "pilot_second": second}
     return PilotEstimates(assumptions, source)
 
@@ -377,6 +387,39 @@ def pilot_components(study: Study) -> dict[str, Any]:
     ratings, grouped = counted_ratings(table, units, rows, images, anonymous=False)
     assert grouped is not None, "there are images"
     return components_of(KINDS[study.protocol], ratings.labels[ratings.code], grouped)
+
+
+def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> float:
+    """Return the standard deviation over people of their log odds to prefer the first of two.
+
+    sides: pair row id -> the text, 1 or 2, that the first wrote or names. The variance of votes by people (Brennan
+    2001) is that of the log odds times the squared mean slope of the chances, of which ``right`` is the mean.
+    """
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    side_of = {unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides}
+    rows = table.counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of))
+    unit = table.unit[rows]
+    columns = {ITEM: unit, RATER: table.worker[rows]}
+    slope = people.right * (1 - people.right) * (1 - people.spread)
+    if not rows.any() or not slope:
+        return 0.0
+    clusters = Clusters.of(columns, len(unit))
+    if len(clusters.used) < len(columns):
+        return 0.0
+    votes = (table.value[rows] == np.array([side_of[pk] for pk in unit.tolist()])) * 1.0
+    return min(MOST_TASTE, math.sqrt(float(clusters.components(votes)[1])) / slope)
+
+
+def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
+    of_pair = loaders.systems_of_pairs(study)
+    names = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study)}
+    return {pk: both.index(first) + 1 for pk, both in names.items() if set(both) == {first, second}}
+
+
+def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
+    """Return what the first names where the second names the other."""
+    named, other = (_winners_of_metric(study, metric) for metric in (first, second))
+    return {pk: side for pk, side in named.items() if side and other.get(pk) == 3 - side}
 
 
 def pilot_people(study: Study) -> PilotPeople:
@@ -459,18 +502,7 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
     Raises:
         EvaluationError: a metric was not evaluated.
     """
-    newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
-    winners: dict[str, dict[int, int]] = {}
-    for metric in (first, second):
-        scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)
-        rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
-        if newest is None or not rows:
-            raise EvaluationError(
-                _("Study %(slug)r was not evaluated with %(metric)r; compute it first.")
-                % {"slug": study.slug, "metric": metric}
-            )
-        named = metric_winners(np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
-        winners[metric] = dict(zip((row[0] for row in rows), named.tolist(), strict=True))
+    winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
     consensus = _consensus(study)
     hits = {
         metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}
@@ -485,3 +517,16 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
         "second": b,
         "agreement": min(max(same, abs(a + b - 1)), 1 - abs(a - b)),
     }
+
+
+def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
+    newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
+    scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)
+    rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
+    if newest is None or not rows:
+        raise EvaluationError(
+            _("Study %(slug)r was not evaluated with %(metric)r; compute it first.")
+            % {"slug": study.slug, "metric": metric}
+        )
+    named = metric_winners(np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
+    return dict(zip((row[0] for row in rows), named.tolist(), strict=True))

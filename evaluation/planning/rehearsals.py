@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from annotation.money.payments import forecast_of
 from annotation.rehearsal import Crowd, RehearsalReport, rehearsal_of, truths_of
 from common.amounts import percent
 from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import Decision
+from evaluation.data.ranked_lists import proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.numeric.arrays import Ints
@@ -24,20 +27,29 @@ from evaluation.presentation.content import json_float
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.agreement import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
+from evaluation.results.standings import MEAN, outputs_of_answers
 from evaluation.results.systems import SystemsVerdict
 from evaluation.statistics.crossed import ITEM
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
+from evaluation.statistics.significance import LEVEL
 from judgments.access.roles import note_event
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, RelevanceScale
 from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, kind_of
 
 ESTIMATE = ("value", "low", "high", "n")
 NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}
-SIMULATIONS = 1000
+SIMULATIONS = 400
+# Differences of which the power is told: the share of pairs that the better system wins, how much more often a metric
+# is right, and steps of a scale between systems' means. Whether a study is ready is said of the main ones.
+SHARES_WON = (0.6, 0.7, 0.8)
+ACCURACIES_APART = (0.05, 0.1, 0.2)
+STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
+MAIN = {"systems": 0.7, "metrics": 0.1}
+MOST_GRADES = 10  # of a scale whose steps are grades; others are cut into so many
 QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
 MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
 
@@ -90,6 +102,8 @@ def compute_rehearsal(
         meetings = _meetings(study, pairs)
         systems = _system_rows(meetings, pairs, aggregation.result["systems_verdict"])
         power = _simulate_power(study, people, metrics, right, meetings, pairs, crowd.seed)
+    elif (relevance := kind_of(study).relevance) is not None and relevance.averaged:
+        power = _power_of_means(study, relevance, aggregation.consensus.decisions)
     return Rehearsal(
         study=study,
         crowd=crowd,
@@ -133,14 +147,19 @@ def _known_pairs(study: Study, truths: Mapping[int, Any]) -> Pairs:
 
 
 def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
-    table = loaders.load_judgments(study)
+    table, design = loaders.load_judgments(study), design_of(study)
     keep = table.counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
     if not truth.size:
         return None
     try:
         return People(
-            right=float((table.value[keep] == truth).mean()), pair_spread=0.0, careless=0.0, worker_spread=0.0
+            right=float((table.value[keep] == truth).mean()),
+            pair_spread=0.0,
+            careless=0.0,
+            worker_spread=0.0,
+            pairs_each=max(1, design.units_per_hit - design.controls.per_hit),
+            raters=max(len(np.unique(table.worker[keep])), design.judgments_per_unit),
         )
     except StatisticsError:  # a crowd below chance decides nothing
         return None
@@ -200,49 +219,98 @@ def _simulate_power(
     pairs: Pairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Simulate decisions between the best two metrics, and the two systems that meet most often, or one and people."""
+    """Simulate such studies of two systems and of two metrics that differ by so much.
+
+    The systems are those that meet most often; the metrics are the best two, with the agreement that they have here.
+    """
     if people is None:
         return []
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
     references = max(1, round(units / max(1, len(pairs.truth))))
-    questions: list[tuple[str, str, str, int, Question]] = []
-    try:
-        if len(metrics) > 1:
-            best, runner_up = metrics[0], metrics[1]
-            right = [
-                {pair: winner == pairs.truth[pair] for pair, winner in named[row["name"]].items()}
-                for row in (best, runner_up)
-            ]
-            same = sum(right[0][pair] == right[1][pair] for pair in right[0]) / len(right[0])
-            apart = TwoMetrics(best["truth"]["value"], runner_up["truth"]["value"], same)
-            questions.append(("metrics", best["name"], runner_up["name"], len(right[0]), apart))
-    except StatisticsError:
-        pass  # both are right equally often: neither is wrong to win
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for pk, names in meetings.items():
-        groups.setdefault(tuple(sorted(names)), []).append(pk)
-    if groups and KINDS[study.protocol].rehearses_systems:  # else the drawn systems do not differ
-        both, met = max(groups.items(), key=lambda group: ("people" not in group[0], len(group[1]), group[0]))
-        wins = sum(meetings[pk][pairs.truth[pk] - 1] == both[0] for pk in met)
-        if 2 * wins != len(met):
-            first, second = both if 2 * wins > len(met) else both[::-1]
-            questions.append(
-                ("systems", first, second, len(met), TwoSystems(max(wins, len(met) - wins) / len(met)))
-            )
+    votes = design_of(study).judgments_per_unit
     rows = []
-    for what, first, second, count, question in questions:
-        size = Size(count, references, design_of(study).judgments_per_unit)
+    for what, first, second, count, difference, question in [
+        *_questions_of_systems(study, meetings),
+        *_questions_of_metrics(metrics, named, pairs),
+    ]:
+        size = Size(count, references, votes)
         (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {
             key: value if isinstance(value, int) else json_float(value)
             for key, value in asdict(estimate).items()
             if key != "size"
         }
-        needed = needed_pairs(question, people, size, estimate.power, seed)
+        main = difference == MAIN[what]
+        needed = needed_pairs(question, people, size, estimate.power, seed) if main else None
         rows.append(
-            {"what": what, "first": first, "second": second, **asdict(size), **figures, "needed": needed}
+            {
+                "what": what,
+                "first": first,
+                "second": second,
+                "difference": difference,
+                "main": main,
+                "n": count,
+            }
+            | asdict(size)
+            | figures
+            | {"needed": needed}
         )
     return rows
+
+
+QuestionRow = tuple[str, str, str, int, float, Question]
+
+
+def _questions_of_systems(study: Study, meetings: Mapping[int, tuple[str, str]]) -> Iterator[QuestionRow]:
+    met = Counter(tuple(sorted(names)) for names in meetings.values())
+    if met and KINDS[study.protocol].rehearses_systems:
+        first, second = both = max(met, key=lambda names: ("people" not in names, met[names], names))
+        for share in SHARES_WON:
+            yield "systems", first, second, met[both], share, TwoSystems(share)
+
+
+def _questions_of_metrics(
+    metrics: list[dict[str, Any]], named: Mapping[str, Mapping[int, int]], pairs: Pairs
+) -> Iterator[QuestionRow]:
+    if len(metrics) < 2:
+        return
+    names = [row["name"] for row in metrics[:2]]
+    right = [{pair: side == pairs.truth[pair] for pair, side in named[name].items()} for name in names]
+    same = float(np.mean([right[0][pair] == right[1][pair] for pair in right[0]]))
+    for apart in ACCURACIES_APART:
+        accuracy = max(metrics[0]["truth"]["value"], 0.5 + apart)
+        least, most = abs(2 * accuracy - apart - 1), 1 - apart
+        question = TwoMetrics(accuracy, accuracy - apart, min(max(same, least), most))
+        yield "metrics", *names, len(right[0]), apart, question
+
+
+def _power_of_means(
+    study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision]
+) -> list[dict[str, Any]]:
+    """Return the power for systems whose means differ by so much, by the variance of the best two here."""
+    outputs = outputs_of_answers(
+        proposals_of(study), loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
+    )
+    if outputs is None or len(outputs.names) < 2:
+        return []
+    standings = outputs.standings(MEAN)
+    first, second = np.argsort(-standings.strength, kind="stable")[:2].tolist()
+    contrast = standings.contrast(first, second)
+    low, high = relevance.ends
+    step = 1.0 if high - low <= MOST_GRADES else (high - low) / MOST_GRADES
+    return [
+        {
+            "what": "systems",
+            "first": standings.names[first],
+            "second": standings.names[second],
+            "difference": steps * step,
+            "main": steps == MAIN_STEPS,
+            "n": standings.items,
+            "power": json_float(contrast.spread.power(steps * step, LEVEL)),
+            "needed": None,
+        }
+        for steps in STEPS_APART
+    ]
 
 
 def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -42,8 +42,11 @@ from evaluation.planning.planning import (
     read_assumptions,
     use_plan,
 )
+from evaluation.planning.rehearsals import SHARES_WON
+from evaluation.presentation.content import join_names
 from evaluation.results.agreement import components_sentence
 from evaluation.results.views import as_markup
+from evaluation.statistics.power import MOST_TASTE
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
@@ -290,6 +293,10 @@ WORDS = {
         gettext_noop("How unevenly those lie on participants"),
         gettext_noop("0 everybody alike, 1 some people never look"),
     ),
+    "taste": (
+        gettext_noop("How much people differ in which of the two they prefer"),
+        gettext_noop("standard deviation of their log odds; 0 not at all, 1 much"),
+    ),
     "wanted": (gettext_noop("Wanted power"), gettext_noop("share of such studies that find the difference")),
     "alpha": (gettext_noop("Significance level"), ""),
     "replaced": (gettext_noop("Work paid for again"), gettext_noop("share of pages of work")),
@@ -303,6 +310,7 @@ REWARD = "reward_cents"
 COUNTS = {
     "units_per_hit": gettext_noop("Items on a page of work"),
     "controls_per_hit": gettext_noop("Check questions among them"),
+    "raters": gettext_noop("People who share the work (0: new ones for every page)"),
     "simulations": gettext_noop("Simulated studies"),
     "seed": gettext_noop("Seed"),
 }
@@ -317,7 +325,7 @@ GROUPS = (
     (gettext_noop("The question"), "", ("question",)),
     (gettext_noop("The two systems"), "systems", ("win_rate", "ties")),
     (gettext_noop("The two metrics"), "metrics", ("first", "second", "agreement")),
-    (gettext_noop("People"), "", ("right", "pair_spread", "careless", "worker_spread")),
+    (gettext_noop("People"), "", ("right", "pair_spread", "taste", "raters", "careless", "worker_spread")),
     (gettext_noop("As in a pilot"), "", ("pilot", *NAMES)),
     (gettext_noop("Designs to try"), "", tuple(LISTS)),
     (gettext_noop("How sure"), "", ("wanted", "alpha", "simulations", "seed")),
@@ -346,7 +354,7 @@ class PlanningForm(forms.Form):
                 label=_(label),
                 help_text=_(help_text),
                 min_value=0,
-                max_value=1,
+                max_value=MOST_TASTE if name == "taste" else 1,
                 widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
             )
         for name, label in LISTS.items():
@@ -556,6 +564,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         "of_whom": of_whom,
         "is_copy": OF in study.notes,
         "rehearsal": shown,
+        "power": _power_told(shown) if shown else [],
         "rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
         "rehearsed_study": next((row["study"] for row in copies if row["analysis"] is shown), study),
     }
@@ -603,22 +612,50 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     elif launch.design.judgments_per_unit > 1:
         sentence = _("The rehearsal was too small to show it.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
-    if row := _weakest(newest, launch.design.purpose):
-        yield _power_point(launch, row)
+    if rows := _power_rows(newest, launch.design.purpose):
+        yield _power_point(launch, newest, rows)
 
 
-def _weakest(rehearsal: Analysis, purpose: str) -> Mapping[str, Any] | None:
-    """Return the row of least power among those about the purpose, or among all if the study has none."""
-    about = purpose.replace("ranking", "systems")
-    rows = [row for row in rehearsal.result["power"] if not about or row.get("what") == about]
-    return min(rows, key=lambda row: row["power"], default=None)
+def _power_told(rehearsal: Analysis) -> list[Mapping[str, Any]]:
+    """Return the rows of power at named differences; earlier versions told that at one that they drew."""
+    return [row for row in rehearsal.result["power"] if "difference" in row]
 
 
-def _power_sentence(row: Mapping[str, Any]) -> str:
-    return _("Of 100 such studies, %(n)s would rightly tell %(first)s and %(second)s apart.") % {
-        "n": round(100 * row["power"]),
-        "first": row["first"],
-        "second": row["second"],
+def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
+    """Return the rows on systems or on metrics, as the study's purpose is, else those of less power."""
+    about, rows = purpose.replace("ranking", "systems"), _power_told(rehearsal)
+    groups = [
+        [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if about in ("", what)
+    ]
+    return min(filter(None, groups), key=lambda group: _main(group)["power"] or 0.0, default=[])
+
+
+def _main(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the row by which a study is called ready."""
+    return next(row for row in rows if row["main"])
+
+
+def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    sentences = {
+        (True, "systems"): _(
+            "Of 100 such studies, %(powers)s would name the better of two systems, where it wins %(differences)s of "
+            "the pairs."
+        ),
+        (True, "metrics"): _(
+            "Of 100 such studies, %(powers)s would name the better of two metrics, where it is right on "
+            "%(differences)s more of the pairs."
+        ),
+        (False, "systems"): _(
+            "Of 100 such studies, %(powers)s would name the better of two systems, where their means differ by "
+            "%(differences)s."
+        ),
+    }
+    of_pairs = "pairs" in rows[0]
+    return sentences[of_pairs, rows[0]["what"]] % {
+        "powers": join_names([str(round(100 * (row["power"] or 0.0))) for row in rows]),
+        "differences": join_names(
+            [percent(row["difference"]) if of_pairs else coefficient(row["difference"]) for row in rows]
+        ),
     }
 
 
@@ -633,18 +670,22 @@ def _newest_seen(study: Study, user: User | None) -> Analysis | None:
 
 def _power_doubt(study: Study, by: User | None) -> str:
     newest = _newest_seen(study, by)
-    row = _weakest(newest, design_of(study).purpose) if newest else None
-    return _power_sentence(row) if row and row["power"] < HOPELESS else ""
+    rows = _power_rows(newest, design_of(study).purpose) if newest else []
+    return _power_sentence(rows) if rows and (_main(rows)["power"] or 0.0) < HOPELESS else ""
 
 
-def _power_point(launch: Launch, row: Mapping[str, Any]) -> Point:
+def _power_point(launch: Launch, rehearsal: Analysis, rows: Sequence[Mapping[str, Any]]) -> Point:
     """Say how often the study decides between two sides, and what it takes where that is too rarely."""
-    title, sentence = _("Power"), _power_sentence(row)
-    if row["power"] >= ENOUGH:
+    title, sentence, row = _("Power"), _power_sentence(rows), _main(rows)
+    power = row["power"] or 0.0
+    if power >= ENOUGH:
+        if row["what"] == "systems" and _alike(rehearsal):
+            doubt = _("In the rehearsal itself no system was better.")
+            return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)
-    needed = row.get("needed")
+    needed = row["needed"]
     if needed is None:
-        remedy = _("The two are too close to be told apart by more pairs alone.")
+        remedy = _("More items, or more people, tell more apart.")
     else:
         remedy = _("%(enough)s would with some %(needed)s pairs instead of %(pairs)s.") % {
             "enough": round(100 * ENOUGH),
@@ -659,8 +700,14 @@ def _power_point(launch: Launch, row: Mapping[str, Any]) -> Point:
                     "budget": cents(budget, launch.design.currency)
                 }
     link_words = _("Plan the study")
-    readiness = Readiness.MISSING if row["power"] >= HOPELESS else Readiness.DOUBTFUL
+    readiness = Readiness.MISSING if power >= HOPELESS else Readiness.DOUBTFUL
     return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
+
+
+def _alike(rehearsal: Analysis) -> bool:
+    """Return whether no system of the rehearsal truly wins as often as the least difference of which power is told."""
+    shares = [row["truth"]["value"] or 0.0 for row in rehearsal.result["systems"]]
+    return bool(shares) and max(shares) < min(SHARES_WON)
 
 
 add_check(30, _rehearsal_points)

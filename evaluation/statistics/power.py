@@ -1,15 +1,14 @@
 """Plan sizes: the power of comparisons, the voters they assume, and the variance that items and raters add.
 
-How many pairs, references and votes tell two systems, or two metrics, apart: power is simulated, as by Card et al.
-2020 ("With Little Power Comes Great Responsibility"), with the two-sided binomial test of wins for systems and
-McNemar's exact test for metrics. Type S error: Gelman, Carlin 2014. Voters follow a beta-binomial model, assumed or
-fitted to a pilot.
+How many pairs, references, votes and people tell two systems, or two metrics, apart: power is simulated, as by Card et
+al. 2020 ("With Little Power Comes Great Responsibility"), with the t tests over items and raters of the verdict itself
+(`PeoplesWinners`). Type S error: Gelman, Carlin 2014. Voters follow a beta-binomial model, assumed or of a pilot.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,11 +17,11 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
-from evaluation.numeric.arrays import Floats, Ints
+from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from evaluation.statistics.agreement.coefficient import VarianceComponents, components_of_clusters
-from evaluation.statistics.crossed import ITEM, RATER, Clusters
+from evaluation.statistics.crossed import ITEM, RATER, Clusters, RaterDeletions, renumbered
 from evaluation.statistics.inference import signed
 from evaluation.statistics.inputs import (
     BadOption,
@@ -32,6 +31,7 @@ from evaluation.statistics.inputs import (
     same_length,
     score_vector,
 )
+from evaluation.statistics.meta.accuracy import PeoplesWinners
 from evaluation.statistics.resampling import streams
 from evaluation.statistics.significance import wilson_interval
 
@@ -42,6 +42,7 @@ AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
 MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
 MOST_DRAWS = 20_000_000_000
 MOST_DESIGNS = 2_000
+MOST_TASTE = 10.0
 
 
 @declare
@@ -56,6 +57,8 @@ class People:
         careless: share of votes given without looking; half of them are right.
         worker_spread: how unevenly careless votes are distributed over workers.
         pairs_each: consecutive pairs that the same workers judge.
+        raters: people who share the work; 0: new ones for every `pairs_each` pairs.
+        taste: standard deviation over people of their log odds to prefer the first of the two.
     """
 
     right: float = 0.85
@@ -64,9 +67,12 @@ class People:
     careless: float = 0.0
     worker_spread: float = 0.0
     pairs_each: int = 20
+    raters: int = 0
+    taste: float = 0.0
 
     def __post_init__(self) -> None:
         for name, low, high in (
+            ("taste", 0.0, MOST_TASTE),
             ("right", 0.5, 1.0),
             ("pair_spread", 0.0, 0.99),
             ("unit_spread", 0.0, 0.99),
@@ -78,6 +84,8 @@ class People:
                 raise BadOption(f"{name} is {value!r}, expected {low:g} to {high:g}")
         if self.pairs_each < 1:
             raise BadOption(f"pairs_each is {self.pairs_each!r}, expected 1 or more")
+        if self.raters < 0:
+            raise BadOption(f"raters is {self.raters!r}, expected 0 for new ones, or how many there are")
 
 
 def beta_draws(
@@ -259,7 +267,7 @@ class PowerResult:
     """The power of a design.
 
     Attributes:
-        power: share of simulations with p < alpha and the right sign, with a Wilson interval.
+        power: share of simulations with p <= alpha and the right sign, with a Wilson interval.
         type_s: share of significant simulations with the wrong sign.
         wrong: share of simulations in which the wrong side leads.
         right_consensus: share among the pairs that have a truth and a consensus.
@@ -297,6 +305,8 @@ def power_of(
     if not sizes:
         raise BadOption("there is no design to simulate, expected one at least")
     most = Size(*(max(getattr(size, name) for size in sizes) for name in ("pairs", "references", "votes")))
+    if 0 < people.raters < most.votes:
+        raise BadOption(f"raters is {people.raters}, expected the {most.votes} of each unit or more")
     units = most.pairs * most.references
     if units > MOST_UNITS or simulations * most.judgments > MOST_DRAWS:
         raise BadOption(
@@ -304,33 +314,38 @@ def power_of(
             f"simulations is more than is simulated; expected at most {MOST_UNITS:,} units and {MOST_DRAWS:,} votes"
         )
     wanted = sorted(set(sizes))
-    counts: dict[Size, list[Ints]] = {size: [] for size in wanted}
-    chunk = max(1, AT_ONCE // units)
+    outcomes: dict[Size, list[Outcomes]] = {size: [] for size in wanted}
+    chunk = max(1, AT_ONCE // (units * most.votes))
     chunks = [min(chunk, simulations - begin) for begin in range(0, simulations, chunk)]
     parts = list(zip(streams(np.random.default_rng(seed), len(chunks)), chunks, strict=True))
     done = 0
     for (_, count), rows in zip(
-        parts, map_parts(_simulate_part, (question, people, most, wanted), parts), strict=True
+        parts, map_parts(_simulate_part, (question, people, most, wanted, alpha), parts), strict=True
     ):
-        for size, counted in rows:
-            counts[size].append(counted)
+        for size, outcome in rows:
+            outcomes[size].append(outcome)
         done += count
         progress(done / simulations)
     results = {
         size: _result(question, size, np.concatenate(rows), alpha, simulations, seed)
-        for size, rows in counts.items()
+        for size, rows in outcomes.items()
     }
     return [results[size] for size in sizes]
 
 
+# (simulations, 5): the first is found better, or worse (1, 0, -1); which is ahead; right consensuses; pairs with truth
+# and consensus; pairs without consensus.
+Outcomes = Ints
+
+
 @declare
 def _simulate_part(
-    shared: tuple[Question, People, Size, Sequence[Size]], part: tuple[np.random.Generator, int]
-) -> list[tuple[Size, Ints]]:
-    question, people, most, wanted = shared
+    shared: tuple[Question, People, Size, Sequence[Size], float], part: tuple[np.random.Generator, int]
+) -> list[tuple[Size, Outcomes]]:
+    question, people, most, wanted, alpha = shared
     rng, count = part
-    truth, gains = _draw_truth(question, (count, most.pairs), rng)
-    return list(_simulate(people, truth, gains, most, wanted, rng))
+    votes = _draw_votes(question, people, count, most, rng)
+    return [(size, votes.outcomes(size, alpha)) for size in wanted]
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -344,61 +359,112 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
     return np.ones(shape, dtype=np.int64), alone
 
 
-def _simulate(
-    people: People, truth: Ints, gains: Ints, most: Size, wanted: Sequence[Size], rng: np.random.Generator
-) -> Iterator[tuple[Size, Ints]]:
-    """Yield each design with (simulations, 5) counts.
+@dataclass(frozen=True, slots=True)
+class _Votes:
+    """Votes of S simulated studies.
 
-    Gains of the first, of the second, right consensuses, pairs with truth and consensus, pairs without consensus.
+    truth, gains: (S, P), see `_draw_truth`. right: (S, P, references, V) whether votes are. rater: (S, P, V) codes.
     """
-    count, pairs = truth.shape
-    shape = (count, pairs, most.references)
-    # A careful vote is right by chance 0.5 + edge; a careless one, or on a pair without truth, by 0.5.
-    of_pair = beta_draws(people.right, people.pair_spread, (count, pairs), rng)
-    chances = beta_draws(of_pair[:, :, None], people.unit_spread, shape, rng)
-    edge = np.where(truth[:, :, None] == 1, chances - 0.5, 0.0)
-    blocks = -(-pairs // people.pairs_each)
-    block_of = np.arange(pairs) // people.pairs_each
-    right = np.zeros(shape, dtype=np.int64)
-    votes = 0
-    references_by_votes: dict[int, set[int]] = {}
-    for size in wanted:
-        references_by_votes.setdefault(size.votes, set()).add(size.references)
-    for wanted_votes in sorted(references_by_votes):
-        # Every unit gets one more vote, by other workers, until the design has enough.
-        while votes < wanted_votes:
-            careful = beta_draws(1 - people.careless, people.worker_spread, (count, blocks), rng)[:, block_of]
-            right += rng.random(shape) < 0.5 + edge * careful[:, :, None]
-            votes += 1
+
+    question: Question
+    truth: Ints
+    gains: Ints
+    right: Flags
+    rater: Ints
+
+    def outcomes(self, size: Size, alpha: float) -> Outcomes:
+        """Return what a design finds that takes the first pairs, references and votes."""
+        votes = self.right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
+        truth, gains = self.truth[:, : size.pairs], self.gains[:, : size.pairs]
+        number = votes.sum(axis=3)
         # The majority of a unit is 1, -1, or 0 for a tie; the majority of its units decides a pair.
-        lead = np.cumsum(np.sign(2 * right - votes), axis=2)
-        for references in sorted(references_by_votes[votes]):
-            outcome = np.sign(lead[:, :, references - 1])
-            score = outcome * gains
-            columns = [
-                score > 0,
-                score < 0,
-                (outcome > 0) & (truth == 1),
-                (outcome != 0) & (truth == 1),
-                outcome == 0,
+        winner = np.sign(np.sign(2 * number - size.votes).sum(axis=2))
+        others = np.sign(2 * (number[..., np.newaxis] - votes) - (size.votes - 1))
+        without = np.sign(others.sum(axis=2))
+        rater = self.rater[:, : size.pairs, : size.votes]
+        rows = [
+            self._test(winner[study], without[study], gains[study], rater[study], alpha)
+            for study in range(len(winner))
+        ]
+        score = winner * gains
+        return np.column_stack(
+            [
+                np.array(rows, dtype=np.int64),
+                np.sign(score.sum(axis=1)),
+                ((winner > 0) & (truth == 1)).sum(axis=1),
+                ((winner != 0) & (truth == 1)).sum(axis=1),
+                (winner == 0).sum(axis=1),
             ]
-            sums = np.stack([np.cumsum(column, axis=1) for column in columns], axis=-1)
-            for size in wanted:
-                if (size.votes, size.references) == (votes, references):
-                    yield size, sums[:, size.pairs - 1]
+        )
+
+    def _test(self, winner: Ints, without: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
+        """Return whether a study finds the first better (1) or worse (-1), as the verdict on its answers would.
+
+        winner: (P,). without: (P, V) without each vote. rater: (P, V).
+        """
+        pairs = np.arange(len(winner))
+        if isinstance(self.question, TwoSystems):
+            # The first system is the first of each pair.
+            winner, without = winner * gains, without * gains[:, np.newaxis]
+        deletions = RaterDeletions(
+            np.repeat(pairs, rater.shape[1]), renumbered(rater.ravel()), _as_winner(without.ravel())
+        )
+        people = PeoplesWinners.of(_as_winner(winner), clusters={ITEM: pairs, RATER: deletions})
+        everywhere = np.ones(len(pairs), dtype=np.bool_)
+        if isinstance(self.question, TwoSystems):
+            share, spread = people.spread_if_even(_credit_of_first, everywhere)
+            difference, p = share - 0.5, spread.p(share - 0.5)
+        else:
+            # The right winner is the first of each pair; both metrics name it, or one of them alone.
+            named = np.where(gains < 0, 2, 1), np.where(gains > 0, 2, 1)
+            apart = people.difference(*named, everywhere)
+            difference, p = apart.difference, apart.p
+        return int(np.sign(difference)) if p <= alpha else 0
+
+
+def _as_winner(lead: Ints) -> Floats:
+    return np.where(lead > 0, 1.0, np.where(lead < 0, 2.0, 0.0))
+
+
+def _credit_of_first(_pairs: Ints, winners: Floats) -> Floats:
+    return np.where(winners == 0, 0.5, winners == 1)
+
+
+def _draw_votes(
+    question: Question, people: People, count: int, most: Size, rng: np.random.Generator
+) -> _Votes:
+    truth, gains = _draw_truth(question, (count, most.pairs), rng)
+    shape = (count, most.pairs, most.references)
+    of_pair = beta_draws(people.right, people.pair_spread, shape[:2], rng)
+    chances = beta_draws(of_pair[:, :, np.newaxis], people.unit_spread, shape, rng)
+    chances = np.where(truth[:, :, np.newaxis] == 1, chances, 0.5)[..., np.newaxis]
+    block = np.arange(most.pairs) // people.pairs_each
+    slots = (int(block[-1]) + 1) * most.votes
+    number = people.raters or slots
+    # Page after page the next ones come, in an order of their own.
+    order = rng.permuted(np.broadcast_to(np.arange(number), (count, number)), axis=1)
+    rater = order[:, np.arange(slots) % number].reshape(count, -1, most.votes)[:, block]
+    careful = beta_draws(1 - people.careless, people.worker_spread, (count, number), rng)
+    study = np.arange(count)[:, np.newaxis, np.newaxis]
+    careful = careful[study, rater][:, :, np.newaxis]
+    if people.taste:
+        taste = rng.normal(0, people.taste, (count, number))[study, rater][:, :, np.newaxis]
+        odds = np.exp(taste * gains[:, :, np.newaxis, np.newaxis])
+        chances = chances * odds / (chances * odds + 1 - chances)
+    # A careless vote is right by half.
+    right = rng.random((*shape, most.votes)) < 0.5 + (chances - 0.5) * careful
+    return _Votes(question, truth, gains, right, rater)
 
 
 def _result(
-    question: Question, size: Size, counts: Ints, alpha: float, simulations: int, seed: int
+    question: Question, size: Size, outcomes: Outcomes, alpha: float, simulations: int, seed: int
 ) -> PowerResult:
-    wins, losses, right, with_truth, undecided = counts.T
+    decision, ahead, right, with_truth, undecided = outcomes.T
     first_is_better = (
         question.win_rate > 0.5 if isinstance(question, TwoSystems) else question.first > question.second
     )
-    if not first_is_better:
-        wins, losses = losses, wins
-    decided = exact_p(wins, losses) < alpha
-    rightly, wrongly = int((decided & (wins > losses)).sum()), int((decided & (wins < losses)).sum())
+    better = 1 if first_is_better else -1
+    rightly, wrongly = int((decision == better).sum()), int((decision == -better).sum())
     low, high = wilson_interval(rightly, simulations)
     return PowerResult(
         size=size,
@@ -406,19 +472,13 @@ def _result(
         low=low,
         high=high,
         type_s=wrongly / (rightly + wrongly) if rightly + wrongly else math.nan,
-        wrong=float((losses > wins).mean()),
+        wrong=float((ahead == -better).mean()),
         right_consensus=float(right.sum() / with_truth.sum()) if with_truth.any() else math.nan,
         undecided=float(undecided.sum() / (size.pairs * simulations)),
         alpha=alpha,
         simulations=simulations,
         seed=seed,
     )
-
-
-def exact_p(wins: Ints, losses: Ints) -> Floats:
-    tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
-    p: Floats = np.minimum(1.0, 2 * tail)
-    return p
 
 
 @dataclass(frozen=True, slots=True)

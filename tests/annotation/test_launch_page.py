@@ -184,14 +184,22 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     assert "Krippendorff" in points["Agreement expected"][1]
     analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
     assert analysis is not None
+    row = {"first": "A", "second": "B", "pairs": 36}
     analysis.result["power"] = [
-        {"what": what, "first": "A", "second": "B", "power": power, "pairs": 36, "needed": needed}
-        for what, power, needed in (("systems", 0.9, 36), ("metrics", 0.04, 1152))
+        row | {"what": what, "difference": difference, "main": main, "power": power, "needed": needed}
+        for what, difference, main, power, needed in (
+            ("systems", 0.6, False, 0.3, None),
+            ("systems", 0.7, True, 0.9, 36),
+            ("metrics", 0.05, False, 0.02, None),
+            ("metrics", 0.1, True, 0.04, 1152),
+        )
     ]
+    analysis.result["systems"] = [{"name": "A", "truth": {"value": 0.9}}]
     analysis.save()
     readiness, sentence = checked(designer, study)["Power"]
     assert readiness == "doubtful"
-    assert "Of 100 such studies, 4 would rightly tell A and B apart." in sentence
+    assert "Of 100 such studies, 2 and 4 would name the better of two metrics" in sentence
+    assert "where it is right on 5 % and 10 % more of the pairs." in sentence
     assert "80 would with some 1,152 pairs instead of 36." in sentence
     generate_hits(study=study)
     study.refresh_from_db()
@@ -211,8 +219,18 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
         assert opened.status_code == (409 if readiness == "doubtful" else 200), purpose
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
     assert refused.status_code == 409
-    assert "4 would rightly tell A and B apart. Open it “anyway”" in refused.json()["detail"]
+    assert "2 and 4 would name the better of two metrics" in refused.json()["detail"]
+    assert "more of the pairs. Open it “anyway”" in refused.json()["detail"]
     assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
+    # Systems that are alike tell nothing of a power to find a difference, however high it is said to be.
+    study.design["purpose"] = "systems"
+    study.save()
+    assert "30 and 90 would name the better of two systems" in checked(designer, study)["Power"][1]
+    analysis.result["systems"][0]["truth"]["value"] = 0.52
+    analysis.save()
+    assert checked(designer, study)["Power"][0] == "not known yet"
+    study.design["purpose"] = "metrics"
+    study.save()
     # the copy belongs to its maker: who only sees the study learns nothing from it
     viewer = User.objects.create_user("vera", is_staff=True)
     give_role(study=study, user=viewer, role="viewer")
