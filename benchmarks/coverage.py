@@ -210,7 +210,13 @@ def in_grades(liking: NDArray[Any]) -> NDArray[Any]:
 
 
 def outputs(
-    cell: Cell, generator: np.random.Generator, sets: int, apart: bool, systems: int, spans: bool = False
+    cell: Cell,
+    generator: np.random.Generator,
+    sets: int,
+    apart: bool,
+    systems: int,
+    spans: bool = False,
+    gap: float = GAP,
 ) -> Data:
     """Draw grades of the systems' outputs for items, or minus the weight of errors in segments of documents.
 
@@ -225,7 +231,7 @@ def outputs(
         liking += np.moveaxis(taste, 3, 2)
     if spans:
         liking += normal(generator, 0.5, sets, document[-1] + 1, systems, 1)[:, document]
-    liking[:, :, 0] += GAP * apart
+    liking[:, :, 0] += gap * apart
     answer = answers(cell, generator, rater, in_grades(liking), GRADES)
     return Data(rater, -np.square(GRADES - answer) if spans else answer, np.empty(0), document)
 

@@ -1,0 +1,236 @@
+"""Whether studies decide as often as the planner promises, and as larger studies are said to.
+
+    python -m benchmarks.planning                  # all, some minutes
+    python -m benchmarks.planning --studies 100
+
+`promised` is the planner's power, `kept` how many of so many studies name the better one: their votes are drawn here by
+themselves, and judged by the verdicts of the results. `larger` draws studies without a verdict, asks each how many
+items and people would settle it, and draws a study of that size whose true difference is the one that it shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import django
+import numpy as np
+
+from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.statistics.crossed import Contrast
+from evaluation.statistics.meta import PeoplesWinners, metric_winners, winners_without_raters
+from evaluation.statistics.power import People, Size, TwoMetrics, TwoSystems, power_of
+
+SEED = 31
+STUDIES = 400
+SIMULATIONS = 2000
+MOST_OFF, LEAST, MOST = 0.05, 0.75, 0.88
+MANY, SETS = Size(2000, 1, 1), 8  # items, and data sets of them, that tell the difference of a gap
+GAPS = np.array([0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.1, 1.5, 2.5, 5, 30])
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A study of two systems or metrics. raters: who share the work; 0: new ones for every ten pairs."""
+
+    question: TwoSystems | TwoMetrics
+    pairs: int
+    votes: int
+    raters: int
+    taste: float
+
+    @property
+    def name(self) -> str:
+        what = "systems" if isinstance(self.question, TwoSystems) else "metrics"
+        who = f"{self.raters} raters" if self.raters else "fresh raters"
+        return f"{what}, {self.pairs} pairs, votes={self.votes}, {who}, taste={self.taste:g}"
+
+    @property
+    def people(self) -> People:
+        return People(0.85, pair_spread=0.1, pairs_each=10, raters=self.raters, taste=self.taste)
+
+
+SYSTEMS, METRICS = TwoSystems(0.7), TwoMetrics(0.8, 0.65, 0.7)
+DESIGNS = (
+    Design(SYSTEMS, 60, 1, 0, 0.0),
+    Design(SYSTEMS, 60, 3, 0, 0.5),
+    Design(SYSTEMS, 100, 1, 8, 0.5),
+    Design(SYSTEMS, 100, 3, 8, 1.0),
+    Design(SYSTEMS, 100, 3, 25, 0.5),
+    Design(TwoSystems(0.6), 200, 2, 25, 0.0),
+    Design(METRICS, 100, 1, 0, 0.0),
+    Design(METRICS, 100, 3, 0, 0.5),
+    Design(METRICS, 150, 1, 8, 0.5),
+    Design(METRICS, 150, 3, 8, 0.5),
+    Design(METRICS, 150, 2, 25, 0.0),
+    Design(METRICS, 150, 3, 25, 1.0),
+)
+
+
+def votes_of(design: Design, generator: np.random.Generator) -> tuple[Ints, Ints, Ints, Floats]:
+    """Draw whose text the right winner is (P,), and (V,) pairs, raters and whether the vote is right."""
+    gains = np.empty(design.pairs, dtype=np.int64)
+    for pair in range(design.pairs):
+        if isinstance(design.question, TwoSystems):
+            gains[pair] = 1 if generator.random() < design.question.win_rate else -1
+        else:
+            gains[pair] = generator.choice([0, 1, -1, 0], p=design.question.table)
+    taste: dict[int, float] = {}
+    rows = []
+    order = generator.permutation(design.raters)
+    for pair in range(design.pairs):
+        chance = generator.beta(0.85 * 9, 0.15 * 9)
+        for vote in range(design.votes):
+            turn = pair // 10 * design.votes + vote
+            rater = int(order[turn % design.raters]) if design.raters else turn
+            lean = taste.setdefault(rater, generator.normal(0, design.taste)) * gains[pair]
+            odds = chance / (1 - chance) * math.exp(lean)
+            rows.append((pair, rater, float(generator.random() < odds / (1 + odds))))
+    pairs, raters, right = zip(*rows, strict=True)
+    return gains, np.array(pairs), np.array(raters), np.array(right)
+
+
+def names_the_better(design: Design, generator: np.random.Generator) -> bool:
+    """Return whether the verdict on the votes of a study does."""
+    from evaluation.results.verdict import pair_verdict
+
+    gains, pairs, raters, right = votes_of(design, generator)
+    if isinstance(design.question, TwoSystems):
+        side = np.where((right == 1) == (gains[pairs] > 0), 1, 2)  # the first system's text is the first
+    else:
+        side = np.where(right == 1, 1, 2)  # the right one is the first
+    lead = np.bincount(pairs, np.where(side == 1, 1.0, -1.0), design.pairs)
+    winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
+    deletions = winners_without_raters(pairs, raters, side, design.pairs)
+    people = PeoplesWinners.of(winner, clusters={"item": np.arange(design.pairs), "rater": deletions})
+    everywhere: Flags = np.ones(design.pairs, dtype=np.bool_)
+    if isinstance(design.question, TwoSystems):
+        share, spread = people.spread_if_even(half_for_none, everywhere)
+        return share > 0.5 and spread.p(share - 0.5) <= 0.05
+    named = {"first": np.where(gains < 0, 2, 1), "second": np.where(gains > 0, 2, 1)}
+    cells = {metric: {"value": 0.5, "low": 0.0, "high": 1.0} for metric in named}
+    verdict = pair_verdict(named, people, everywhere, cells)
+    return verdict["settled"] and verdict["leaders"] == ["first"]
+
+
+def half_for_none(_pairs: Ints, winners: Floats) -> Floats:
+    return np.where(winners == 0, 0.5, winners == 1)
+
+
+def contrast_of_pairs(data: Any, at: int) -> Contrast:
+    people = people_of(data, at)
+    share, spread = people.spread_if_even(half_for_none, np.ones(len(people.winners), dtype=np.bool_))
+    return Contrast(share - 0.5, spread)
+
+
+def contrast_of_outputs(data: Any, at: int) -> Contrast:
+    from benchmarks.coverage import standings
+
+    contrast: Contrast = standings(data, at).contrast(0, 1)
+    return contrast
+
+
+def contrast_of_metrics(data: Any, at: int) -> Contrast:
+    people = people_of(data, at)
+    first, second = (metric_winners(scores, np.zeros_like(scores)) for scores in data.metric[at])
+    return people.contrast(first, second, np.ones(len(first), dtype=np.bool_))
+
+
+def people_of(data: Any, at: int) -> PeoplesWinners:
+    return PeoplesWinners.of(data.winner[at], clusters=data.clusters(winners_without_raters, at))
+
+
+Draw = Callable[[Any, np.random.Generator, int, float], Any]
+
+
+def draws() -> dict[str, tuple[Draw, Callable[[Any, int], Contrast], Callable[[Any], float]]]:
+    """Return by what is compared: how studies with a gap are drawn, their contrast, and the mean difference."""
+    from benchmarks.coverage import judgments, outputs, right, system_means
+
+    def of_metrics(cell: Any, generator: np.random.Generator, sets: int, gap: float) -> Any:
+        return judgments(cell, generator, sets, True, 0.5, 0.5, noise=(0.8, 0.8 + gap))
+
+    return {
+        "pairs": (
+            lambda cell, generator, sets, gap: judgments(cell, generator, sets, True, 1.0, 0.0, gap=gap),
+            contrast_of_pairs,
+            lambda data: float((data.winner == 1).mean()) - 0.5,
+        ),
+        "grades": (
+            lambda cell, generator, sets, gap: outputs(cell, generator, sets, True, 2, gap=gap),
+            contrast_of_outputs,
+            lambda data: float(-np.diff(system_means(data)).mean()),
+        ),
+        "metrics": (of_metrics, contrast_of_metrics, lambda data: float(-np.diff(right(data)).mean())),
+    }
+
+
+# What is compared, items, raters, votes, taste, and the gap of the first studies.
+LARGER = (
+    ("pairs", 50, 8, 3, 0.4, 0.3),
+    ("pairs", 100, 25, 1, 0.0, 0.2),
+    ("grades", 50, 8, 3, 1.2, 0.4),
+    ("grades", 50, 12, 3, 0.4, 0.2),
+    ("metrics", 100, 12, 3, 0.0, 0.4),
+    ("metrics", 100, 25, 1, 0.4, 0.4),
+)
+
+
+def share_settled(
+    what: str, items: int, raters: int, votes: int, taste: float, gap: float, studies: int
+) -> float:
+    """Return how many larger studies settle it."""
+    from benchmarks.coverage import Cell
+    from evaluation.results.larger_studies import larger_study
+
+    draw, contrast_of, difference_of = draws()[what]
+    generator = np.random.default_rng([SEED, items, raters, votes])
+    many = Cell(MANY.pairs, 200, votes, taste, 0.0, False)
+    differences = np.maximum.accumulate(
+        [difference_of(draw(many, generator, SETS, one_gap)) for one_gap in GAPS.tolist()]
+    )
+    settled: list[bool] = []
+    while len(settled) < studies:
+        data = draw(Cell(items, raters, votes, taste, 0.0, False), generator, 1, gap)
+        contrast = contrast_of(data, 0)
+        contrast = Contrast(abs(contrast.difference), contrast.spread)
+        larger = larger_study([contrast], items, raters)
+        if contrast.p <= 0.05 or larger["more"] is None or larger["more_raters"] is None:
+            continue
+        gap_seen = float(np.interp(contrast.difference, differences, GAPS))
+        cell = Cell(larger["more"], raters + larger["more_raters"], votes, taste, 0.0, False)
+        new = contrast_of(draw(cell, generator, 1, gap_seen), 0)
+        settled.append(new.p <= 0.05 and new.difference > 0)
+    return float(np.mean(settled))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--studies", type=int, default=STUDIES)
+    studies = parser.parse_args().studies
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    off = 0
+    for number, design in enumerate(DESIGNS):
+        size = Size(design.pairs, 1, design.votes)
+        (promise,) = power_of(design.question, design.people, [size], simulations=SIMULATIONS, seed=SEED)
+        generator = np.random.default_rng([SEED, number])
+        kept = float(np.mean([names_the_better(design, generator) for _ in range(studies)]))
+        off += abs(kept - promise.power) > MOST_OFF
+        print(f"{design.name:<52} promised {promise.power:.3f} kept {kept:.3f}", flush=True)
+    for what, items, raters, votes, taste, gap in LARGER:
+        share = share_settled(what, items, raters, votes, taste, gap, studies)
+        off += not LEAST <= share <= MOST
+        name = f"{what}, {items} items, {raters} raters, votes={votes}, taste={taste:g}"
+        print(f"{name:<52} larger studies settle {share:.3f}", flush=True)
+    print(f"{off} beyond a limit (promises within {MOST_OFF}; larger studies from {LEAST} to {MOST})")
+    return 1 if off else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
