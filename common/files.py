@@ -6,10 +6,11 @@ import csv
 import hashlib
 import io
 import json
+import math
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -104,9 +105,31 @@ def remove_leftovers(folder: Path, *patterns: str, but: Collection[str] = ()) ->
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write indented JSON; refuse undefined numbers."""
+    """Write indented JSON, as ``FiguresEncoder`` has it."""
     with whole_file(path) as file:
         file.write_text(f"{indented(value)}\n")
+
+
+class FiguresEncoder(json.JSONEncoder):
+    """Encode figures: an undefined or infinite number becomes null, as JSON and databases have neither.
+
+    Stored results, calls and commands all pass it, so that nobody who computes a figure has to think of it.
+    """
+
+    def encode(self, o: Any) -> str:
+        self.allow_nan = False
+        try:
+            return super().encode(o)
+        except ValueError:  # only now is it worth a walk through all of it
+            return super().encode(without_infinities(o))
+
+
+def without_infinities(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: without_infinities(member) for name, member in value.items()}
+    return [without_infinities(member) for member in value] if isinstance(value, list | tuple) else value
 
 
 def indented(value: Any, depth: int = 0) -> str:
@@ -134,7 +157,7 @@ def indented(value: Any, depth: int = 0) -> str:
 
 @cache
 def _encoder(start: str) -> json.JSONEncoder:
-    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(f",{start}", ": "))
+    return FiguresEncoder(ensure_ascii=False, separators=(f",{start}", ": "))
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

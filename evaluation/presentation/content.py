@@ -447,14 +447,14 @@ def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Est
 
 
 def json_float(value: float | None) -> float | None:
-    """Return ``value`` for JSON; undefined numbers become null."""
-    return None if value is None or math.isnan(value) else float(value)
+    """Return ``value`` for JSON; undefined and infinite numbers become null."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def as_json(value: Any, *names: str) -> Any:
     """Return ``value`` for JSON at any depth, or only its fields ``names``.
 
-    Dataclasses become objects, arrays lists, undefined numbers null, unless an object has a method
+    Dataclasses become objects, arrays lists, undefined and infinite numbers null, unless an object has a method
     ``as_json``.
     """
     if names:
