@@ -32,7 +32,7 @@ from django.db.models import BigAutoField, Expression, Field, QuerySet
 from django.db.models.sql import UpdateQuery
 from django.db.models.sql.constants import ROW_COUNT
 
-from common.files import without_infinities
+from common.files import as_json
 
 Row = TypeVar("Row")
 
@@ -180,7 +180,7 @@ class FiguresField(models.JSONField):
     """JSON of figures, as ``FiguresEncoder`` has them; for migrations it is plain JSON."""
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        return super().get_db_prep_value(without_infinities(value), connection, prepared)
+        return super().get_db_prep_value(as_json(value), connection, prepared)
 
     def deconstruct(self) -> Any:
         name, _path, args, options = super().deconstruct()

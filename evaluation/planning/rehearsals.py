@@ -20,7 +20,7 @@ from evaluation.models import Analysis
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
-from evaluation.presentation.content import json_float
+from evaluation.presentation.content import as_json
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.agreement import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
@@ -233,11 +233,7 @@ def _simulate_power(
     for what, first, second, count, question in questions:
         size = Size(count, references, design_of(study).judgments_per_unit)
         (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
-        figures = {
-            key: value if isinstance(value, int) else json_float(value)
-            for key, value in asdict(estimate).items()
-            if key != "size"
-        }
+        figures = {key: as_json(value) for key, value in asdict(estimate).items() if key != "size"}
         needed = needed_pairs(question, people, size, estimate.power, seed)
         rows.append(
             {"what": what, "first": first, "second": second, **asdict(size), **figures, "needed": needed}

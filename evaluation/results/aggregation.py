@@ -530,6 +530,7 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     return {
         "unused": unused_sentence(counts),
+        "unused_answers": counts["below"]["answers"] + counts["excluded"]["answers"] + counts["other"],
         "unused_below": counts["below"]["answers"],
         "unused_excluded": counts["excluded"]["answers"],
     }

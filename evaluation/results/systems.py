@@ -206,7 +206,7 @@ def _further(verdict: SystemsVerdict) -> str:
     if verdict["settled"]:
         return ""
     if verdict["p"] is None:
-        return _("Too few items were compared to say how many would settle it.")
+        return _("Their differences cannot be tested, so nobody can say how many items would settle it.")
     if verdict["more"] is None:
         return _("They look so alike that even %(times)d times as many items might not settle it.") % {
             "times": MOST_TIMES
@@ -228,7 +228,7 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
     else:
         ends, value = interval_in_text(row, coefficient, coefficient), coefficient(row["value"])
     sentences = {
-        WON: _("%(value)s of %(n)s comparisons won (95 %% interval %(ends)s)"),
+        WON: _("%(value)s of %(n)s comparisons won, a tie half (95 %% interval %(ends)s)"),
         BEST: _("named the best in %(value)s of %(n)s lists (95 %% interval %(ends)s)"),
         YES: _("%(value)s yes for %(n)s outputs (95 %% interval %(ends)s)"),
         MEAN: _("a mean of %(value)s for %(n)s outputs (95 %% interval %(ends)s)"),

@@ -351,12 +351,8 @@ def _predictors(
                 continue
             predicted = metric_probabilities(scores[here], soft.counts[here], fold[here], symmetric=symmetric)
             rows.append(_predictor_row(name, what, predicted, here, images, soft))
-    return sorted(rows, key=lambda row: _cost(row["cross_entropy"]["value"]))
-
-
-def _cost(value: float | None) -> float:
-    """Return a cross-entropy to order by: null, which is infinite, comes last."""
-    return np.inf if value is None else value
+    # A cost that is null is infinite.
+    return sorted(rows, key=lambda row: np.inf if (cost := row["cross_entropy"]["value"]) is None else cost)
 
 
 def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
