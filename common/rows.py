@@ -32,6 +32,8 @@ from django.db.models import BigAutoField, Expression, Field, QuerySet
 from django.db.models.sql import UpdateQuery
 from django.db.models.sql.constants import ROW_COUNT
 
+from common.files import as_json
+
 Row = TypeVar("Row")
 
 
@@ -172,6 +174,17 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
     def redact(self, **values: Any) -> int:
         """Overwrite personal data; only for erasing a person."""
         return super().update(**values)
+
+
+class FiguresField(models.JSONField):
+    """JSON of figures, as ``FiguresEncoder`` has them; for migrations it is plain JSON."""
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(as_json(value), connection, prepared)
+
+    def deconstruct(self) -> Any:
+        name, _path, args, options = super().deconstruct()
+        return name, "django.db.models.JSONField", args, options
 
 
 class AppendOnlyRow(models.Model):

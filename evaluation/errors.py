@@ -17,6 +17,10 @@ class EvaluationError(QuorumError):
     title = "Not possible to compute"
 
 
+class NothingToCompare(EvaluationError):
+    """Metrics cannot be held against people: references or a consensus are missing, and nothing went wrong."""
+
+
 class ExportError(QuorumError):
     """The format is unknown, or cannot represent the study."""
 

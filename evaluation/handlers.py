@@ -28,7 +28,7 @@ from evaluation.data.releases.storage import (
     release_file,
     remove_written,
 )
-from evaluation.errors import PublishingError
+from evaluation.errors import NothingToCompare, PublishingError
 from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
@@ -74,7 +74,12 @@ def aggregate(run: Run, *, study: str, **how: Any) -> None:
 
 
 def evaluate(run: Run, *, study: str, **how: Any) -> None:
-    evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
+    try:
+        evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
+    except NothingToCompare as why:  # the work was done as far as it goes
+        with run.commit() as result:
+            result["notes"] = [str(why)]
+        return
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
 

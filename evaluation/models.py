@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from common.rows import AppendOnlyRow
+from common.rows import AppendOnlyRow, FiguresField
 from judgments.design.tables import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
 from judgments.models.datasets import NumberField, Person, account_key
@@ -106,7 +106,7 @@ class Analysis(models.Model):
         max_length=500, blank=True, help_text="The judgment signature of what it was computed from."
     )
     data_hash = models.CharField(max_length=64)
-    result = models.JSONField()
+    result = FiguresField()
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = AnalysisQuerySet.as_manager()
@@ -358,10 +358,8 @@ class BoardSnapshot(models.Model):
     judgments = models.PositiveBigIntegerField(help_text="How many had come in.")
     newest = models.PositiveBigIntegerField(help_text="Row id of the last of them.")
     event = models.PositiveBigIntegerField(default=0, help_text="Row id of the study's last log entry then.")
-    result = models.JSONField(help_text="Numbers, sentences and drawings, as the page shows them.")
-    scores = models.JSONField(
-        default=dict, help_text="Metric -> scores of the candidates, which do not change."
-    )
+    result = FiguresField(help_text="Numbers, sentences and drawings, as the page shows them.")
+    scores = FiguresField(default=dict, help_text="Metric -> scores of the candidates, which do not change.")
     seconds = models.FloatField(help_text="How long it took to make.")
     made_at = models.DateTimeField(default=timezone.now)
 
@@ -555,7 +553,7 @@ class Submission(models.Model):
     captions = models.PositiveIntegerField()
     state = models.CharField(max_length=6, choices=State, default=State.QUEUED)
     reason = models.CharField(max_length=500, blank=True)
-    scores = models.JSONField(default=dict, help_text="Metric -> corpus, and low and high of its interval.")
+    scores = FiguresField(default=dict, help_text="Metric -> corpus, and low and high of its interval.")
     signatures = models.JSONField(default=dict)
     day = models.DateField(help_text="Of UTC.")
     nth_of_day = models.PositiveSmallIntegerField()
@@ -601,7 +599,7 @@ class Standing(models.Model):
     challenge = models.OneToOneField(Challenge, on_delete=models.CASCADE, related_name="standing")
     of = models.JSONField(help_text="Ids of the submissions that were compared.")
     ranks = models.JSONField(help_text="Id -> best and worst rank that the tests leave open.")
-    p = models.JSONField(default=dict, help_text="'id-id' -> p of the paired test, which never changes.")
+    p = FiguresField(default=dict, help_text="'id-id' -> p of the paired test, which never changes.")
     signature = models.CharField(max_length=500, blank=True)
     made_at = models.DateTimeField(default=timezone.now)
 

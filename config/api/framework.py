@@ -24,14 +24,16 @@ from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
 
 from annotation.work.joining import worker_for_token
 from common import rate_limits
 from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
-from common.files import can_be_stored
+from common.files import FiguresEncoder, can_be_stored
 from common.incoming import TooDeep, load_json
 from config.observing.outages import RequestTooLong
 from config.observing.requests import as_outage, note_outage
@@ -43,6 +45,14 @@ OLD_KEY_LENGTH = 40  # of keys from before scopes existed; a worker's token has 
 KEY_LENGTH = len(KEY_START) + 43
 COUNTING_SECONDS = 5  # after which a program may ask again for figures that a job counts
 TOO_DEEP = "The body is nested too deeply."
+
+
+class CallsEncoder(FiguresEncoder, JSONEncoder):
+    """Figures, with times as the framework writes them."""
+
+
+class FiguresRenderer(JSONRenderer):
+    encoder_class = CallsEncoder
 
 
 class TokenAuthentication(BaseAuthentication):

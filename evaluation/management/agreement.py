@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +12,7 @@ from django.core.management.base import CommandParser
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
-from common.files import write_json
+from common.files import indented, write_json
 from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
     TEXT_TABLES,
@@ -264,7 +263,7 @@ class Agreement(QuorumCommand):
 
     def _tell(self, figures: dict[str, Any], output: Path | None) -> None:
         if output is None:
-            self.stdout.write(json.dumps(figures, indent=1))
+            self.stdout.write(indented(figures))
         else:
             write_json(output, figures)
             self.stdout.write(f"Written to {output}.")

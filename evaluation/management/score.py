@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
-from common.files import write_json
+from common.files import FiguresEncoder, write_json
 from evaluation.metrics import MetricsError
 from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
@@ -74,7 +74,7 @@ class Score(QuorumCommand):
         for warning in figures["warnings"]:
             self.stderr.write(f"Note: {warning}.")
         if output is None:
-            self.stdout.write(json.dumps(figures, indent=2, ensure_ascii=False))
+            self.stdout.write(json.dumps(figures, indent=2, ensure_ascii=False, cls=FiguresEncoder))
         else:
             write_json(output, figures)
             self.stdout.write(f"Written to {output}.")

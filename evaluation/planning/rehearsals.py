@@ -23,7 +23,7 @@ from evaluation.models import Analysis
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
-from evaluation.presentation.content import json_float
+from evaluation.presentation.content import as_json
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.agreement import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
@@ -235,11 +235,7 @@ def _simulate_power(
     ]:
         size = Size(count, references, votes)
         (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
-        figures = {
-            key: value if isinstance(value, int) else json_float(value)
-            for key, value in asdict(estimate).items()
-            if key != "size"
-        }
+        figures = {key: as_json(value) for key, value in asdict(estimate).items() if key != "size"}
         main = difference == MAIN[what]
         needed = needed_pairs(question, people, size, estimate.power, seed) if main else None
         rows.append(
@@ -306,7 +302,7 @@ def _power_of_means(
             "difference": steps * step,
             "main": steps == MAIN_STEPS,
             "n": standings.items,
-            "power": json_float(contrast.spread.power(steps * step, LEVEL)),
+            "power": as_json(contrast.spread.power(steps * step, LEVEL)),
             "needed": None,
         }
         for steps in STEPS_APART

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
 from django.utils.translation import gettext
 
 from common import amounts
 from common.amounts import coefficient, thousands
+from common.files import as_json as as_json
+from common.files import json_float as json_float
 
 DASH = "–"
 # Sections that pages show first and with a figure open; the rest is folded.
@@ -444,36 +445,6 @@ def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Est
     figure = figure or {}
     n = figure.get("n") if with_n else None
     return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), n)
-
-
-def json_float(value: float | None) -> float | None:
-    """Return ``value`` for JSON; undefined numbers become null."""
-    return None if value is None or math.isnan(value) else float(value)
-
-
-def as_json(value: Any, *names: str) -> Any:
-    """Return ``value`` for JSON at any depth, or only its fields ``names``.
-
-    Dataclasses become objects, arrays lists, undefined numbers null, unless an object has a method
-    ``as_json``.
-    """
-    if names:
-        return {name: as_json(getattr(value, name)) for name in names}
-    if type(value) is float:
-        return json_float(value)
-    if value is None or type(value) in (str, int, bool):
-        return value
-    if hasattr(value, "as_json"):
-        return as_json(value.as_json())
-    if is_dataclass(value):
-        return {member.name: as_json(getattr(value, member.name)) for member in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: as_json(member) for key, member in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return as_json(value.tolist())
-    if isinstance(value, list | tuple):
-        return [as_json(member) for member in value]
-    return json_float(value) if isinstance(value, float) else value
 
 
 def rows_as_json(**columns: Iterable[Any]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from rest_framework import serializers
 
 from annotation.models import Adjudication, Exclusion, Judgment
 from common.errors import NotThere, WrongState
-from common.files import whole_file
+from common.files import FiguresEncoder, whole_file
 from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.loaders import signature_of_study
@@ -362,7 +362,7 @@ def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
 
 
 def _json(value: object) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+    return (json.dumps(value, ensure_ascii=False, indent=1, cls=FiguresEncoder) + "\n").encode()
 
 
 def report_for_download(

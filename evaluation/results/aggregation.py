@@ -19,6 +19,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotation.models import Assignment, Judgment
 from common.amounts import thousands
+from common.files import FiguresEncoder
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
@@ -414,7 +415,7 @@ def _unit_rows(
 
 
 def _as_text(answer: Any) -> str | None:
-    return None if answer is None else json.dumps(answer)
+    return None if answer is None else json.dumps(answer, cls=FiguresEncoder)
 
 
 @lru_cache(ROWS_AT_ONCE)
@@ -529,6 +530,7 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     return {
         "unused": unused_sentence(counts),
+        "unused_answers": counts["below"]["answers"] + counts["excluded"]["answers"] + counts["other"],
         "unused_below": counts["below"]["answers"],
         "unused_excluded": counts["excluded"]["answers"],
     }

@@ -223,10 +223,17 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     answer = first_chosen(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
     n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
+    even = (
+        0.0 if components.reason else components.error_with(**n)
+    )  # answers may be uneven over items and people
     twice = {
-        name: json_float(components.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]}))
+        name: json_float(
+            components.standard_error
+            * components.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]})
+            / even
+        )
         for name in n
-        if not components.reason
+        if even
     }
     fields = ("item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason")
     return {**as_json(components, *fields), "twice": twice}
@@ -234,7 +241,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
 
 def components_sentence(components: Mapping[str, Any]) -> str:
     """Describe variance components, and what doubling the study would gain; "" if unknown."""
-    if components.get("reason", True):
+    if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
     shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
@@ -246,7 +253,7 @@ def components_sentence(components: Mapping[str, Any]) -> str:
         "items."
     ) % {
         **dict(zip(("item", "rater", "residual"), shares, strict=True)),
-        **{name: f"{value:.2g}".removeprefix("0") or "0" for name, value in errors.items()},
+        **{name: f"{round(value, 9):.2g}".removeprefix("0") or "0" for name, value in errors.items()},
     }
 
 
@@ -405,9 +412,4 @@ def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Cl
 def share_with_interval(count: int, of: int) -> dict[str, Any]:
     """Return a share with Wilson's 95 % interval as JSON; null if ``of`` is 0."""
     low, high = wilson_interval(count, of)
-    return {
-        "value": count / of if of else None,
-        "low": json_float(low),
-        "high": json_float(high),
-        "n": of,
-    }
+    return {"value": count / of if of else None, "low": json_float(low), "high": json_float(high), "n": of}

@@ -95,7 +95,9 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     if verdict.get("raters") == 1:
         return _("One person’s answers do not say how many more would settle it.")
     if verdict["p"] is None:
-        return _("Too few items were compared to say how many would settle it.") if "items" in verdict else ""
+        if "items" not in verdict:
+            return ""
+        return _("Their differences cannot be tested, so nobody can say how many items would settle it.")
     if verdict["more"] is None:
         return _(
             "They look so alike that even %(times)d times as many items and people might not settle it."

@@ -18,7 +18,7 @@ from evaluation.data.imported_scores.storing import check_imported, imported_has
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.errors import EvaluationError
+from evaluation.errors import EvaluationError, NothingToCompare
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.numeric.signatures import signature
@@ -393,8 +393,8 @@ def compute_evaluation(
     are ``Readings``.
 
     Raises:
-        EvaluationError: an unknown metric or tokenizer, a reading of another protocol, no consensus, or no
-            references.
+        EvaluationError: an unknown metric or tokenizer, or a reading of another protocol.
+        NothingToCompare: no consensus, or no references.
     """
     kind, design = compared_kind(study), design_of(study)
     readings, clustered = Readings(**requested), clusters != NAIVE
@@ -517,11 +517,13 @@ def texts_of_pairs(
     If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), so do documents.
 
     Raises:
-        EvaluationError: an image has no references.
+        NothingToCompare: an image has no references.
     """
     texts = find_references_of_pairs(loaders.pair_texts(study), references.of_item)
     if texts is None:
-        raise EvaluationError(f"An item of study {study.slug!r} has no reference captions to score against.")
+        raise NothingToCompare(
+            f"An item of study {study.slug!r} has no reference captions to score against. {_next_step(study)}"
+        )
     pairs, documents, used = texts
     of_key = loaders.systems_of_pairs(study)
     systems = {pair.pk: of_key[pair.key] for pair in loaders.pair_rows(study)}
@@ -538,7 +540,7 @@ def pair_texts(
         outcome = consensus.of_pair[pair.pk]
         pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie))
     if not any(pair.winner for pair in pairs):
-        raise EvaluationError(
+        raise NothingToCompare(
             f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
         )
     return pairs, documents, used
@@ -681,10 +683,13 @@ def caption_texts(
             CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems)
         )
     if not captions:
-        raise EvaluationError(
-            f"Study {study.slug!r} has no judged caption with references to hold a metric against."
-        )
+        why = f"Study {study.slug!r} has no judged caption with references to hold a metric against."
+        raise NothingToCompare(f"{why} {_next_step(study)}" if counts["no_reference"] else why)
     return captions, counts
+
+
+def _next_step(study: Study) -> str:
+    return f"Add references to dataset {study.dataset.name!r}, then compute again."
 
 
 @transaction.atomic

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext as _
 
+from common.amounts import thousands
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.numeric.arrays import Flags, places_in
 from evaluation.numeric.signatures import parse
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, format_cell
+from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, format_cell, range_of
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import (
@@ -579,6 +580,20 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
     columns += [("tau-b within items", "coefficient")] if within else []
     columns += [("best kappa", "coefficient"), ("metric / people at least", "text")] if kappas else []
     return rendering.table("correlation-in-short", rows, [*columns, ("n", "count")])
+
+
+def within_items_sentence(result: Mapping[str, Any]) -> str:
+    """Say over how many items correlations within items are means; "" where none are left out."""
+    cells = [row["per_image"]["kendall_tau_b"] for row in result["metrics"].values() if "per_image" in row]
+    if not any(cell["images_undefined"] for cell in cells):
+        return ""
+    return _(
+        "Within items: the mean over %(n)s of %(all)s items; the others have no two captions that differ both for "
+        "people and for the metric."
+    ) % {
+        "n": range_of([cell["images"] for cell in cells], thousands, thousands),
+        "all": thousands(cells[0]["images"] + cells[0]["images_undefined"]),
+    }
 
 
 def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from statistics import median
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -54,7 +55,7 @@ from evaluation.statistics.meta import wilson_interval
 MOST_NAMED = 30
 HOUR, DAY = 3600.0, 86_400.0
 NO_JUDGMENTS = gettext_noop("No judgments yet.")
-NO_WORKERS = gettext_noop("No participant has finished a page of work yet.")
+NO_WORKERS = gettext_noop("No participant has finished a page of work that counts yet.")
 CHANCE = 0.5
 NOTHING = gettext_noop("No metric was held against people's judgments yet.")
 PEOPLE = gettext_noop("one judge")
@@ -180,24 +181,28 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
         return _(NO_WORKERS)
     seen = [row for row in workers if row["controls_seen"]]
     count = ngettext("%(n)s participant", "%(n)s participants", len(workers)) % {"n": thousands(len(workers))}
-    share = f"{100 * threshold:g}"
-    below = sum(not row["used"] for row in seen)
     if not seen:
-        sentence = _("%(count)s; none of them saw a check question, so all judgments are used.")
-    elif not below:
-        sentence = _("%(count)s; all who saw check questions got at least %(share)s %% of them right.")
+        sentence = _("%(count)s; none of them answered a check question.")
     else:
         sentence = _(
-            "%(count)s; %(below)s got less than %(share)s %% of their check questions right, and their judgments are "
-            "set aside."
+            "%(count)s; of %(seen)s who answered check questions, %(reached)s got at least %(share)s %% of them right."
         )
-    sentence %= {"count": count, "share": share, "below": thousands(below)}
+    sentence %= {
+        "count": count,
+        "seen": thousands(len(seen)),
+        "reached": thousands(sum(row["controls_share"] >= threshold for row in seen)),
+        "share": f"{100 * threshold:g}",
+    }
+    if aside := sum(not row["used"] for row in workers):
+        sentence += " " + ngettext(
+            "The judgments of %(n)s participant are set aside.",
+            "The judgments of %(n)s participants are set aside.",
+            aside,
+        ) % {"n": thousands(aside)}
     times = sorted(row["seconds"] for row in workers if row["seconds"] is not None)
     if not times:
         return sentence
-    pace = _("The median participant takes %(seconds)s s an item.") % {
-        "seconds": f"{times[len(times) // 2]:.1f}"
-    }
+    pace = _("The median participant takes %(seconds)s s an item.") % {"seconds": f"{median(times):.1f}"}
     return f"{sentence} {pace}"
 
 
@@ -338,19 +343,19 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
             "high": coefficient(alpha["high"]),
         }
     sentence = _(
-        "Judges agree with alpha %(value)s (%(interval)s, %(level)s) on %(n)s items with %(judgments)s judgments; 0 is "
+        "Judges agree with alpha %(value)s (%(interval)s, %(level)s) on %(n)s items with two judgments or more; 0 is "
         "chance, 1 full agreement."
     ) % {
         "value": coefficient(alpha["value"]),
         "interval": interval,
         "level": alpha["level"],
         "n": thousands(alpha["n"]),
-        "judgments": thousands(alpha["judgments"]),
     }
     if alpha["reason"]:
         sentence += " " + _("There is no interval: %(why)s.") % {"why": _(alpha["reason"])}
-    by_kind = agreement.get("by_kind", {})
-    kinds = {name: figure for name, figure in by_kind.items() if figure["low"] is not None}
+    kinds = agreement.get("by_kind", {})
+    if any(figure["low"] is None for figure in kinds.values()):  # nothing parts it from the others
+        return sentence
     best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
     if others and all(kinds[best]["low"] > kinds[name]["high"] for name in others):
         sentence += " " + _("%(kind)s pairs are clearest to them (%(value)s).") % {
@@ -387,7 +392,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
-        return _("Agreement is measured once two people judged the same item.")
+        return _("Agreement is measured once an item has two answers that count.")
     last = rows[-1]
     if last["low"] is None:
         return _("Alpha %(value)s from %(n)s items with two judgments or more.") % {

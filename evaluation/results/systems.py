@@ -199,7 +199,7 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
     else:
         ends, value = interval_in_text(row, coefficient, coefficient), coefficient(row["value"])
     sentences = {
-        WON: _("%(value)s of %(n)s comparisons won (95 %% interval %(ends)s)"),
+        WON: _("%(value)s of %(n)s comparisons won, a tie half (95 %% interval %(ends)s)"),
         BEST: _("named the best in %(value)s of %(n)s lists (95 %% interval %(ends)s)"),
         YES: _("%(value)s yes for %(n)s outputs (95 %% interval %(ends)s)"),
         MEAN: _("a mean of %(value)s for %(n)s outputs (95 %% interval %(ends)s)"),

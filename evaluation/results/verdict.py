@@ -31,7 +31,7 @@ from evaluation.results.larger_studies import (
     larger_study_sentence,
 )
 from evaluation.results.standings import raters_of
-from evaluation.statistics.correlation import CorrelationDifference
+from evaluation.statistics.correlation import CONSTANT, CorrelationDifference
 from evaluation.statistics.crossed import (
     FEWEST,
     ITEM,
@@ -69,11 +69,16 @@ OF_CAPTIONS = {
     TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
     "intervals": gettext_noop("by their intervals"),  # of earlier versions
 }
-NO_PAIRS = gettext_noop("No candidate pair has a consensus yet, so no metric can be held against one.")
+NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so no metric can be held against one.")
 NO_METRIC = gettext_noop("No metric was held against people yet.")
 UNTESTED = gettext_noop(
     "“Compute now” tests which metric is ahead; these figures are of an earlier version, which did not."
 )
+# Why a correlation with people is undefined, in words of captions.
+WHY = {
+    CONSTANT.format("the first variable"): gettext_noop("every caption has the same score by the metric"),
+    CONSTANT.format("the second variable"): gettext_noop("every caption has the same score by people"),
+}
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -204,13 +209,16 @@ def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
 
 def _sentence(verdict: Verdict, cells: Cells) -> str:
     leaders, rest = verdict["leaders"], verdict["rest"]
+    whys = {
+        name: cell["reason"] for name, cell in cells.items() if cell["value"] is None and cell.get("reason")
+    }
+    undefined = [f"{name} ({_(WHY.get(why, why))})" for name, why in whys.items()]
     if not leaders:
-        why = next((cell.get("reason") for cell in cells.values() if cell.get("reason")), "")
         if verdict["by"] in OF_PAIRS:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
-        return (
-            _("No metric can be ranked against people: %(why)s.") % {"why": _(why)} if why else _(NO_METRIC)
-        )
+        if not undefined:
+            return _(NO_METRIC)
+        return _("No metric can be ranked against people: %(why)s.") % {"why": join_names(undefined)}
     values = [cells[name]["value"] for name in leaders]
     of_pairs, p = verdict["by"] in OF_PAIRS, verdict["p"]
     tests = _((OF_PAIRS | OF_CAPTIONS)[verdict["by"]])
@@ -230,7 +238,10 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
         "tau": range_of(values, coefficient, coefficient),
         "interval": interval_in_text(cells[leaders[0]], coefficient, coefficient),
     }
-    return _correlation_sentence(len(leaders), len(rest)) % parts
+    sentence = _correlation_sentence(len(leaders), len(rest)) % parts
+    if undefined:
+        sentence += " " + _("Not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
+    return sentence
 
 
 def _pair_sentence(leaders: int, rest: int) -> str:
@@ -266,8 +277,8 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
         )
     if leaders == 1:
         return _(
-            "%(leaders)s is the only metric: it orders %(n)s captions like people do with tau-b %(tau)s (95 %% "
-            "interval %(interval)s)."
+            "%(leaders)s is the only metric that can be ranked: it orders %(n)s captions like people do with tau-b "
+            "%(tau)s (95 %% interval %(interval)s)."
         )
     if rest:
         return ngettext(
@@ -324,7 +335,7 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
     leaders = result["verdict"]["all"]["leaders"]
     return _(
         "On random halves of the votes, half of the people name the other half’s winner on %(people)s of the pairs, "
-        "%(metric)s on %(reached)s, and no answer can reach more than %(ceiling)s."
+        "%(metric)s on %(reached)s; answers can be expected to reach %(ceiling)s at most."
     ) % {
         "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),

@@ -46,7 +46,13 @@ from evaluation.results.agreement import components_sentence
 from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
-from evaluation.results.metric_figures import accuracy_table, correlation_table, readings_tables, ties_tables
+from evaluation.results.metric_figures import (
+    accuracy_table,
+    correlation_table,
+    readings_tables,
+    ties_tables,
+    within_items_sentence,
+)
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import verdict_context
@@ -61,7 +67,7 @@ from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.kinds.pairs import HOW_SURE
-from judgments.models import Study
+from judgments.models import Job, Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
     PAGES,
@@ -120,7 +126,8 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     notes = []
     if not row["used"]:
         note = _("excluded")
-        if row["controls_share"] is not None and isinstance(threshold, float | int):
+        share = row["controls_share"]
+        if share is not None and isinstance(threshold, float | int) and share < threshold:
             note = _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
         notes.append(note)
     left = row["left_share"]
@@ -131,12 +138,12 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
 
 def model_sentence(model: Mapping[str, Any]) -> str:
     """Describe how Dawid and Skene's model differs from the consensus."""
-    if not model or model["reason"]:
+    if not model or model["reason"] or not model["compared"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]
     if not differ and not ties:
         return _(
-            "No: on all %(n)s judged items, a model that weighs participants by their accuracy comes to the same "
+            "No: on none of %(n)s judged items does a model that weighs participants by their accuracy come to another "
             "answer."
         ) % {"n": thousands(model["compared"])}
     sentence = _(
@@ -270,7 +277,11 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if evaluation is not None:
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
+        context["within_items"] = within_items_sentence(evaluation.result)
         context["readings"] = readings_tables(evaluation.result) + ties_tables(evaluation.result)
+    elif aggregation is not None:
+        done = Job.objects.filter(kind="evaluate", args__study=study.slug, state=Job.State.DONE)
+        context["why_no_metrics"] = done.order_by("-pk").values_list("result__notes", flat=True).first()
     if aggregation is not None:
         context |= unused_context(aggregation.result)
         context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}

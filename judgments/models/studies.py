@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from django.dispatch import Signal
 from django.utils import timezone
 
-from common.rows import AppendOnlyRow
+from common.rows import AppendOnlyRow, FiguresField
 from judgments.models.datasets import Caption, Dataset, Item, System, account_key
 
 # Receivers get ``study`` and return a sentence about what they hold of its pages of work, or "".
@@ -447,7 +447,7 @@ class Job(models.Model):
     progress = models.FloatField(default=0.0)
     words = models.CharField(max_length=200, blank=True, default="")
     error = models.TextField(blank=True, default="")
-    result = models.JSONField(null=True, blank=True)
+    result = FiguresField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     owner = models.CharField(max_length=160, blank=True, default="")
     created_by = account_key()
@@ -509,7 +509,7 @@ class CachedFigures(models.Model):
     version = models.CharField(
         max_length=20, help_text="Of what a person did to the study before it was counted."
     )
-    value = models.JSONField(encoder=DjangoJSONEncoder)
+    value = FiguresField(encoder=DjangoJSONEncoder)
     seconds = models.FloatField(help_text="How long the counting took.")
     made_at = models.DateTimeField(default=timezone.now)
 

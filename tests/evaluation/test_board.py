@@ -167,7 +167,7 @@ def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_onc
     jobs = list(Job.objects.filter(kind="board"))
     assert len(jobs) == 1
     assert run_job(jobs[0].pk)
-    assert "Nobody handed anything in yet" in words(designer.get(page(study, "board")))
+    assert "No answer that counts is in yet" in words(designer.get(page(study, "board")))
     assert "Figures of the board" not in words(designer.get(page(study, "board")))
 
 

@@ -165,8 +165,8 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
     assert said.endswith("Intervals and tests are for other items, and for these people alone.")
     assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
-        "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 items with 600 judgments; "
-        "0 is chance, 1 full agreement. HI pairs are clearest to them (.92)."
+        "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 items with two judgments or "
+        "more; 0 is chance, 1 full agreement. HI pairs are clearest to them (.92)."
     )
     close = {"HC": cell(0.9) | ALPHA, "HI": cell(0.92) | ALPHA}
     assert "clearest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
@@ -174,8 +174,8 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
         progress_sentence(PROGRESS) == "40 of 120 judgments are in (33 %); 1 of 6 pages of work are complete."
     )
     assert workers_sentence(WORKERS, 0.7) == (
-        "2 participants; 1 got less than 70 % of their check questions right, and their judgments are set aside. "
-        "The median participant takes 4.0 s an item."
+        "2 participants; of 2 who answered check questions, 1 got at least 70 % of them right. The judgments of 1 "
+        "participant are set aside. The median participant takes 3.0 s an item."
     )
 
 
@@ -185,7 +185,7 @@ def test_workers_who_saw_no_control_item_are_shown_by_their_pace() -> None:
         for row in WORKERS
     ]
     assert "median seconds an item" in words(workers_figure(rows, 0.7))
-    assert "none of them saw a check question" in workers_sentence(rows, 0.7)
+    assert "none of them answered a check question" in workers_sentence(rows, 0.7)
 
 
 def test_a_hundred_workers_are_drawn_without_names() -> None:
@@ -205,7 +205,7 @@ def test_where_there_is_nothing_to_draw_there_is_only_a_sentence() -> None:
     assert progress_figure(empty) == ""
     assert accuracy_sentence({}) == "No metric was held against people's judgments yet."
     assert agreement_sentence(nothing) == "No item has two judgments that count yet."
-    assert workers_sentence([], 0.7) == "No participant has finished a page of work yet."
+    assert workers_sentence([], 0.7) == "No participant has finished a page of work that counts yet."
     assert progress_sentence(empty) == "No judgments yet. 120 are wanted on 6 pages of work."
 
 

@@ -241,7 +241,7 @@ def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> 
     assert [section.empty for section in report.sections if section.name == "metrics"] == [
         f"Study {study.slug!r} has no judged caption with references to hold a metric against."
     ]
-    assert "Nobody has judged anything yet" in written(study, tmp_path / "report")["index.html"].decode()
+    assert "There is no judgment that counts" in written(study, tmp_path / "report")["index.html"].decode()
 
 
 def test_words_mean_themselves_in_every_form() -> None:
@@ -475,7 +475,10 @@ def test_a_single_vote_a_unit_leaves_the_correlation_without_a_ceiling() -> None
     found = plots(build_report(made.study, metrics=["bleu-1", "rouge-l"]))
     assert levels(found["correlation"]) == {"chance"}
     for name in ("correlation", "kappa", "metric-correlation-rho"):
-        assert "No ceiling is drawn: too few units have two judgments" in found[name].sentence
+        assert (
+            "No ceiling is drawn: what one judge reaches against the mean of the others is undefined"
+            in found[name].sentence
+        )
 
 
 def test_grades_of_systems_stand_between_a_random_and_the_best_judged_caption() -> None:

@@ -14,9 +14,11 @@ from django.test import Client
 
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import Demographics, Worker
+from common.files import FiguresEncoder, indented
+from config.api.framework import FiguresRenderer
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
-from evaluation.models import Prediction
+from evaluation.models import Analysis, Prediction
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.disagreement.analysis import compute_disagreement, describe_disagreement
 from evaluation.results.judges.operations import store_answers
@@ -376,3 +378,61 @@ def test_open_answers_have_no_soft_labels(module_db: None) -> None:
     )
     with pytest.raises(EvaluationError, match="has no soft labels; expected answers of at most 10 values"):
         compute_disagreement(study=made.study)
+
+
+def test_an_infinite_cross_entropy_is_null_with_its_reason_at_each_door(
+    study: Study, designer: Client, tmp_path: Path
+) -> None:
+    """A score far from all others: a logit that never saw it gives 0 to an answer. JSON has no infinite number."""
+    aggregate_study(study=study)
+    units = list(study.units.order_by("position").select_related("item", "first"))
+    scores = tmp_path / "far.jsonl"
+    rows = [
+        {
+            "image": one.item.name,
+            "caption": one.first.text,
+            "score": [0.9, 0.1, 1e9][at] if at < 3 else at % 7,
+        }
+        for at, one in enumerate(units)
+        if one.first is not None
+    ]
+    scores.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    call_command("import_scores", scores, dataset="dogs", metric=["far"], stdout=StringIO())
+    evaluate_study(study=study, metrics=["far", "bleu-1"])
+    # The least share that a file can hold has a large cost, and no infinite one.
+    least = {"0": 5e-324, "1": 1.0}
+    file = tmp_path / "sure.jsonl"
+    file.write_text("".join(json.dumps({"unit": one.key, "distribution": least}) + "\n" for one in units))
+    call_command("import_predictions", "dogs", str(file), name="sure", stdout=StringIO())
+
+    why = "it gives a share of 0 to what somebody answered, so that its cost is infinite"
+    place, printed = tmp_path / "found.json", StringIO()
+    call_command("soft_labels", "dogs", bootstraps=0, output=place, stdout=printed)
+    written = {row["name"]: row for row in json.loads(place.read_text())["predictors"]}
+    assert list(written)[-1] == "far"
+    assert written["far"]["cross_entropy"] == {
+        "value": None, "low": None, "high": None, "n": UNITS, "reason": why,
+    }  # fmt: skip
+    assert written["far"]["above_floor"] is None
+    assert 0 < written["sure"]["cross_entropy"]["value"] < 745  # -log(5e-324)
+    assert "The best metric, bleu-1, takes" in printed.getvalue()
+
+    store_figures(recompute_figures(study, ["disagreement"]))
+    called = {row["name"]: row for row in designer.get("/api/studies/dogs/soft-labels/").json()["predictors"]}
+    assert called["far"] == written["far"]
+    assert why in words(designer.get(page(study, "soft-labels")))
+
+
+def test_stored_results_and_calls_have_no_number_that_json_lacks(study: Study, designer: Client) -> None:
+    result = {"cost": np.inf, "rows": [1.5, np.nan, -np.inf], "of": {"n": np.float64("inf")}}
+    plain = {"cost": None, "rows": [1.5, None, None], "of": {"n": None}}
+    about = {"settings": {}, "signature": "s", "data_hash": "0", "judgments": ""}
+    what = Analysis.What.META_EVALUATION
+    stored = Analysis.objects.replace(study=study, what=what, result=result, **about)
+    assert Analysis.objects.get(pk=stored.pk).result == plain
+    assert designer.get("/api/studies/dogs/evaluation/").json()["result"] == plain
+    assert json.loads(FiguresRenderer().render(result)) == plain
+    figures = CachedFigures.objects.create(study=study, name="x", version="", value=result, seconds=0)
+    figures.refresh_from_db()
+    assert figures.value == plain
+    assert json.loads(indented(result)) == json.loads(json.dumps(result, cls=FiguresEncoder)) == plain

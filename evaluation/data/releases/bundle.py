@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from common.files import HashedFile, indented
+from common.files import FiguresEncoder, HashedFile, indented
 from evaluation.data.export.parts import EPOCH
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.presentation.rendering import text_templates
@@ -65,7 +65,7 @@ class BundleWriter:
         with self.member(name) as file:
             for row in rows:
                 count += 1
-                file.write_text(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n")
+                file.write_text(f"{json.dumps(row, ensure_ascii=False, cls=FiguresEncoder)}\n")
         self.files[name]["rows"] = count
 
     def close(self, manifest: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import NEAR, one_against_cut, one_against_mean
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
 from evaluation.results.consensus import scope_sentence
-from evaluation.results.metric_figures import readings_tables
+from evaluation.results.metric_figures import readings_tables, within_items_sentence
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
 from evaluation.results.standings import compared_table
@@ -61,7 +61,7 @@ def people_against_others(inputs: ReportInputs) -> People:
 
 
 def why_no_ceiling(inputs: ReportInputs) -> str:
-    return say("no-ceiling", kind=inputs.kind)
+    return say("no-ceiling", wording=inputs.wording, kind=inputs.kind)
 
 
 def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
@@ -96,6 +96,7 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         accent=tuple(verdict["leaders"]),
     )
     sentences = [sentence, scope_sentence(inputs.evaluation.result)]
+    sentences += [within_items_sentence(inputs.evaluation.result)] if inputs.wording else []
     estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
     compared = compared_table({"": verdict}, estimates, heads=("", "metric"), value=("tau-b", "coefficient"))
     tables = [data, *compared]
@@ -524,6 +525,7 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
             system=rows[0]["system"], query=TASKS[task][3],
             what="items " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
             least=cells[leaders[-1]]["value"] if leaders else None,
+            alone=sum(cell["value"] is not None for cell in cells.values()) == 1,
         )  # fmt: skip
         sentences.append(sentence)
     tables = rankings_tables(rankings, audit, digits=0 if inputs.wording else 1)

@@ -86,7 +86,7 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     )  # fmt: skip
     halves = inputs.evaluation.result.get("halves", {})
     if not people and not (inputs.clustered and halves):
-        sentence = f"{sentence} {say('pairs-no-ceiling')}"
+        sentence = f"{sentence} {say('pairs-no-ceiling', wording=inputs.wording)}"
     panels = tuple(
         Panel(
             kind,
@@ -244,7 +244,7 @@ def _make_references_section(
         left=left, drawn=len(curves),
     )  # fmt: skip
     if not people and not inputs.clustered:
-        sentence = f"{sentence} {say('pairs-no-ceiling')}"
+        sentence = f"{sentence} {say('pairs-no-ceiling', wording=inputs.wording)}"
     data = table("references", rows, clustered=inputs.clustered, raters=inputs.by_rater)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])

@@ -41,7 +41,7 @@ REST = "all others"
 
 # Row of the table -> key of the counts; the first rows are shown even if 0.
 COLLECTED = {
-    "units judged": "units",
+    "units": "units",
     "units with a consensus": "units_with_consensus",
     "units that are tied": "unit_ties",
     "units decided by an adjudicator": "adjudicated",
@@ -55,6 +55,7 @@ COLLECTED = {
     "of these on control items": "control_judgments",
     "of these set aside": "unused_judgments",
 }
+EARLIER = {"units": "units judged"}  # as releases of wording 0 have it
 ALWAYS = ("units", "units_with_consensus", "workers", "judgments")
 WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
@@ -69,7 +70,7 @@ def collection_section(inputs: ReportInputs) -> Section:
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
     left_out = {"workers"} if anonymous and inputs.wording else set()
     rows = [
-        (name, counts[key])
+        (name if inputs.wording else EARLIER.get(name, name), counts[key])
         for name, key in COLLECTED.items()
         if (counts[key] or key in ALWAYS) and key not in left_out
     ]
@@ -92,6 +93,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
         "agreement",
         [(name, estimate_of(figure), figure["n"], figure["judgments"]) for name, figure in rows.items()],
         resamples=alpha["resamples"],
+        raters=RATER in alpha.get("clusters", ()),
     )
     sentence = say("agreement", wording=inputs.wording, alpha=alpha)
     levels = (
@@ -112,7 +114,8 @@ def agreement_section(inputs: ReportInputs) -> Section:
         cells = [
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
-        tables.append(table("one-against-rest", cells, clustered=inputs.clustered))
+        by_rater = RATER in one_judge["all"].get("clusters", ())
+        tables.append(table("one-against-rest", cells, clustered=inputs.clustered, raters=by_rater))
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     matrix = _agreement_of_workers_plot(inputs)
@@ -190,7 +193,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     workers = rank_workers(inputs)
     if not workers:
         per_worker = inputs.aggregation.result["agreement"].get("per_worker", {})
-        return section("workers", empty=per_worker.get("reason") or "Nobody has submitted anything yet.")
+        return section("workers", empty=per_worker.get("reason") or "No work that counts was submitted yet.")
     estimates = [_controls_right(row) for row in workers]
     rows = [
         [f"W{number}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],

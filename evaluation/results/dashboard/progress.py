@@ -178,10 +178,16 @@ def has_dashboard(study: Study) -> bool:
 def change_mark(study: Study) -> ChangeMark:
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0
-    new = Judgment.objects.filter(pk__gt=newest, assignment__study=study, replaces=None).count()
+    new = first_answers(study).filter(pk__gt=newest).count()
     rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
     leases = rows.values_list("pk", "expires_at")[: HELD_SHOWN + 1]
     return ChangeMark(snapshot, new, tuple((str(pk), str(until)) for pk, until in leases))
+
+
+def first_answers(study: Study) -> QuerySet[Judgment]:
+    """Return answers that count as progress: a revision is no further one, and those of excluded people are gone."""
+    rows = Judgment.objects.filter(assignment__study=study, replaces=None)
+    return rows.filter(assignment__state__in=FINISHED_STATES)
 
 
 def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:

@@ -18,7 +18,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from annotation.models import Case as QualityCase
-from annotation.models import Judgment, Participation
+from annotation.models import Participation
 from annotation.models.assignments import FINISHED_STATES
 from annotation.money.payments import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
@@ -33,7 +33,7 @@ from evaluation.presentation.content import as_json, json_float
 from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.agreement import agreement_rows, alpha_of_ratings, one_against_rest, ratings_by_image
 from evaluation.results.consensus import clusters_of_captions, rater_deletions, scope_sentence
-from evaluation.results.dashboard.progress import study_counts
+from evaluation.results.dashboard.progress import first_answers, study_counts
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
 from evaluation.results.metric_figures import pair_kinds, score_captions, score_pairs
 from evaluation.results.verdict import (
@@ -95,7 +95,9 @@ def agreement_so_far(votes: VotesInOrder, level: str, *, seed: int) -> list[dict
         columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto], np.arange(votes.units))
         ratings, grouped = ratings_by_image(*columns, votes.image, anonymous=votes.anonymous)
         alpha = alpha_of_ratings(ratings, grouped, level, seed=seed)
-        rows.append({"judgments": upto, **{name: alpha[name] for name in ("n", "value", "low", "high")}})
+        rows.append(
+            {"judgments": upto, **{name: alpha[name] for name in ("n", "value", "low", "high", "reason")}}
+        )
     return rows
 
 
@@ -367,7 +369,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = {**draw_plots(result), "signature": signature}
     # Judgments that arrive meanwhile count as new beside the snapshot.
-    judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
+    judgments = first_answers(study).filter(pk__lte=newest).count()
     values = {"judgments": judgments, "newest": newest, "event": event, "result": result}
     values |= {"seconds": time.monotonic() - began, "made_at": timezone.now()}
     return DashboardSnapshot(study, values, scores if stored is None else None)
@@ -484,8 +486,8 @@ def _workers(
             "seen": seen,
             "right": right,
             "share": right / seen if seen else None,
-            "workers": sum(record.seen > 0 for record in records.values()),
-            "below": sum(not record.used for record in records.values()),
+            "workers": sum(row["controls_seen"] > 0 for row in rows),
+            "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
             "set_aside": int((~table.used & ~table.control).sum()),
         },
         "left": {

@@ -109,7 +109,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "earlier_figure": as_markup(kinds[chosen]["earlier"]) if chosen else "",
         "verdict": kinds.get(chosen, {}),
         "no_metrics": _why_no_metrics(kind, result),
-        "no_alpha": _why_no_alpha(kind),
+        "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,
         **unused_context(result),
         "workers": [row | {"note": _notes_on_worker(row, threshold)} for row in result.get("workers", ())],
@@ -131,7 +131,10 @@ def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
     return _(reason) if reason else ""
 
 
-def _why_no_alpha(kind: Kind) -> str:
+def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
+    last = next(reversed(result.get("growth", ())), {"n": 0})
+    if last["n"] and last["value"] is None:  # people judged the same items
+        return _("Agreement is undefined: %(why)s.") % {"why": _(str(last.get("reason", "")))}
     why = kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else "")
     return _(why) if why else ""
 

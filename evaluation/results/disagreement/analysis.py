@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Demographics, Worker
@@ -62,6 +63,9 @@ from judgments.studies.studies import design_of, kind_of
 
 FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
+COST_IS_INFINITE = gettext_noop(
+    "it gives a share of 0 to what somebody answered, so that its cost is infinite"
+)
 FOLDS = 5
 FEWEST_RATERS = 5  # of a group: fewer could be recognised
 FEWEST_JUDGMENTS = 10  # of a worker who is looked at as a judge
@@ -347,7 +351,8 @@ def _predictors(
                 continue
             predicted = metric_probabilities(scores[here], soft.counts[here], fold[here], symmetric=symmetric)
             rows.append(_predictor_row(name, what, predicted, here, images, soft))
-    return sorted(rows, key=lambda row: row["cross_entropy"]["value"])
+    # A cost that is null is infinite.
+    return sorted(rows, key=lambda row: np.inf if (cost := row["cross_entropy"]["value"]) is None else cost)
 
 
 def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
@@ -407,6 +412,8 @@ def _predictor_row(
 
 
 def _mean(values: Floats, images: Ints) -> dict[str, Any]:
+    if np.isinf(values).any():
+        return {"value": None, "low": None, "high": None, "n": len(values), "reason": COST_IS_INFINITE}
     spread, clusters = spread_of_mean(values, {ITEM: images})
     mean, half = float(values.mean()), spread.half(CONFIDENCE)
     return {
@@ -548,7 +555,9 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
     always = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
     # Of other items, what is above the floor is another amount.
     metrics = [
-        row for row in result["predictors"] if always and row["what"] == "metric" and row["n"] == always["n"]
+        row
+        for row in result["predictors"]
+        if always and row["what"] == "metric" and row["n"] == always["n"] and row["above_floor"] is not None
     ]
     if metrics and always:
         best, whole = metrics[0], always["above_floor"]
