@@ -579,6 +579,7 @@ def worker_table(
     order = np.argsort(table.worker, kind="stable")
     starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
     ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
+    on_side, on_left = table.sided, table.left
     for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
         if worker.anonymous:
             continue
@@ -587,7 +588,7 @@ def worker_table(
         seconds = table.seconds[indexes]
         seconds = seconds[~np.isnan(seconds)]
         times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
-        sided = int(table.sided[indexes].sum())
+        sided = int(on_side[indexes].sum())
         judged = int((~table.control[indexes]).sum())
         rows.append(
             {
@@ -603,7 +604,7 @@ def worker_table(
                 },
                 "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,
-                "left_share": int(table.left[indexes].sum()) / sided if sided else None,
+                "left_share": int(on_left[indexes].sum()) / sided if sided else None,
                 "simulated": worker.simulated,
             }
         )
