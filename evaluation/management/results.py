@@ -95,6 +95,7 @@ class Aggregate(OperationCommand):
 
     def _remarks(self, result: dict[str, Any]) -> None:
         from evaluation.results.aggregation import COEFFICIENT_NAMES
+        from evaluation.results.agreement import side_sentence
 
         agreement = result["agreement"]
         undefined = {"Alpha": agreement["alpha"]} | {
@@ -112,6 +113,8 @@ class Aggregate(OperationCommand):
             )
         for name, model_result in result.get("models", {}).items():
             self._other_model(name, model_result)
+        if bias := agreement.get("side_bias"):
+            self.say(side_sentence(bias))
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 

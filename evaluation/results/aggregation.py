@@ -23,6 +23,7 @@ from common.rows import batched, indexes_built_after, insert_rows, large_cache, 
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import (
+    AS_IMPORTED,
     JudgmentTable,
     PairRow,
     UnitRow,
@@ -259,6 +260,7 @@ def compute_aggregation(
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
         images=None if clusters == NAIVE else loaders.clusters_of_units(study, items),
+        drawn=study.source == Study.Source.DESIGNED,
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, items)
@@ -273,7 +275,7 @@ def compute_aggregation(
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
     settings = {
         "protocol": study.protocol,
-        "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
+        "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
         "pair-ties": "set-aside",
         "alpha": kind.aggregation.level,
         "resamples": RESAMPLES,

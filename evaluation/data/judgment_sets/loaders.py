@@ -48,6 +48,7 @@ from annotation.quality.controls import (
 from annotation.snapshots import Snapshot
 from common.rows import batched, column_parts, last_row, plain_rows
 from evaluation.data.judgment_sets.records import (
+    AS_IMPORTED,
     DataHash,
     Decision,
     Difference,
@@ -836,7 +837,7 @@ def votes_of_table(table: JudgmentTable) -> Votes:
 
 def control_rule(study: Study) -> Value:
     if study.source == Study.Source.IMPORTED:
-        return "as-imported"
+        return AS_IMPORTED
     controls = design_of(study).controls
     return controls.threshold if controls.per_hit else "none"
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FIRST_LEFT = "first-left"
 NO_PAIR = -1
+AS_IMPORTED = "as-imported"
 # Above this many values exact agreement is not expected: only alpha is meaningful.
 MOST_VALUES = 10
 UNITS_AT_ONCE = 20_000
