@@ -201,6 +201,7 @@ class Strengths(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.agreement import is_biased, side_sentence
         from evaluation.results.consensus import scope_sentence
         from evaluation.results.strengths.computing import LUCE, MAJORITIES, StrengthsRequest, strengths_of
 
@@ -241,6 +242,13 @@ class Strengths(QuorumCommand):
         if strengths["length"]:
             added = format_cell(strengths["length"]["value"], "signed")
             self.say(f"A standard deviation in length adds {added} to the log-odds.")
+        if strengths["order_effect"]:
+            added = format_cell(estimate_of(strengths["order_effect"]), "signed")
+            self.say(f"Standing on the left adds {added} to the log-odds; these are strengths without it.")
+        elif is_biased(strengths["side_bias"]):
+            self.say(
+                f"{side_sentence(strengths['side_bias'])} --order-effect gives strengths without this bias."
+            )
         for pair in strengths["next"]:
             self.say(
                 f"One more judgment says most of {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."
