@@ -14,7 +14,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
 from evaluation.results.agreement import is_biased, side_sentence
@@ -46,9 +46,7 @@ class RankingForm(forms.Form):
     control = forms.ChoiceField(
         label=pgettext_lazy("staff", "Control for"), choices=CONTROLS_IN_WORDS, widget=UnfoldAdminSelectWidget
     )
-    order_effect = forms.BooleanField(
-        label=pgettext_lazy("staff", "Without side bias"), required=False, widget=UnfoldBooleanWidget
-    )
+    order_effect = forms.BooleanField(label=pgettext_lazy("staff", "Without side bias"), required=False)
 
 
 def ranks_systems(study: Study) -> bool:
