@@ -35,21 +35,26 @@ pytestmark = pytest.mark.django_db
 NO_DIFFERENCE, LEFT, RIGHT = 0, 1, 2
 
 
+def systems_by(study: Study, name: str) -> dict[Any, tuple[str, str]]:
+    rows = study.pairs.values_list(name, "first_system__name", "second_system__name")
+    return {key: (first, second) for key, first, second in rows}
+
+
 def answered(slug: str, habit: float) -> Study:
     """Pairs of five systems whose texts are better by number; eight people, who take the left by habit."""
     study = make_study(
         "pairwise", slug=slug, answers={"no_difference": True}, controls={"per_hit": 0}, units_per_hit=10,
         judgments_per_unit=8, sampling={"pairs": {"MM": 60}},
     )  # fmt: skip
+    systems = systems_by(study, "pk")
     draw = np.random.default_rng(11)
     for number in range(8):
         worker = joined(study, f"{slug}-{number}")
         while (claim := claim_assignment(study=study, worker=worker)) is not None:
             answers = []
             for place in page_units_of(claim.assignment):
-                pair = place.unit.pair
-                assert pair is not None
-                gap = int(pair.first_system.name[-1]) - int(pair.second_system.name[-1])
+                first_system, second_system = systems[place.unit.pair_id]
+                gap = int(first_system[-1]) - int(second_system[-1])
                 first = draw.random() < 1 / (1 + np.exp(-0.5 * gap))
                 seen = LEFT if first != place.side else RIGHT  # `side`: the second is on the left
                 if draw.random() < 0.1:
@@ -125,10 +130,7 @@ def test_every_door_says_it(
 def test_strengths_without_the_bias_are_davidson_and_beavers(biased: Study, tmp_path: Path) -> None:
     rows = rows_of(biased, tmp_path)
     sides, winners = [], []
-    systems = {
-        pair.key: (pair.first_system.name, pair.second_system.name)
-        for pair in biased.pairs.select_related("first_system", "second_system")
-    }
+    systems = systems_by(biased, "key")
     for row in rows:
         first_left = row["presented"] == "first-left"
         sides.append(systems[row["pair"]][:: 1 if first_left else -1])
