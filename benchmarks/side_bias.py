@@ -151,7 +151,7 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
 
     n = len(votes.pair)
     value, no = np.where(votes.won, 1.0, 2.0), np.zeros(n, dtype=np.bool_)
-    side = np.where(votes.on_left, 1, 2)
+    side = np.where(votes.on_left, 1, 2).astype(np.int8)
     table = JudgmentTable(
         np.arange(n), votes.pair, votes.person, value, value, (), no, ~no, side, np.full(n, np.nan), ""
     )

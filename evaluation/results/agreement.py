@@ -352,10 +352,11 @@ def side_bias(
     on the left more often. ``images`` as in ``measure_agreement``.
     """
     rows = table.counted & table.sided
-    if len(np.unique(table.side[rows])) < len(SIDES):
+    sides = table.side[rows]
+    if not len(sides) or (sides == sides[0]).all():
         return {}
     columns = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
-    columns = columns or {"judgment": np.arange(int(rows.sum()))}
+    columns = columns or {"judgment": np.arange(len(sides))}
     clusters = Clusters.of_codes({name: renumbered(column) for name, column in columns.items()})
     chosen = table.left[rows].astype(np.float64)
     interval = share_of_rows(chosen, clusters, CONFIDENCE)

@@ -53,7 +53,7 @@ class JudgmentTable:
         answer: N open answers in the unit's order, None for values; () if all are values.
         control: (N,) bool, on control items.
         used: (N,) bool, excluded neither by an import nor by the control rule.
-        side: (N,) the option on the left, 1 or 2; 0 without sides.
+        side: (N,) int8, the option on the left, 1 or 2; 0 without sides.
         seconds: (N,) float64; nan if unknown.
         records: worker -> results on control items; empty if not loaded.
     """
@@ -66,7 +66,7 @@ class JudgmentTable:
     answer: tuple[Any, ...]
     control: Flags
     used: Flags
-    side: Ints
+    side: NDArray[np.int8]
     seconds: Floats
     data_hash: str
     records: Mapping[int, ControlRecord] = field(default_factory=dict)

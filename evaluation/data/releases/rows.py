@@ -279,7 +279,7 @@ class ReleasedRows:
             answer=tuple(self._answers),
             control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
             used=flags % SIDE == USED,
-            side=(flags // SIDE).astype(np.int64),
+            side=flags // SIDE,
             seconds=np.array(self._seconds, dtype=np.float64),
             data_hash=self._tally.facts().data_hash,
         )

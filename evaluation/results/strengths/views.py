@@ -173,7 +173,7 @@ class StrengthsSerializer(serializers.Serializer[Any]):
     length = EffectSerializer(allow_null=True, help_text="Log-odds of a standard deviation in length.")
     order_effect = EffectSerializer(
         allow_null=True,
-        help_text="Log-odds of standing on the left, which the strengths are without; null if kept.",
+        help_text="Log-odds of standing on the left, which the strengths leave out; null without the option.",
     )
     side_bias = SideBiasSerializer(allow_null=True, help_text="The share of choices of the left.")
     ties = serializers.FloatField(help_text="Share of judgments for neither side.")
