@@ -95,6 +95,7 @@ class Aggregate(OperationCommand):
 
     def _remarks(self, result: dict[str, Any]) -> None:
         from evaluation.results.aggregation import COEFFICIENT_NAMES
+        from evaluation.results.agreement import side_sentence
 
         agreement = result["agreement"]
         undefined = {"Alpha": agreement["alpha"]} | {
@@ -112,6 +113,8 @@ class Aggregate(OperationCommand):
             )
         for name, model_result in result.get("models", {}).items():
             self._other_model(name, model_result)
+        if bias := agreement.get("side_bias"):
+            self.say(side_sentence(bias))
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
@@ -198,6 +201,7 @@ class Strengths(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from evaluation.results.agreement import is_biased, side_sentence
         from evaluation.results.consensus import scope_sentence
         from evaluation.results.strengths.computing import LUCE, MAJORITIES, StrengthsRequest, strengths_of
 
@@ -238,6 +242,13 @@ class Strengths(QuorumCommand):
         if strengths["length"]:
             added = format_cell(strengths["length"]["value"], "signed")
             self.say(f"A standard deviation in length adds {added} to the log-odds.")
+        if strengths["order_effect"]:
+            added = format_cell(estimate_of(strengths["order_effect"]), "signed")
+            self.say(f"Standing on the left adds {added} to the log-odds; these are strengths without it.")
+        elif is_biased(strengths["side_bias"]):
+            self.say(
+                f"{side_sentence(strengths['side_bias'])} --order-effect gives strengths without this bias."
+            )
         for pair in strengths["next"]:
             self.say(
                 f"One more judgment says most of {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."

@@ -24,6 +24,7 @@ from common.rows import batched, indexes_built_after, insert_rows, large_cache, 
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import (
+    AS_IMPORTED,
     JudgmentTable,
     PairRow,
     UnitRow,
@@ -260,6 +261,7 @@ def compute_aggregation(
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
         images=None if clusters == NAIVE else loaders.clusters_of_units(study, items),
+        drawn=study.source == Study.Source.DESIGNED,
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, items)
@@ -274,7 +276,7 @@ def compute_aggregation(
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
     settings = {
         "protocol": study.protocol,
-        "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
+        "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
         "pair-ties": "set-aside",
         "alpha": kind.aggregation.level,
         "resamples": RESAMPLES,
@@ -581,6 +583,7 @@ def worker_table(
     order = np.argsort(table.worker, kind="stable")
     starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
     ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
+    on_side, on_left = table.sided, table.left
     for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
         if worker.anonymous:
             continue
@@ -589,7 +592,7 @@ def worker_table(
         seconds = table.seconds[indexes]
         seconds = seconds[~np.isnan(seconds)]
         times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
-        sided = int(table.sided[indexes].sum())
+        sided = int(on_side[indexes].sum())
         judged = int((~table.control[indexes]).sum())
         rows.append(
             {
@@ -605,7 +608,7 @@ def worker_table(
                 },
                 "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,
-                "left_share": int(table.left[indexes].sum()) / sided if sided else None,
+                "left_share": int(on_left[indexes].sum()) / sided if sided else None,
                 "simulated": worker.simulated,
             }
         )

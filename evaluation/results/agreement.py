@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
 
+from common.amounts import thousands
 from evaluation.data.judgment_sets.records import (
     MOST_VALUES,
     JudgmentTable,
@@ -18,7 +20,15 @@ from evaluation.data.judgment_sets.records import (
     first_chosen,
 )
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.presentation.content import as_json, json_float
+from evaluation.presentation.content import (
+    as_json,
+    interval_in_text,
+    json_float,
+    p_in_text,
+    percent,
+    percent_number,
+)
+from evaluation.results.consensus import SIDES, scope_of, scope_sentence
 from evaluation.statistics.aggregation.votes_and_means import (
     SURE,
     preferences_of,
@@ -42,15 +52,13 @@ from evaluation.statistics.crossed import (
     RATER,
     ClusterColumns,
     Clusters,
+    renumbered,
     share_of_rows,
 )
 from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.significance import LEVEL
 from judgments.kinds import IncludedJudgment, Kind
-
-if TYPE_CHECKING:
-    pass
-from evaluation.results.consensus import SIDES
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights for a level of alpha; identity gives AC1.
@@ -128,18 +136,21 @@ def measure_agreement(
     seed: int,
     full_depth: Collection[int] | None = None,
     images: Ints | None = None,
+    drawn: bool = True,
 ) -> dict[str, Any]:
     """Compute agreement of included judgments, with intervals by image and worker.
 
     Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels, and for pairs with more than two
     answers from "first by far" to "second by far", without "neither"; ``coefficients`` on short scales;
-    ``by_kind``; ``one_against_rest``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
+    ``by_kind``; ``one_against_rest``; ``side_bias``; ``per_worker``: whether single workers can be assessed;
+    ``full_depth``.
 
     Args:
         judged: open answers, compared by their kind's codes.
         full_depth: the unstopped units, to which results are limited: units that stop once two agree would
             bias agreement.
         images: (U,); None takes judgments as independent, as releases before 0.6 did.
+        drawn: whether sides were drawn; an import cannot say so.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
@@ -183,6 +194,8 @@ def measure_agreement(
         figures["one_against_rest"] = _one_against_rest(ratings, units, grouped)
     if grouped is not None and not anonymous:
         figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
+    if bias := side_bias(table, units, images, anonymous=anonymous, drawn=drawn):
+        figures["side_bias"] = bias
     figures["per_worker"] = per_worker
     if full_depth is not None:
         figures["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
@@ -335,6 +348,56 @@ def ratings_by_image(
     _, image = encode(images[places_in(units, ratings.units)], "images")
     columns = {ITEM: image[ratings.unit]} if anonymous else {ITEM: image[ratings.unit], RATER: ratings.rater}
     return ratings, Clusters.of_codes(columns)
+
+
+def side_bias(
+    table: JudgmentTable, units: Sequence[UnitRow], images: Ints | None, *, anonymous: bool, drawn: bool
+) -> dict[str, Any]:
+    """Return how often the option on the left was chosen of two; {} where the first one never changed sides.
+
+    Of included judgments, with the p of one half where sides were ``drawn``: elsewhere better systems may have been
+    on the left more often. ``images`` as in ``measure_agreement``.
+    """
+    rows = table.counted & table.sided
+    sides = table.side[rows]
+    if not len(sides) or (sides == sides[0]).all():
+        return {}
+    columns = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
+    columns = columns or {"judgment": np.arange(len(sides))}
+    clusters = Clusters.of_codes({name: renumbered(column) for name, column in columns.items()})
+    chosen = table.left[rows].astype(np.float64)
+    interval = share_of_rows(chosen, clusters, CONFIDENCE)
+    return {
+        "value": float(chosen.mean()),
+        **as_json(interval, "low", "high"),
+        "p": json_float(interval.p) if drawn else None,
+        "n": len(chosen),
+        "clusters": dict(interval.clusters.counts),
+        "scope": scope_of(interval.clusters.counts.get(RATER)),
+    }
+
+
+def is_biased(bias: Mapping[str, Any] | None) -> bool:
+    return bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
+
+
+def side_sentence(bias: Mapping[str, Any]) -> str:
+    """Word the share of choices of the left option; "" without sides."""
+    if not bias:
+        return ""
+    decimal, with_sign = partial(percent_number, digits=1), partial(percent, digits=1)
+    parts = {
+        "share": with_sign(bias["value"]),
+        "n": thousands(bias["n"]),
+        "ends": interval_in_text(bias, decimal, with_sign),
+    }
+    sentence = _("%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s).") % parts
+    if bias["p"] is not None:
+        sentence = _(
+            "%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s, %(p)s); sides are drawn by lot, so "
+            "50 %% is to be expected."
+        ) % (parts | {"p": p_in_text(bias["p"])})
+    return f"{sentence} {scope_sentence(bias)}".strip()
 
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:

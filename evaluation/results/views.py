@@ -42,7 +42,7 @@ from evaluation.results.aggregation import (
     scale_sentence,
     unused_context,
 )
-from evaluation.results.agreement import components_sentence
+from evaluation.results.agreement import components_sentence, side_sentence
 from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
@@ -407,6 +407,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
         "agreement": result["agreement"],
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
+        "side_sentence": side_sentence(result["agreement"].get("side_bias", {})),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": figures.get("leave_one_out"),

@@ -497,8 +497,11 @@ def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters
 
 @dataclass(frozen=True, slots=True)
 class ClusteredInterval:
+    """The interval of a share, and the p of one half."""
+
     low: float
     high: float
+    p: float
     clusters: Clusters
 
 
@@ -522,7 +525,7 @@ def share_of_rows(
     if keep is not None:
         outcomes, weights = outcomes[keep], None if weights is None else weights[keep]
     if not len(outcomes):
-        return ClusteredInterval(math.nan, math.nan, clusters)
+        return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
     amounts = np.ones(len(outcomes)) if weights is None else weights
     share = float(amounts @ outcomes) / float(amounts.sum())
     if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
@@ -530,14 +533,14 @@ def share_of_rows(
         spread = Spread(share * (1 - share) / len(outcomes), math.inf)
         cells, clusters = len(outcomes), replace(clusters, reason="", note="")
     elif clusters.reason:
-        return ClusteredInterval(math.nan, math.nan, clusters)
+        return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
     else:
         spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
         cells = clusters.number
     if widen is not None:
         spread, clusters = widen(spread, clusters)
     low, high = share_interval(share, spread, cells, confidence)
-    return ClusteredInterval(low, high, clusters)
+    return ClusteredInterval(low, high, spread_if_even(share, spread, cells).p(share - 0.5), clusters)
 
 
 def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tuple[Spread, Clusters]:
@@ -589,6 +592,14 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
     """
     spread_of_row = share * (1 - share)
     return spread_of_row / spread.variance if spread.varies and spread_of_row > 0 else cells
+
+
+def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
+    """Return the spread of the share if in truth it were a half (a score test).
+
+    The variance is that of as many independent rows as give `share_interval`.
+    """
+    return spread.scaled(0.25 / independent_rows(share, spread, cells))
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:

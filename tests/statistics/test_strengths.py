@@ -73,6 +73,26 @@ def test_with_ties_alone_the_adjacent_model_is_davidson_s() -> None:
     assert ours.chances(0, 3).sum() == pytest.approx(1)
 
 
+def test_a_covariate_of_sides_is_the_order_effect_of_davidson_and_beaver() -> None:
+    first, second, _, preference = drawn("adjacent", (-1, 0, 1), (0.3,))
+    rng = np.random.default_rng(7)
+    order = np.where(rng.random(len(first)) < 0.5, 1, -1)
+    preference = np.where(rng.random(len(first)) < 0.2, order, preference)
+    clusters = {"item": np.arange(len(first)) % 71, "rater": np.arange(len(first)) // 60}
+    ours = preference_strengths(first, second, preference, covariates=order, clusters=clusters)
+    left, right = (np.where(order == side, first, second) for side in (1, -1))
+    winners = np.where(preference == 0, 0, np.where(preference == order, 1, 2))
+    theirs = bradley_terry_of_comparisons(
+        left, right, winners, tie_model="davidson", order_effect=True, clusters=clusters
+    )
+    assert theirs.order_effect_low > 0.2
+    for name in ("log_strength", "low", "high"):
+        assert getattr(ours, name) == pytest.approx(getattr(theirs, name), abs=1e-7)
+    assert [ours.coefficients[0], ours.coefficient_low[0], ours.coefficient_high[0]] == pytest.approx(
+        [theirs.order_effect, theirs.order_effect_low, theirs.order_effect_high], abs=1e-7
+    )
+
+
 def test_with_ties_alone_the_cumulative_model_is_rao_and_kupper_s() -> None:
     first, second, _, preference = drawn("cumulative", (-1, 0, 1), (0.4,), rows=1500)
     ours = preference_strengths(first, second, preference, model="cumulative")

@@ -28,6 +28,7 @@ from evaluation.data.export.parts import (
     request_of,
     write_in_parts,
 )
+from evaluation.data.judgment_sets.records import AS_IMPORTED
 from evaluation.errors import ExportError
 from evaluation.numeric.signatures import signature, versions
 from judgments.access.roles import Right, has_right, note_event
@@ -103,9 +104,7 @@ def export_judgments(
             how["task"] = task
         if revisions:
             how["revisions"] = "all"
-        how["controls"] = (
-            "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
-        )
+        how["controls"] = AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold
         access = design.access.model_copy(update={"code": ""})
         manifest = {
             "study": study.slug,

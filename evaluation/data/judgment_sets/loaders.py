@@ -48,6 +48,7 @@ from annotation.quality.controls import (
 from annotation.snapshots import Snapshot
 from common.rows import batched, column_parts, last_row, plain_rows
 from evaluation.data.judgment_sets.records import (
+    AS_IMPORTED,
     DataHash,
     Decision,
     Difference,
@@ -66,7 +67,7 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.models import ColumnBlock
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.numeric.signatures import Signature, Value, quorum_version
-from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from evaluation.statistics.aggregation.votes_and_means import MUCH
 from evaluation.statistics.inputs import encode
 from judgments.design.scale import plain_number
 from judgments.design.tables import Controls
@@ -476,7 +477,6 @@ def load_judgments(
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
         answer = tuple(answers.get(judgment) for judgment in pk.tolist())
-    side = flags % SET_ASIDE
     by_far = KINDS[study.protocol].two_sided and (value >= MUCH).any()
     of_unit = value % MUCH if by_far else value
     return JudgmentTable(
@@ -488,8 +488,7 @@ def load_judgments(
         answer=answer,
         control=units.control[unit_index],
         used=used,
-        left=(side > 0) & (of_unit == side),
-        sided=(side > 0) & ((of_unit == FIRST) | (of_unit == SECOND)),
+        side=flags % SET_ASIDE,
         seconds=seconds,
         records=records,
         data_hash=_hash_judgments(units.all.key, people_names, unit_index, person, value, answer, used),
@@ -830,8 +829,7 @@ def votes_of_table(table: JudgmentTable) -> Votes:
         least=int(votes.min(initial=votes.max(initial=0))),
         most=int(votes.max(initial=0)),
         sided=int(sided.sum()),
-        # The left option was first and chosen, or second and the other was chosen.
-        first_left=int((sided & (table.left == (table.value == 1))).sum()),
+        first_left=int((sided & (table.side == FIRST_LEFT)).sum()),
         data_hash=table.data_hash,
         counted=int(counted.sum()),
     )
@@ -839,7 +837,7 @@ def votes_of_table(table: JudgmentTable) -> Votes:
 
 def control_rule(study: Study) -> Value:
     if study.source == Study.Source.IMPORTED:
-        return "as-imported"
+        return AS_IMPORTED
     controls = design_of(study).controls
     return controls.threshold if controls.per_hit else "none"
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FIRST_LEFT = "first-left"
 NO_PAIR = -1
+AS_IMPORTED = "as-imported"
 # Above this many values exact agreement is not expected: only alpha is meaningful.
 MOST_VALUES = 10
 UNITS_AT_ONCE = 20_000
@@ -52,8 +53,7 @@ class JudgmentTable:
         answer: N open answers in the unit's order, None for values; () if all are values.
         control: (N,) bool, on control items.
         used: (N,) bool, excluded neither by an import nor by the control rule.
-        left: (N,) bool, the left option was chosen; undefined unless ``sided``.
-        sided: (N,) bool, the unit had sides.
+        side: (N,) int8, the option on the left, 1 or 2; 0 without sides.
         seconds: (N,) float64; nan if unknown.
         records: worker -> results on control items; empty if not loaded.
     """
@@ -66,8 +66,7 @@ class JudgmentTable:
     answer: tuple[Any, ...]
     control: Flags
     used: Flags
-    left: Flags
-    sided: Flags
+    side: NDArray[np.int8]
     seconds: Floats
     data_hash: str
     records: Mapping[int, ControlRecord] = field(default_factory=dict)
@@ -79,6 +78,21 @@ class JudgmentTable:
     def counted(self) -> Flags:
         """Return (N,) bool: used judgments, except on control items."""
         return self.used & ~self.control
+
+    @property
+    def sided(self) -> Flags:
+        """Return (N,) bool: choices of one of two sides."""
+        return (self.side > 0) & ((self.value == FIRST) | (self.value == SECOND))
+
+    @property
+    def left(self) -> Flags:
+        """Return (N,) bool: choices of the option on the left."""
+        return (self.side > 0) & (self.value == self.side)
+
+    @property
+    def order(self) -> Floats:
+        """Return (N,) 1 where the first option was on the left, -1 where the second was, 0 without sides."""
+        return (self.side == FIRST) * 1.0 - (self.side == SECOND)
 
     def answers_of(self, keep: Flags) -> list[Any]:
         """Return the answers of the rows ``keep``: numbers, or open ones."""

@@ -32,7 +32,7 @@ from judgments.drawing.material import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
-USED, LEFT, SIDED = 1, 2, 4
+USED, SIDE = 1, 2  # whether it counts, and the option on the left, in one number
 Row = Mapping[str, Any]
 # Columns of units; texts only where answers are compared with them.
 OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
@@ -249,14 +249,13 @@ class ReleasedRows:
             answer = kind.exchange.from_file(answer, content=unit["content"] or {})
         self._answers.append(answer if kind.is_open else None)
         outcome = kind.outcome_of(answer)
-        on_left = outcome == (1 if presented == FIRST_LEFT else 2)
-        sided = bool(presented) and outcome in (FIRST, SECOND)
+        side = (FIRST if presented == FIRST_LEFT else SECOND) if presented else 0
         person = self._people.setdefault(name, len(self._people))
         if row["simulated"]:
             self._simulated.add(name)
         for column, cell in zip(self._columns, (number, person), strict=True):
             column.append(cell)
-        self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * sided)
+        self._flags.append(USED * used + SIDE * side)
         self._values.append(np.nan if kind.is_open else float(outcome))
         self._full_values.append(np.nan if kind.is_open else float(answer))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
@@ -279,9 +278,8 @@ class ReleasedRows:
             full_value=np.array(self._full_values, dtype=np.float64),
             answer=tuple(self._answers),
             control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
-            used=(flags & USED) > 0,
-            left=(flags & LEFT) > 0,
-            sided=(flags & SIDED) > 0,
+            used=flags % SIDE == USED,
+            side=flags // SIDE,
             seconds=np.array(self._seconds, dtype=np.float64),
             data_hash=self._tally.facts().data_hash,
         )

@@ -23,7 +23,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.results.agreement import agreement_rows
+from evaluation.results.agreement import agreement_rows, side_sentence
 from evaluation.statistics.agreement import (
     AgreementResult,
     CohenKappa,
@@ -118,6 +118,8 @@ def agreement_section(inputs: ReportInputs) -> Section:
         tables.append(table("one-against-rest", cells, clustered=inputs.clustered, raters=by_rater))
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
+    if inputs.wording:
+        sentences.append(side_sentence(agreement.get("side_bias", {})))
     matrix = _agreement_of_workers_plot(inputs)
     if matrix is not None:
         plots.append(matrix)

@@ -29,9 +29,15 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import as_json, json_float
+from evaluation.presentation.content import as_json
 from evaluation.results.aggregation import unused_answers, worker_table
-from evaluation.results.agreement import agreement_rows, alpha_of_ratings, one_against_rest, ratings_by_image
+from evaluation.results.agreement import (
+    agreement_rows,
+    alpha_of_ratings,
+    one_against_rest,
+    ratings_by_image,
+    side_bias,
+)
 from evaluation.results.consensus import clusters_of_captions, rater_deletions, scope_sentence
 from evaluation.results.dashboard.progress import first_answers, study_counts
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
@@ -45,7 +51,7 @@ from evaluation.results.verdict import (
 )
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
-from evaluation.statistics.meta import PeoplesWinners, wilson_interval
+from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -339,6 +345,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     people = {}
     if kind.compares_pairs and agreed.any():
         people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
+    bias = side_bias(table, units, images, anonymous=anonymous, drawn=study.source == Study.Source.DESIGNED)
     counted = study_counts(study)
     wages = wages_of(study, pay_of_sessions(study))
     result: dict[str, Any] = {
@@ -358,6 +365,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         },
         "controls": {},
         **_workers(study, table, table.records, design.controls.threshold),
+        "left": bias | {"share": bias.get("value"), "n": bias.get("n", 0)},
         "wages": {
             "median": wages.median_cents,
             "floor": wages.floor_cents,
@@ -474,8 +482,6 @@ def _workers(
         )
     )
     seen, right = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
-    sided, left = int(table.sided.sum()), int((table.left & table.sided).sum())
-    low, high = wilson_interval(left, sided)
     return {
         "workers": rows[:WORKERS_SHOWN],
         "workers_left": max(0, len(rows) - WORKERS_SHOWN),
@@ -489,11 +495,5 @@ def _workers(
             "workers": sum(row["controls_seen"] > 0 for row in rows),
             "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
             "set_aside": int((~table.used & ~table.control).sum()),
-        },
-        "left": {
-            "share": left / sided if sided else None,
-            "low": json_float(low),
-            "high": json_float(high),
-            "n": sided,
         },
     }

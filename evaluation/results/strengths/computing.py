@@ -19,9 +19,9 @@ from common.parameters import Parameters
 from common.rows import columns_of
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units
+from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.errors import EvaluationError
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
+from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.presentation.content import (
     Dots,
     Estimate,
@@ -33,7 +33,7 @@ from evaluation.presentation.content import (
     rows_as_json,
 )
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.results.agreement import judgment_clusters
+from evaluation.results.agreement import judgment_clusters, side_bias
 from evaluation.results.consensus import consensus_of, scope_of
 from evaluation.results.standings import (
     BEST,
@@ -79,6 +79,9 @@ NO_PAIR_OF_TWO = gettext_noop(
 NO_CAPTIONS_OF_TWO = gettext_noop(
     "Study %(slug)r has no judgment that counts of captions of two different systems."
 )
+NO_SIDES = gettext_noop(
+    "In study %(slug)r texts never changed sides, or their sides are unknown: there is no order effect to fit."
+)
 NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
 
 
@@ -116,10 +119,21 @@ class StrengthsRequest(Parameters):
         help_text="drawn: one over the chance of what was drawn with unequal chances, in an arena the pair of systems, "
         "or an item chosen by its usefulness; none: all judgments count alike.",
     )
+    order_effect = serializers.BooleanField(
+        required=False,
+        initial=False,
+        label="Without side bias",
+        help_text="Of pairs: fit the advantage of standing on the left, and give strengths without it.",
+    )
 
 
 def strengths_of(
-    study: Study, *, model: str = MODELS[0], control: str = "none", weights: str = WEIGHTS[0]
+    study: Study,
+    *,
+    model: str = MODELS[0],
+    control: str = "none",
+    weights: str = WEIGHTS[0],
+    order_effect: bool = False,
 ) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
@@ -128,13 +142,15 @@ def strengths_of(
     clustered by item and, unless anonymous, by person. In an arena each judgment weighs one over the
     probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
     Where people name the best of several captions, strengths are those of Luce's choice model.
+    ``side_bias`` tests whether people favour a side; ``order_effect`` fits what the left one adds to the log-odds
+    (Davidson, Beaver 1977).
 
     Raises:
         EvaluationError: the study compares no pairs and names no best one, or none of two systems, or its model has no
             such setting.
     """
     if KINDS[study.protocol].names_best:
-        return _strengths_of_choices(study, model=model, control=control)
+        return _strengths_of_choices(study, model=model, control=control, order_effect=order_effect)
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
@@ -152,8 +168,16 @@ def strengths_of(
     rows, index = rows[different], index[different]
     if not len(rows):
         raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
-    clusters = _clusters(study, units, table, rows)
-    covariates = _length_difference(*texts)[index] if control == LENGTH else None
+    images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
+    clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
+    bias = side_bias(table, units, images, anonymous=anonymous, drawn=study.source == Study.Source.DESIGNED)
+    if order_effect and not bias:
+        raise EvaluationError(gettext(NO_SIDES) % {"slug": study.slug})
+    covariates = {}
+    if control == LENGTH:
+        covariates["length"] = _length_difference(*texts)[index]
+    if order_effect:
+        covariates["order_effect"] = table.order[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
     # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
     chosen, inverse = design_of(study).chosen, None
@@ -167,18 +191,19 @@ def strengths_of(
         seconds[index].tolist(),
         preferences,
         model=model,
-        covariates=covariates,
+        covariates=np.column_stack(list(covariates.values())) if covariates else None,
         weights=inverse,
         clusters=clusters or NAIVE,
     )
-    result = _as_result(strengths, preferences, control) | {"weighted": inverse is not None}
+    result = _as_result(strengths, preferences, list(covariates))
+    result |= {"control": control, "weighted": inverse is not None, "side_bias": bias or None}
     standings = standings_of_pairs(
         table,
         consensus_of(study, table, units),
         loaders.systems_of_pairs(study),
         dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
         loaders.documents_of(study),
-        anonymous=loaders.is_anonymous(study),
+        anonymous=anonymous,
     )
     assert standings is not None, "there are judgments of two systems"
     compared = standings.compare().compared
@@ -189,12 +214,12 @@ def strengths_of(
     return result
 
 
-def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str, Any]:
+def _strengths_of_choices(study: Study, *, model: str, control: str, order_effect: bool) -> dict[str, Any]:
     """Return strengths and rank bands from which caption of several was named the best.
 
     A caption that several systems gave counts for each of them in part.
     """
-    if model != MODELS[0] or control != "none":
+    if model != MODELS[0] or control != "none" or order_effect:
         raise EvaluationError(
             gettext(
                 "Study %(slug)r asks for the best of several: its model is Luce's, and controls for nothing."
@@ -211,6 +236,8 @@ def _strengths_of_choices(study: Study, *, model: str, control: str) -> dict[str
         ],
         "next": [],
         "length": None,
+        "order_effect": None,
+        "side_bias": None,
         "ties": 0.0,
         "levels": [],
         "cuts": [],
@@ -277,7 +304,10 @@ def fit_choices(study: Study) -> Choices:
     best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
     if len({name for option in {*chain.from_iterable(shown)} for name in owners[option]}) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
-    clusters = _clusters(study, units, table, counted)
+    images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
+    clusters = judgment_clusters(
+        units, images, table.unit[counted], table.worker[counted], anonymous=anonymous
+    )
     return Choices(
         strengths=luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE),
         winners=[owners[option] for option in best],
@@ -318,11 +348,6 @@ def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
     people = PeoplesWinners.of(winners, clusters=clusters)
     share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
     return Contrast(share - 0.5, spread)
-
-
-def _clusters(study: Study, units: Units, table: JudgmentTable, rows: Ints | Flags) -> dict[str, Ints]:
-    images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
-    return judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
 
 
 def _options_of(study: Study) -> tuple[dict[Shown, list[str]], dict[int, list[Shown]]]:
@@ -376,19 +401,19 @@ def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Float
     return share / spread if spread > 0 else share
 
 
-def _as_result(strengths: StrengthResult, preferences: Floats, control: str) -> dict[str, Any]:
+def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[str]) -> dict[str, Any]:
     names, bands = [str(name) for name in strengths.items.tolist()], _bands_of(strengths)
-    coefficient = None
-    if control == LENGTH and not strengths.reason:
-        ends = (strengths.coefficients, strengths.coefficient_low, strengths.coefficient_high)
-        coefficient = dict(zip(("value", "low", "high"), (json_float(end[0]) for end in ends), strict=True))
+    effects = rows_as_json(
+        value=strengths.coefficients, low=strengths.coefficient_low, high=strengths.coefficient_high
+    )
+    coefficients = dict(zip(covariates, effects, strict=True))
     return {
         "systems": _system_rows(strengths, bands),
         "next": [] if strengths.reason else _next_comparisons(strengths, names),
-        "length": coefficient,
+        "length": None if strengths.reason else coefficients.get("length"),
+        "order_effect": coefficients.get("order_effect"),
         "ties": float((preferences == 0).mean()),
         **as_json(strengths, "levels", "cuts"),
-        "control": control,
         "clusters": dict(strengths.clusters),
         "scope": scope_of(strengths.clusters.get(RATER)),
         **as_json(

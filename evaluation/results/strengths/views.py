@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.errors import EvaluationError
+from evaluation.results.agreement import is_biased, side_sentence
 from evaluation.results.consensus import scope_sentence
 from evaluation.results.strengths.computing import LENGTH, StrengthsRequest, cached_strengths
 from judgments.access.permissions import study_for
@@ -45,6 +46,7 @@ class RankingForm(forms.Form):
     control = forms.ChoiceField(
         label=pgettext_lazy("staff", "Control for"), choices=CONTROLS_IN_WORDS, widget=UnfoldAdminSelectWidget
     )
+    order_effect = forms.BooleanField(label=pgettext_lazy("staff", "Without side bias"), required=False)
 
 
 def ranks_systems(study: Study) -> bool:
@@ -53,12 +55,12 @@ def ranks_systems(study: Study) -> bool:
 
 @study_page("ranking", order=53, shown=ranks_systems, group=Group.FINDINGS, under="results")
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    chosen = {"model": "adjacent", "control": "none"}
+    chosen: dict[str, Any] = {"model": "adjacent", "control": "none", "order_effect": False}
     form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
     if form.is_valid():
         chosen = dict(form.cleaned_data)
     of_pairs = KINDS[study.protocol].compares_pairs  # the best of several has one model
-    context |= {"form": RankingForm(chosen) if of_pairs else None}
+    context |= {"form": RankingForm(chosen) if of_pairs else None, "chosen": chosen}
     if not of_pairs:
         chosen = {}
     try:
@@ -67,7 +69,12 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
         return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
     # A reason that holds counts has no translation: it comes in English, as the statistics have it.
     reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
+    bias, effect = strengths["side_bias"], strengths["order_effect"]
+    if of_pairs and not bias:
+        del context["form"].fields["order_effect"]
     context |= {
+        "side_bias": side_sentence(bias) if is_biased(bias) else "",
+        "order_effect": {name: with_sign(value) for name, value in (effect or {}).items()},
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,
         "scope": scope_sentence(strengths),
@@ -145,10 +152,17 @@ class NextComparisonSerializer(serializers.Serializer[Any]):
     gain = serializers.FloatField(help_text="Of one more judgment, in nats.")
 
 
-class LengthSerializer(serializers.Serializer[Any]):
+class EffectSerializer(serializers.Serializer[Any]):
     value = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
+
+
+class SideBiasSerializer(EffectSerializer):
+    p = serializers.FloatField(allow_null=True, help_text="Of one half.")
+    n = serializers.IntegerField()
+    clusters = serializers.DictField(child=serializers.IntegerField())
+    scope = serializers.CharField()
 
 
 class StrengthsSerializer(serializers.Serializer[Any]):
@@ -156,7 +170,12 @@ class StrengthsSerializer(serializers.Serializer[Any]):
 
     systems = StrengthSerializer(many=True)
     next = NextComparisonSerializer(many=True, help_text="Of which one more judgment says most.")
-    length = LengthSerializer(allow_null=True, help_text="Log-odds of a standard deviation in length.")
+    length = EffectSerializer(allow_null=True, help_text="Log-odds of a standard deviation in length.")
+    order_effect = EffectSerializer(
+        allow_null=True,
+        help_text="Log-odds of standing on the left, which the strengths leave out; null without the option.",
+    )
+    side_bias = SideBiasSerializer(allow_null=True, help_text="The share of choices of the left.")
     ties = serializers.FloatField(help_text="Share of judgments for neither side.")
     levels = serializers.ListField(child=serializers.IntegerField())
     cuts = serializers.ListField(child=serializers.FloatField(allow_null=True))

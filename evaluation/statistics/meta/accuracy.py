@@ -27,10 +27,10 @@ from evaluation.statistics.crossed import (
     RaterDeletions,
     Spread,
     column_codes,
-    independent_rows,
     positions_and_raters,
     renumbered,
     share_interval,
+    spread_if_even,
 )
 from evaluation.statistics.inference import Clustering, Inference, Options, Result, signed
 from evaluation.statistics.inputs import (
@@ -292,12 +292,9 @@ class PeoplesWinners:
         return replace(inference, low=low, high=high)
 
     def spread_if_even(self, credit: Credit, pairs: Flags) -> tuple[float, Spread]:
-        """Return the mean credit of the (P,) pairs, and its spread if in truth it were a half (a score test).
-
-        Pairs without a winner count. The variance is that of as many independent pairs as give `share` its interval.
-        """
+        """Return the mean credit of the (P,) pairs, without a winner or with, and its spread if it were a half."""
         share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
-        return share, spread.scaled(0.25 / independent_rows(share, spread, cells))
+        return share, spread_if_even(share, spread, cells)
 
     def _spread(
         self, credit: Credit, pairs: Flags, *, undecided: bool = False

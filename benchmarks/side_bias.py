@@ -1,0 +1,271 @@
+"""How often a habit of people to choose the left side is found, and whether strengths without it hold the truth.
+
+    python -m benchmarks.side_bias [--studies 400]      # about ten minutes
+
+25 people, the busiest with three times the work of the rarest, judge pages of 20 pairs. Pairs differ in how clear they
+are, people in taste. Half of each page has the first text on the left, as in the product. "Uneven": the system of the
+lower number stands there in four of five pairs, as files from elsewhere may have it, of which no bias is claimed.
+People have
+
+    none      no habit
+    both      in 15 of 100 pairs a side, whatever the texts: half of the people the left, the others the right
+    15 %      in 15 of 100 pairs the left
+    some      in 30 of 100 pairs the left, half of the people; the others have no habit
+    log-odds  the left as if its text were better by .4
+
+Strengths are compared with those of an endless study of the same people, and with those of an endless study of people
+without a habit. Both are computed by quadrature. They differ where a habit takes answers away from the texts.
+
+Limits: a habit of 15 % is found in 95 of 100 studies; none, and both, are claimed in 5 at most; 95 % intervals with the
+option hold the strengths of the same people, and where these are those of people without a habit these too, in .93 to
+.985. Three standard errors of the simulation are let pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import django
+import numpy as np
+from scipy.special import expit
+
+from evaluation.numeric.arrays import Flags, Floats, Ints
+from evaluation.statistics.aggregation import preference_strengths
+
+PEOPLE, PAGE, SEED = 25, 20, 29
+CLEAR, TASTE = 0.5, 0.3  # deviations
+HABIT, LOG_ODDS, OFTEN = 0.15, 0.4, 0.8
+ONE_SIDED = 0.9  # of the answers of the one person whom the detector is to find
+LEAST_FOUND, MOST_CLAIMED, LEAST_HELD, MOST_HELD = 0.95, 0.05, 0.93, 0.985
+NO_BIAS = ("none", "both")
+HABITS = (*NO_BIAS, "15 %", "some", "log-odds")
+# The share of pairs in which half of the people, and the others, choose a side, and the one that they choose.
+SHARES = {
+    "both": ((HABIT, 1), (HABIT, -1)),
+    "15 %": ((HABIT, 1), (HABIT, 1)),
+    "some": ((2 * HABIT, 1), (0.0, 1)),
+}
+COLUMNS = (
+    "left", "bias claimed", "held", "effect held", "held, of no habit", "the same, without the option", "size",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    systems: int
+    pairs: int
+    votes: int
+    uneven: bool = False
+
+    @property
+    def name(self) -> str:
+        sides = ", uneven" if self.uneven else ""
+        return f"{self.systems} systems, {self.pairs} pairs, {self.votes} votes{sides}"
+
+    @property
+    def strengths(self) -> Floats:
+        return np.linspace(0.8, -0.8, self.systems)
+
+
+DESIGNS = (Design(3, 1000, 3), Design(4, 600, 5), Design(6, 200, 15), Design(5, 1000, 3, uneven=True))
+
+
+class Votes(NamedTuple):
+    """(N,) judgments: pair, person, page, the systems of both texts, whether the first stood on the left and won."""
+
+    pair: Ints
+    person: Ints
+    page: Ints
+    first: Ints
+    second: Ints
+    on_left: Flags
+    won: Flags
+
+    @property
+    def left(self) -> Flags:
+        return self.on_left == self.won
+
+
+def draw(design: Design, habit: str, generator: np.random.Generator) -> Votes:
+    systems = np.array(list(permutations(range(design.systems), 2)))
+    both = systems[generator.integers(len(systems), size=design.pairs)]
+    clear = generator.normal(0, CLEAR, design.pairs)
+    taste = generator.normal(0, TASTE, (PEOPLE, design.systems))
+    hits = design.pairs // PAGE
+    arrival = generator.exponential(size=(hits, PEOPLE)) / np.linspace(1, 3, PEOPLE)
+    work = np.argsort(arrival, axis=1)[:, : design.votes].ravel()
+    pair = np.repeat(np.arange(hits), design.votes)[:, np.newaxis] * PAGE + np.arange(PAGE)
+    first, second = both[pair, 0], both[pair, 1]
+    on_left = generator.permuted(np.tile(np.arange(PAGE) % 2 == 0, (len(work), 1)), axis=1)
+    if design.uneven:
+        on_left = (generator.random(pair.shape) < OFTEN) == (first < second)
+    person = np.broadcast_to(work[:, np.newaxis], pair.shape)
+    gap = design.strengths[first] - design.strengths[second] + clear[pair]
+    gap += taste[person, first] - taste[person, second]
+    gap += np.where(on_left, LOG_ODDS, -LOG_ODDS) * (habit == "log-odds")
+    won = generator.random(pair.shape) < expit(gap)
+    half = generator.permutation(np.arange(PEOPLE) % 2)[person]
+    share, side = np.array(SHARES.get(habit, ((0.0, 1),) * 2))[half].transpose(2, 0, 1)
+    won = np.where(generator.random(pair.shape) < share, on_left == (side > 0), won)
+    page = np.broadcast_to(np.arange(len(work))[:, np.newaxis], pair.shape)
+    return Votes(*map(np.ravel, (pair, person, page, first, second, on_left, won)))
+
+
+def endless(design: Design, habit: str) -> tuple[Floats, float]:
+    """Return the strengths and the order effect that the option has in an endless study."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    spread = np.hypot(CLEAR, np.sqrt(2) * TASTE) * nodes
+    rows: list[tuple[float, ...]] = []
+    for first, second in permutations(range(design.systems), 2):
+        for order in (1, -1):
+            often = (OFTEN if (order > 0) == (first < second) else 1 - OFTEN) if design.uneven else 0.5
+            gap = (
+                design.strengths[first] - design.strengths[second] + LOG_ODDS * order * (habit == "log-odds")
+            )
+            sincere = float(weights @ expit(gap + spread)) / float(weights.sum())
+            halves = [
+                (1 - share) * sincere + share * (order == side)
+                for share, side in SHARES.get(habit, ((0.0, 1),))
+            ]
+            wins = sum(halves) / len(halves)
+            rows += [(first, second, order, 1, often * wins), (first, second, order, -1, often * (1 - wins))]
+    first, second, order, preference, weight = np.array(rows).T
+    fit = preference_strengths(first, second, preference, covariates=order, weights=weight)
+    return fit.log_strength, float(fit.coefficients[0])
+
+
+def held_by(fit: Any, truth: Floats) -> float:
+    return float(((fit.low <= truth) & (truth <= fit.high)).mean())
+
+
+def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) -> tuple[float, ...]:
+    """Return a study's part in the first columns, by the functions that pages call."""
+    from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units
+    from evaluation.results.agreement import is_biased, judgment_clusters, side_bias
+
+    n = len(votes.pair)
+    value, no = np.where(votes.won, 1.0, 2.0), np.zeros(n, dtype=np.bool_)
+    side = np.where(votes.on_left, 1, 2).astype(np.int8)
+    table = JudgmentTable(
+        np.arange(n), votes.pair, votes.person, value, value, (), no, ~no, side, np.full(n, np.nan), ""
+    )
+    units = Units.of([UnitRow(pair, str(pair), "", pair) for pair in range(design.pairs)])
+    images = np.arange(design.pairs) * 3 // 4  # some have two pairs
+    bias = side_bias(table, units, images, anonymous=False, drawn=not design.uneven)
+    clusters = judgment_clusters(units, images, table.unit, table.worker, anonymous=False)
+    fit, fit_without = (
+        preference_strengths(
+            votes.first, votes.second, np.where(votes.won, 1, -1), covariates=order, clusters=clusters
+        )
+        for order in (table.order, None)
+    )
+    same, without_habit, effect = truths
+    effect_held = fit.coefficient_low[0] <= effect <= fit.coefficient_high[0]
+    return (
+        bias["value"], is_biased(bias), held_by(fit, same), effect_held,
+        held_by(fit, without_habit), held_by(fit_without, without_habit),
+    )  # fmt: skip
+
+
+def within(values: Sequence[float], least: float, most: float) -> bool:
+    """Return whether the mean is within bounds, or beyond by at most three standard errors."""
+    mean, error = float(np.mean(values)), 3 * float(np.std(values)) / len(values) ** 0.5
+    return least - error <= mean <= most + error
+
+
+def run_cell(design: Design, habit: str, studies: int) -> Iterator[str]:
+    """Print a row, and yield what is beyond a limit."""
+    (same, effect), (without_habit, _) = endless(design, habit), endless(design, "none")
+    cell = (DESIGNS.index(design), HABITS.index(habit))
+    rows = [
+        examine(
+            design,
+            draw(design, habit, np.random.default_rng([SEED, *cell, number])),
+            (same, without_habit, effect),
+        )
+        for number in range(studies)
+    ]
+    _, claimed, held, _, held_without_habit, _ = np.array(rows, dtype=np.float64).T
+    size = float(np.abs(same).sum() / np.abs(without_habit).sum())
+    figures = [*np.mean(rows, axis=0), size]
+    print(f"| {design.name} | {habit} | {' | '.join(f'{figure:.3f}' for figure in figures)} |", flush=True)
+    checks = [("intervals hold the strengths", held, LEAST_HELD, MOST_HELD)]
+    if habit in ("none", "log-odds"):
+        checks.append(("intervals hold those of no habit", held_without_habit, LEAST_HELD, MOST_HELD))
+    if habit in NO_BIAS:
+        checks.append(("a bias is claimed", claimed, 0.0, MOST_CLAIMED))
+    elif habit == "15 %" and not design.uneven:
+        checks.append(("the bias is found", claimed, LEAST_FOUND, 1.0))
+    for what, values, least, most in checks:
+        if not within(values, least, most):
+            yield f"{design.name}, {habit}: {what} in {np.mean(values):.3f}, expected {least} to {most}."
+
+
+def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
+    """Count in how many studies the detector flags a one-sided person, and how many of how many others it flags.
+
+    It looks at the pages in the order in which they were submitted.
+    """
+    from annotation.quality.detectors import make_rule
+    from annotation.quality.detectors.base import AnswerFormat, OwnJudgment
+    from annotation.quality.rules import SubmittedPage, replay
+
+    rules = [make_rule("side-bias", {})]
+    answers = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
+    detected = others = people = 0
+    for number in range(studies):
+        generator = np.random.default_rng([SEED, len(DESIGNS), HABITS.index(habit), number])
+        votes = draw(DESIGNS[0], habit, generator)
+        one_sided = int(generator.choice(votes.person))
+        left = np.where(
+            votes.person == one_sided, generator.random(len(votes.person)) < ONE_SIDED, votes.left
+        )
+        pages = [
+            SubmittedPage(
+                int(votes.person[rows[0]]),
+                [
+                    OwnJudgment(
+                        page, int(votes.pair[row]), 2.0 - left[row], 2.0 - votes.won[row], float(left[row])
+                    )
+                    for row in rows.tolist()
+                ],
+            )
+            for page, rows in enumerate(np.arange(len(left)).reshape(-1, PAGE))
+        ]
+        flagged = set(replay(pages, rules=rules, answers=answers))
+        detected += one_sided in flagged
+        others += len(flagged - {one_sided})
+        people += len(np.unique(votes.person)) - 1
+    return detected, others, people
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--studies", type=int, default=400, help="of each row (default: 400)")
+    studies = parser.parse_args().studies
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    print(f"{studies} studies a row, seed {SEED}.\n")
+    print(f"| study | habit | {' | '.join(COLUMNS)} |")
+    print("|---" * (2 + len(COLUMNS)) + "|")
+    problems = [line for design in DESIGNS for habit in HABITS for line in run_cell(design, habit, studies)]
+    print(f"\nThe detector side-bias, with one person who takes the left in {ONE_SIDED:.0%}:")
+    for habit in ("none", "15 %"):
+        detected, others, people = count_flags(habit, studies)
+        print(
+            f"others' habit {habit}: found in {detected} of {studies} studies, and {others} of {people:,} others"
+        )
+    print("\n".join(["", *(problems or ["Within all limits."])]))
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
