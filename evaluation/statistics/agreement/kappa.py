@@ -38,6 +38,7 @@ from evaluation.statistics.agreement.coefficient import (
     AgreementResult,
     Data,
     Influences,
+    Patterns,
     Ratings,
     ReadData,
     agreement,
@@ -204,8 +205,13 @@ class FleissKappa:
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
-    def sample(self, data: ArrayLike | Ratings) -> ReadData:
-        rows, frequency, raters = _fleiss_table(_counts(data) if isinstance(data, Ratings) else data)
+    def sample(self, data: Data | Patterns) -> ReadData:
+        if isinstance(data, Patterns):
+            patterns = data.comparable()
+            rows, frequency = patterns.counts.toarray(), patterns.frequency
+            raters = _equal_sizes(patterns.sizes().astype(np.int64))
+        else:
+            rows, frequency, raters = _fleiss_table(_counts(data) if isinstance(data, Ratings) else data)
         units = int(frequency.sum())
         return ReadData(
             of_units=lambda weights: _fleiss(rows, raters, weights),
@@ -313,7 +319,12 @@ def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
     ):
         raise BadValue("counts holds a negative or broken number, expected whole numbers from zero on")
     table = table.astype(np.int64)
-    sums = table.sum(axis=1)
+    raters = _equal_sizes(table.sum(axis=1))
+    rows, frequency = count_rows(table)
+    return rows.astype(np.float64), frequency, raters
+
+
+def _equal_sizes(sums: Ints) -> int:
     raters = int(sums[0]) if len(sums) else 0
     odd = np.flatnonzero(sums != raters)
     if odd.size:
@@ -323,8 +334,7 @@ def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
         )
     if len(sums) and raters < 2:
         raise BadValue(f"units have {raters} judgments each, expected two or more")
-    rows, frequency = count_rows(table)
-    return rows.astype(np.float64), frequency, raters
+    return raters
 
 
 def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
