@@ -1,4 +1,4 @@
-"""Cohen's kappa for two raters, also weighted, Fleiss' kappa, and agreement by unit and by pair of raters.
+"""Cohen's kappa for two raters, also weighted, Fleiss' kappa, and agreement by pair of raters.
 
 With n_ij of n units labelled i by the first and j by the second rater, and d(i, j) = [i != j], |i - j| ("linear")
 or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
@@ -11,11 +11,7 @@ With n_uk of the m judgments of each of N units in category k, and p_k = sum_u n
 
 Thresholds cut two sources of scores into yes and no (H13 Tables 8 to 10).
 
-By unit: with the terms of `alpha`, a unit contributes
-
-    contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
-
-and all contributions sum to 1 - alpha. By pair: every two raters on their common units alone.
+By pair: every two raters on their common units alone.
 """
 
 from __future__ import annotations
@@ -32,9 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.numeric.packing import declare
-from evaluation.statistics.agreement.alpha_and_gwet import LEVELS, NO_VARIATION
+from evaluation.statistics.agreement.alpha_and_gwet import LEVELS
 from evaluation.statistics.agreement.coefficient import (
-    NO_PAIRS,
     AgreementResult,
     Data,
     Influences,
@@ -44,7 +39,6 @@ from evaluation.statistics.agreement.coefficient import (
     agreement,
     alpha_influences,
     count_rows,
-    distance_at,
     positions_at,
     ratings_of,
 )
@@ -592,67 +586,6 @@ def _figures(weights: Floats) -> Floats:
 FIGURES = ("units", "percent", "kappa", "alpha")
 NO_COMMON_UNIT = "no two raters judged a common unit"
 SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the same answer to all common units"
-
-
-@dataclass(frozen=True, slots=True)
-class UnitAgreement(Result):
-    """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
-
-    share: of the most frequent answer. agreement: share of agreeing pairs of judges.
-    """
-
-    units: NDArray[Any]
-    judgments: Ints
-    share: Floats
-    agreement: Floats
-    contribution: Floats
-    level: str
-
-    def most_disputed(self, count: int) -> Ints:
-        """Return positions of the units with the largest contributions, largest first."""
-        order = np.argsort(-self.contribution, kind="stable")  # nan comes last
-        return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
-
-
-@signed("agreement-by-unit")
-def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
-    """Return the agreement on each unit; `level` is alpha's."""
-    from evaluation.statistics import kernels
-
-    one_of(level, LEVELS, "level")
-    ratings = ratings_of(reliability_data, numeric=level != "nominal")
-    starts, _, codes = ratings.by_unit()
-    units = len(ratings.units)
-    ones = np.ones(len(codes))
-    different, sizes, most = np.empty((3, units))
-    labels = np.arange(float(len(ratings.labels)))
-    kernels.unit_disagreement(starts, codes, ones, kernels.DIFFERENT, labels, different, sizes, most)
-    pairable = sizes >= 2
-    totals = np.zeros(len(labels))
-    kernels.value_sums(starts, codes, ones, pairable.astype(np.float64), totals)
-    contribution = np.full(units, np.nan)
-    reason = NO_VARIATION if pairable.any() else NO_PAIRS
-    if np.count_nonzero(totals) > 1:
-        kind = distance_at(level)
-        positions = positions_at(level, ratings.labels)
-        if level == "ordinal":
-            positions = np.cumsum(totals) - totals / 2
-        apart = np.empty(units)
-        kernels.unit_disagreement(starts, codes, ones, kind, positions, apart, sizes, most)
-        expected = kernels.all_distances(kind, positions, totals)
-        if expected > 0:
-            reason = ""
-            factor = (totals.sum() - 1) / expected
-            contribution = ratio(factor * apart, sizes - 1, where=pairable)
-    return UnitAgreement(
-        units=ratings.units,
-        judgments=sizes.astype(np.int64),
-        share=ratio(most, sizes),
-        agreement=1 - ratio(different, sizes * (sizes - 1), where=pairable),
-        contribution=contribution,
-        level=level,
-        reason=reason,
-    )
 
 
 @dataclass(frozen=True, slots=True)
