@@ -271,3 +271,21 @@ def test_the_sides_of_a_pair_have_no_order(tmp_path: Path) -> None:
     assert after["alpha"]["high"] == pytest.approx(before["alpha"]["high"])
     named = [row | {"value": "left" if row["value"] == 1 else "right"} for row in rows]
     assert "coding" not in run(json_lines(tmp_path / "named.jsonl", named))[0]  # texts are categories
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "problem"),
+    [
+        ("worker", "nan", 'line 2, worker: found "nan", a missing answer, expected a name'),
+        ("unit", "NaN", 'line 2, unit: found "NaN", a missing answer, expected a name'),
+        ("value", "nan", "line 2, value: found NaN, expected a number or a text"),
+        ("value", "1e101", r"line 2, value: found 1e\+101, expected a number or a text, of size 1e\+100 at"),
+        ("value", "-inf", r"line 2, value: found -Infinity, expected a number or a text, of size 1e\+100 at"),
+    ],
+)
+def test_nan_is_no_name_and_no_answer_and_numbers_have_a_limit(
+    column: str, cell: str, problem: str, tmp_path: Path
+) -> None:
+    row = {"unit": "u", "worker": "w", "value": 1} | {column: cell}
+    with pytest.raises(CommandError, match=problem):
+        run(csv_file(tmp_path / "judgments.csv", [row]))

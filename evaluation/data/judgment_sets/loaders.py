@@ -861,8 +861,7 @@ SHOWN = (
 
 def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
     """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``."""
-    design = design_of(study).model_dump(mode="json")
-    asked = {name: value for name, value in design.items() if name not in NOT_ASKED}
+    asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
     rows = (

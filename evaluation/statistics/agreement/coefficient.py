@@ -41,6 +41,7 @@ from evaluation.statistics.inputs import (
     encode,
     first_repeated,
     one_of,
+    refuse_nan_texts,
     same_length,
 )
 from evaluation.statistics.resampling import RESAMPLES, Seed
@@ -128,6 +129,9 @@ def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
         matrix = np.asarray(reliability)
     except ValueError as error:
         raise BadShape("reliability_data has rows of unequal length, expected raters by units") from error
+    if matrix.dtype.kind == "U":
+        refuse_nan_texts(reliability, "reliability_data")
+        matrix = np.asarray(reliability, dtype=object)  # where a nan among texts is still one
     if matrix.ndim != 2:
         raise BadShape(f"reliability_data has {matrix.ndim} dimensions, expected two: raters by units")
     if matrix.dtype.kind in "biuf":

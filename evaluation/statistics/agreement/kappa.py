@@ -96,7 +96,7 @@ def cohen_kappa(
     """Return Cohen's kappa of two raters' (N,) labels without missing answers.
 
     `weights` is None, "linear" or "quadratic". The default `labels` are those that occur, ascending: an unused point of
-    the scale does not count.
+    the scale does not count. Weights of texts need `labels`, in their order.
     """
     return CohenKappa(weights, labels).sample((first, second)).value()
 
@@ -147,6 +147,7 @@ class CohenKappa:
     def _codes(self, data: tuple[Iterable[Any], Iterable[Any]]) -> tuple[Ints, Ints, int]:
         if self.labels is None:
             labels, first, second = encode_both(*data, "first", "second")
+            check_order(self.weights, labels, "numbers, or their order in labels")
             return first, second, len(labels)
         first = encode_with(one_per_row(data[0], "first"), self.labels, "first")
         second = encode_with(one_per_row(data[1], "second"), self.labels, "second")
@@ -246,6 +247,12 @@ def _ratings(counts: Ints) -> Ratings:
 def check_weights(weights: str | None) -> None:
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+
+
+def check_order(weights: str | None, labels: NDArray[Any], expected: str) -> None:
+    """Refuse texts, whose order is that of an alphabet, where distances count."""
+    if weights is not None and len(labels) and labels.dtype.kind not in "biuf":
+        raise BadOption(f"weights is {weights!r} and answers are text, expected {expected}")
 
 
 @declare
@@ -625,6 +632,7 @@ def agreement_by_pair(
     one_of(level, LEVELS, "level")
     check_weights(weights)
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
+    check_order(weights, ratings.labels, "numbers in their order")
     by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
     count, longest = count_pairs(by_unit, by_rater)
     pairs = np.empty((count, 3), dtype=np.int64)
