@@ -26,7 +26,6 @@ from evaluation.statistics.agreement import (
     Percent,
     agreement,
     agreement_by_pair,
-    agreement_by_unit,
     alpha_interval,
     alpha_of_judgments,
     cohen_kappa,
@@ -167,10 +166,6 @@ def gwet(answers: Table) -> ArrayLike:
     return gwet_interval(answers, "quadratic", resamples=RESAMPLES, clusters=NAIVE).value
 
 
-def by_unit(answers: Table) -> ArrayLike:
-    return float(np.nansum(agreement_by_unit(answers).contribution))
-
-
 def by_pair(answers: Table) -> ArrayLike:
     return agreement_by_pair(answers).alpha
 
@@ -198,7 +193,6 @@ JOBS = (
     Job("kappa-quadratic", SIZES, pairs, kappa("quadratic"), peer_kappa("quadratic"), *SKLEARN),
     Job("kappa-words", SIZES, words, kappa(None), peer_kappa(None), *SKLEARN),
     Job("gwet-interval", SIZES, table, gwet, unit=UNIT),
-    Job("by-unit", SIZES, table, by_unit, unit=UNIT),
     Job("by-pair", SIZES, table, by_pair, unit=UNIT),
     Job("by-pair-of-names", SIZES, rows, by_pair_of_rows),
 )

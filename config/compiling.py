@@ -20,7 +20,7 @@ from evaluation.metrics.registry import METRICS, Scores, score
 from evaluation.results.ranking_systems.kernels import TagRank
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.worker_models import dawid_skene
-from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair, agreement_by_unit
+from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta.pairwise import pairwise_accuracy
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
@@ -67,7 +67,6 @@ def compile_statistics() -> None:
         for clusters in ("naive", "both"):
             agreement(_ANSWERS, coefficient, clusters=clusters, resamples=2)
     agreement_by_pair(_ANSWERS)
-    agreement_by_unit(_ANSWERS)
     units, raters = np.meshgrid(np.arange(_FIRST.size), np.arange(2))
     dawid_skene(units.ravel(), raters.ravel(), _ANSWERS.ravel(), max_iterations=2)
     encode_comparisons(["a", "b"], ["b", "a"], [1, 2])

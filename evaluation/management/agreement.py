@@ -26,8 +26,9 @@ from evaluation.data.judgment_sets.files import (
 from evaluation.data.judgment_sets.records import Source
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, json_float, plain_table
-from evaluation.results.agreement import COEFFICIENTS, agreement_coefficients
+from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
+from evaluation.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_parts, ratings_of_judgments
 from evaluation.statistics.crossed import ITEM, NAIVE, RATER, Clusters
 from evaluation.statistics.inputs import StatisticsError, encode
@@ -177,13 +178,16 @@ class Agreement(QuorumCommand):
         ):  # units of an item are judged alike, as a study's results take them
             columns = {ITEM: encode(table.items, "items")[1][table.units]}
             clusters = Clusters.of_codes(columns if table.anonymous else columns | {RATER: table.workers})
-        result = agreement(ratings, Alpha(level), **drawn, clusters=clusters)
+        sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
+        exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
+        result = agreement(ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters)
         figures: dict[str, Any] = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
             "units": result.units,
             "workers": result.raters,
             "judgments": result.judgments,
+            **({"coding": BOTH_ORDERS} if exchange else {}),
         }
         if names:
             kind = KINDS.get(table.protocol or "")
@@ -196,6 +200,7 @@ class Agreement(QuorumCommand):
                 categories=kind.outcomes if kind is not None else (),
                 **drawn,
                 clusters=clusters,
+                exchange=exchange,
             )
         for sentence in table.alike:
             self.stderr.write(f"Note: {sentence}.")

@@ -31,11 +31,13 @@ from evaluation.presentation.content import (
 from evaluation.results.consensus import SIDES, scope_of, scope_sentence
 from evaluation.statistics.aggregation.votes_and_means import (
     SURE,
+    other_side,
     preferences_of,
 )
 from evaluation.statistics.agreement import (
     AgreementResult,
     Alpha,
+    BothOrders,
     FleissKappa,
     Gwet,
     Percent,
@@ -44,7 +46,7 @@ from evaluation.statistics.agreement import (
     alpha_of_parts,
     ratings_of_judgments,
 )
-from evaluation.statistics.agreement.coefficient import components_of_clusters
+from evaluation.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
 from evaluation.statistics.crossed import (
     CONFIDENCE,
     ITEM,
@@ -65,6 +67,7 @@ COEFFICIENTS = ("percent", "fleiss", "gwet")
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
+BOTH_ORDERS = "both orders"
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
 ANONYMOUS = (
     "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "
@@ -81,10 +84,12 @@ def agreement_coefficients(
     resamples: int,
     seed: int,
     clusters: ClusterColumns | Clusters = NAIVE,
+    exchange: Exchange | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return name -> coefficient with its interval.
 
     Args:
+        exchange: of choices between two texts, as in ``BothOrders``.
         clusters: as in ``agreement``.
         categories: the whole scale; default: the values that occur.
     """
@@ -94,17 +99,30 @@ def agreement_coefficients(
         if name not in names:
             continue
         if name == "fleiss":
-            coefficients[name] = _fleiss(ratings, resamples, seed, clusters)
+            coefficients[name] = _fleiss(ratings, resamples, seed, clusters, exchange)
         else:
-            coefficient = Gwet(WEIGHTS[level], scale) if name == "gwet" else Percent(categories=scale)
+            gwet = coded(Gwet(WEIGHTS[level], scale), exchange)
+            coefficient = gwet if name == "gwet" else Percent(categories=scale)
             coefficients[name] = _figure(
                 agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
             )
     return coefficients
 
 
+def exchange_of(kind: Kind | None) -> Exchange | None:
+    return other_side if kind is not None and kind.two_sided else None
+
+
+def coded(coefficient: ClusteredCoefficient, exchange: Exchange | None) -> ClusteredCoefficient:
+    return BothOrders(coefficient, exchange) if exchange else coefficient
+
+
 def _fleiss(
-    ratings: Ratings, resamples: int, seed: int, clusters: ClusterColumns | Clusters
+    ratings: Ratings,
+    resamples: int,
+    seed: int,
+    clusters: ClusterColumns | Clusters,
+    exchange: Exchange | None,
 ) -> dict[str, Any]:
     """Compute Fleiss' kappa over units with two or more judgments, equally many each."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
@@ -114,7 +132,8 @@ def _fleiss(
             "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
             "weights": "nominal", "reason": UNEQUAL,
         }  # fmt: skip
-    return _figure(agreement(ratings, FleissKappa(), resamples=resamples, seed=seed, clusters=clusters))
+    kappa = coded(FleissKappa(), exchange)
+    return _figure(agreement(ratings, kappa, resamples=resamples, seed=seed, clusters=clusters))
 
 
 def _figure(result: AgreementResult) -> dict[str, Any]:
@@ -137,6 +156,7 @@ def measure_agreement(
     full_depth: Collection[int] | None = None,
     images: Ints | None = None,
     drawn: bool = True,
+    both_orders: bool = True,
 ) -> dict[str, Any]:
     """Compute agreement of included judgments, with intervals by image and worker.
 
@@ -151,21 +171,26 @@ def measure_agreement(
             bias agreement.
         images: (U,); None takes judgments as independent, as releases before 0.6 did.
         drawn: whether sides were drawn; an import cannot say so.
+        both_orders: whether choices between two texts count in both orders; not before 0.6.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
     if kind.is_open:
         alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
         return {"alpha": alpha_of_open, "per_worker": per_worker}
+    exchange = exchange_of(kind) if both_orders else None
     counted = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
 
     def alpha(
-        rows: Ratings, keep: Flags | None = None, level: str = kind.aggregation.level
+        rows: Ratings,
+        keep: Flags | None = None,
+        level: str = kind.aggregation.level,
+        exchange: Exchange | None = exchange,
     ) -> dict[str, Any]:
         rows = rows if keep is None else rows.subset(keep)
         clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
-        return alpha_of_ratings(rows, clusters, level, seed=seed)
+        return alpha_of_ratings(rows, clusters, level, seed=seed, exchange=exchange)
 
     figures: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
@@ -175,7 +200,8 @@ def measure_agreement(
         preference = preferences_of(table.full_value[counted])
         compared = ~np.isnan(preference)
         labels, codes = encode(np.where(compared, preference, 0), "values")
-        figures["ordinal"] = alpha(replace(ratings, labels=labels, code=codes), compared, "ordinal")
+        preferences = replace(ratings, labels=labels, code=codes)
+        figures["ordinal"] = alpha(preferences, compared, "ordinal", exchange and np.negative)
     if len(kind.outcomes) <= MOST_VALUES:
         figures["coefficients"] = agreement_coefficients(
             ratings,
@@ -184,6 +210,7 @@ def measure_agreement(
             resamples=RESAMPLES,
             seed=seed,
             clusters=grouped or NAIVE,
+            exchange=exchange,
         )
     kinds, names = _kinds_of(ratings.units, units)
     if names:
@@ -219,13 +246,21 @@ def agreement_alpha(
         return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
     counted = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
-    return alpha_of_ratings(ratings, grouped, level, seed=seed)
+    return alpha_of_ratings(ratings, grouped, level, seed=seed, exchange=exchange_of(kind))
 
 
-def alpha_of_ratings(ratings: Ratings, grouped: Clusters | None, level: str, *, seed: int) -> dict[str, Any]:
-    return alpha_dict(
-        agreement(ratings, Alpha(level), resamples=RESAMPLES, seed=seed, clusters=grouped or NAIVE)
-    )
+def alpha_of_ratings(
+    ratings: Ratings,
+    clusters: ClusterColumns | Clusters | None,
+    level: str,
+    *,
+    seed: int,
+    exchange: Exchange | None = None,
+    resamples: int = RESAMPLES,
+) -> dict[str, Any]:
+    alpha = coded(Alpha(level), exchange)
+    result = agreement(ratings, alpha, resamples=resamples, seed=seed, clusters=clusters or NAIVE)
+    return alpha_dict(result) | ({"coding": BOTH_ORDERS} if exchange else {})
 
 
 def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, Any]:

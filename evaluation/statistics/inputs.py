@@ -102,6 +102,7 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
 def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Ints]:
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
+    refuse_nan_texts(values, name)
     items = values.tolist() if isinstance(values, np.ndarray) else one_per_row(values, name)
     # A dictionary that numbers a new key itself is looked up without a line of Python per item.
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
@@ -124,6 +125,13 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
         len(ordered)
     )
     return labels, position[first_seen]
+
+
+def refuse_nan_texts(values: object, name: str) -> None:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U" and (values == "nan").any():
+        raise BadValue(
+            f"{name} holds the text 'nan', as numpy makes of nan among texts; expected an array of objects"
+        )
 
 
 def encode_with(

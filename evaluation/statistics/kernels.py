@@ -243,16 +243,6 @@ def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats)
 
 
 @compiled
-def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats, sums: Floats) -> None:
-    """Add amounts (N,) times the weight of their unit (U,) to sums (V,)."""
-    for unit in range(len(starts) - 1):
-        weight = unit_weights[unit]
-        if weight != 0:
-            for row in range(starts[unit], starts[unit + 1]):
-                sums[codes[row]] += weight * amounts[row]
-
-
-@compiled
 def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater

@@ -203,12 +203,15 @@ def judge_run(
 def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
-        return (
+        numbers = (
             np.fromiter(map(index.__getitem__, listed), dtype=np.int64, count=len(listed)),
             np.fromiter(map(index.__getitem__, wanted), dtype=np.int64, count=len(wanted)),
         )
     except TypeError as error:
         raise BadValue("an item is no single value, expected text, numbers or tuples of them") from error
+    if any(item is None or item != item for item in index):
+        raise BadValue("an item is missing, expected text, numbers or tuples of them")
+    return numbers
 
 
 def _judge(

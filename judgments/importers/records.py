@@ -40,6 +40,7 @@ from common.incoming import (
     load_json,
     quoted,
 )
+from evaluation.statistics.inputs import LARGEST
 from judgments.design.tables import PAIR_KINDS, SIDES
 from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
 
@@ -198,6 +199,8 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
     name = compose_name(value.strip())
     if not name:
         raise BadValue("an empty text", expected)
+    if name in ("nan", "NaN"):
+        raise BadValue(f"{quoted(name)}, a missing answer", expected)
     if len(name) > limit:
         raise BadValue(f"a name of {len(name):,} characters", f"at most {limit} characters")
     if _CONTROL.search(name) or _UNSTORABLE.search(name):
@@ -235,6 +238,8 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
         raise BadValue(quoted(value), expected)
     if not abs(number) < math.inf:  # refuses nan too; no conversion that a long integer would break
         raise BadValue(quoted(value), expected)
+    if abs(number) > LARGEST:
+        raise BadValue(quoted(value), f"{expected}, of size {LARGEST:g} at most")
     return int(number) if number == int(number) else number
 
 

@@ -187,7 +187,7 @@ def test_nothing_is_said_about_anonymous_raters_one_by_one() -> None:
     assert result["workers"] == []
     assert result["agreement"]["per_worker"]["available"] is False
     assert "anonymous" in result["agreement"]["per_worker"]["reason"]
-    assert result["agreement"]["alpha"]["value"] is None  # no variation, but it was computed
+    assert result["agreement"]["alpha"]["value"] == 1  # both names of the texts are equally likely
     assert result["agreement"]["alpha"]["n"] == 3
 
 
@@ -377,3 +377,24 @@ def test_open_answers_are_by_image_and_by_known_people(anonymous: bool, clusters
     alpha = found["alpha"]
     assert alpha["clusters"] == clusters
     assert alpha["low"] < alpha["value"] < alpha["high"]
+
+
+def test_agreement_is_the_same_whichever_text_of_a_pair_is_called_the_first() -> None:
+    found = []
+    for name, turned in (("plain", ()), ("exchanged", (1,))):
+        study = StudyOf(make_dataset(name, REFERENCES), "pairwise")
+        pair = study.pair("p1", "a.jpg", "a dog", "a cat", kind="HI")
+        hit = study.hit("h", [study.unit(f"u{place}", pair=pair) for place in range(3)])
+        for worker, sides in (("ada", [1, 1, 2]), ("bela", [1, 1, 1]), ("cleo", [2, 1, 1])):
+            answers = [3 - side if place in turned else side for place, side in enumerate(sides)]
+            study.answer(hit, worker, answers)
+        found.append(aggregate_study(study=study.study)["agreement"])
+    before, after = found
+    assert before["alpha"]["coding"] == "both orders"
+    assert before["alpha"]["value"] == pytest.approx(1 - (18 - 1) / 18 * 2 * (2 / 3 + 2 / 3) / 3)
+    assert before["coefficients"]["fleiss"]["value"] == pytest.approx(1 - 2 * (2 / 3 + 2 / 3) / 3)
+    for name in ("value", "low", "high"):
+        assert after["alpha"][name] == pytest.approx(before["alpha"][name])
+        for coefficient in ("percent", "fleiss", "gwet"):
+            figures = [one["coefficients"][coefficient][name] for one in found]
+            assert figures[1] == pytest.approx(figures[0])

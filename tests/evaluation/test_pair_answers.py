@@ -145,7 +145,7 @@ def test_votes_are_weighed_by_confidence_where_that_is_asked_for(client: Client)
 
 def test_strength_alone_has_an_order() -> None:
     study = make_study(answers={"strength": True}, protocol="pairwise", units_per_hit=7)
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=5))
     found = compute_aggregation(study=study).result["agreement"]
     assert found["ordinal"]["level"] == "ordinal"
     assert found["ordinal"]["value"] != found["alpha"]["value"]

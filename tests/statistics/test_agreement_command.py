@@ -250,3 +250,42 @@ def test_help_says_what_counts(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'rows whose "used" is false or whose "control" is true are left out' in text
     assert "graded interval" in text
     assert "manage.py agreement judgments.jsonl" in text
+
+
+def test_the_sides_of_a_pair_have_no_order(tmp_path: Path) -> None:
+    answers = {"a": (1, 1, 2), "b": (1, 1, 1), "c": (2, 1, 1), "d": (1, 2, 1), "e": (2, 2, 2)}
+    rows: list[dict[str, Any]] = [
+        {"unit": unit, "worker": f"w{rater}", "value": value, "protocol": "pairwise"}
+        for unit, values in answers.items()
+        for rater, value in enumerate(values)
+    ]
+    turned = [row | {"value": 3 - row["value"]} if row["unit"] in "bd" else row for row in rows]
+    options = {"coefficient": "percent,fleiss,gwet"}
+    before, _ = run(json_lines(tmp_path / "one.jsonl", rows), **options)
+    after, _ = run(json_lines(tmp_path / "two.jsonl", turned), **options)
+    assert before["coding"] == "both orders"
+    for figures in (before, after):  # 2 of 5 pairs are unanimous, 3 have one agreeing pair of three raters
+        assert figures["coefficients"]["fleiss"]["value"] == pytest.approx(2 * (2 + 3 / 3) / 5 - 1)
+        assert figures["alpha"]["value"] == pytest.approx(1 - (30 - 1) / 30 * 2 * 0.4)
+    assert after["alpha"]["low"] == pytest.approx(before["alpha"]["low"])
+    assert after["alpha"]["high"] == pytest.approx(before["alpha"]["high"])
+    named = [row | {"value": "left" if row["value"] == 1 else "right"} for row in rows]
+    assert "coding" not in run(json_lines(tmp_path / "named.jsonl", named))[0]  # texts are categories
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "problem"),
+    [
+        ("worker", "nan", 'line 2, worker: found "nan", a missing answer, expected a name'),
+        ("unit", "NaN", 'line 2, unit: found "NaN", a missing answer, expected a name'),
+        ("value", "nan", "line 2, value: found NaN, expected a number or a text"),
+        ("value", "1e101", r"line 2, value: found 1e\+101, expected a number or a text, of size 1e\+100 at"),
+        ("value", "-inf", r"line 2, value: found -Infinity, expected a number or a text, of size 1e\+100 at"),
+    ],
+)
+def test_nan_is_no_name_and_no_answer_and_numbers_have_a_limit(
+    column: str, cell: str, problem: str, tmp_path: Path
+) -> None:
+    row = {"unit": "u", "worker": "w", "value": 1} | {column: cell}
+    with pytest.raises(CommandError, match=problem):
+        run(csv_file(tmp_path / "judgments.csv", [row]))

@@ -64,6 +64,15 @@ def test_text_is_compared_at_the_nominal_level() -> None:
     assert krippendorff_alpha(np.array(words, dtype=object)) == pytest.approx(krippendorff_alpha(numbers))
 
 
+def test_nan_among_words_is_a_missing_answer() -> None:
+    words: list[list[Any]] = [["a", math.nan, "b", "c", "a"], ["a", "b", math.nan, "c", "b"]]
+    of_none = [[None if word != word else word for word in row] for row in words]
+    for table in (words, np.array(words, dtype=object)):
+        assert krippendorff_alpha(table) == krippendorff_alpha(np.array(of_none))
+        assert percent_agreement(table) == 2 / 3
+        assert gwet_ac(table) == gwet_ac(np.array(of_none))
+
+
 def test_numbers_with_none_for_missing_are_numbers() -> None:
     table: Any = [[1, 2, None, 4], [1, 3, 2, 4]]
     given = [[1.0, 2.0, math.nan, 4.0], [1.0, 3.0, 2.0, 4.0]]

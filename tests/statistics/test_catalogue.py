@@ -41,7 +41,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "accuracy-by-references|confidence:0.8|v:1.0": ({2: (ONE, TWO)}, WINNERS),
     "adjusted-p|method:benjamini-hochberg|v:1.0": ([0.2, 0.01],),
     "agreement-by-pair|level:ordinal|weights:linear|v:1.0": REPEATED,
-    "agreement-by-unit|level:ratio|v:1.0": REPEATED,
     "krippendorff-alpha|input:table|level:interval|confidence:0.95|resamples:50|seed:0|clusters:naive|v:1.0": REPEATED,
     "krippendorff-alpha|input:rows|level:ordinal|confidence:0.9|resamples:2000|seed:3|clusters:both|v:1.0": JUDGMENTS,
     "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:0|v:1.0": PARTS,

@@ -292,3 +292,17 @@ def test_choices_beside_a_file_without_a_protocol_are_refused_until_it_is_named(
     found = compare_sources(named, read_source(tmp_path / "second.jsonl"), resamples=50)
     assert found["consensus"]["kappa"]["value"] == 1.0
     assert found["correlation"]["pearson"]["value"] == pytest.approx(1.0)
+
+
+def test_alpha_of_pairs_is_the_same_whichever_text_is_called_the_first(tmp_path: Path) -> None:
+    people = {"a": (1, 1, 2), "b": (1, 1, 1), "c": (2, 1, 1), "d": (1, 2, 1), "e": (2, 2, 2)}
+    turned = {unit: [3 - side for side in sides] if unit in "bd" else sides for unit, sides in people.items()}
+    found = [
+        compared(tmp_path, rows_of(sides, "pairwise"), rows_of(sides, "pairwise"))
+        for sides in (people, turned)
+    ]
+    for alpha in (lambda result: result["first"]["alpha"], lambda result: result["pooled_alpha"]):
+        before, after = map(alpha, found)
+        assert before["coding"] == "both orders"
+        assert after["value"] == pytest.approx(before["value"])
+        assert (after["low"], after["high"]) == pytest.approx((before["low"], before["high"]))

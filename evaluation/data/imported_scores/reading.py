@@ -28,6 +28,7 @@ from common.incoming import DAMAGE, Excess, limits, open_bounded, quoted, unpack
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from evaluation.numeric.arrays import Floats
+from evaluation.statistics.inputs import LARGEST
 from judgments.importers import TABLE_FORMATS, ColumnMapping
 from judgments.importers.records import (
     BadValue,
@@ -182,10 +183,11 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
     by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
     rows = ScoreRows(path, per, keys, by_metric, lines)
-    infinite = np.argwhere(np.isinf(scores))
-    if len(infinite):
-        row, column = infinite[0].tolist()
-        raise rows.problem(row, score_columns[column], "an infinite number", "a number")
+    large = np.argwhere(np.abs(scores) > LARGEST)
+    if len(large):
+        row, column = large[0].tolist()
+        actual, expected = f"{scores[row, column]:g}", f"a number of size {LARGEST:g} at most"
+        raise rows.problem(row, score_columns[column], actual, expected)
     return rows
 
 
@@ -246,11 +248,7 @@ def _read_scores_of_row(record: Record, columns: Sequence[str]) -> list[float]:
 def _read_score(record: Record, column: str) -> float:
     if record.get(column) is None:
         return np.nan
-    number = record.read(column, lambda value: read_number(value, record.textual, "a score, or nothing"))
-    try:
-        return float(number)
-    except OverflowError:
-        raise record.problem(column, "a number of more than 300 digits", "a score, or nothing") from None
+    return float(record.read(column, lambda value: read_number(value, record.textual, "a score, or nothing")))
 
 
 class _ScoreFile(NamedTuple):
@@ -326,7 +324,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             names = [once.setdefault(name, name) for name in coded.dictionary.to_pylist()]
             numbers = batch["score"].to_numpy(zero_copy_only=False)
             fit = all(read_name(name, "the name of a system") == name for name in names)
-            if not fit or batch["score"].null_count != np.count_nonzero(~np.isfinite(numbers)):
+            if not fit or batch["score"].null_count != np.count_nonzero(~(np.abs(numbers) <= LARGEST)):
                 return _read_by_line(file)
             systems += [names[code] for code in coded.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())

@@ -25,6 +25,7 @@ from common.incoming import READ_AT_ONCE, quoted
 from common.texts import one_text
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Sides, Source
 from evaluation.statistics.aggregation.votes_and_means import MUCH
+from evaluation.statistics.inputs import LARGEST
 from judgments.design.scale import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
@@ -425,15 +426,14 @@ def _read_value(record: Record, numeric: bool) -> float | str | None:
             except ValueError:
                 value = text
         if isinstance(value, str):
-            if numeric or not text:
+            if numeric or text in ("", "nan", "NaN"):
                 raise record.problem("value", quoted(value), expected)
             return text
-    if not isinstance(value, (int, float)) or not abs(value) < math.inf:
+    if not isinstance(value, (int, float)) or math.isnan(value):
         raise record.problem("value", quoted(value), expected)
-    try:
-        return float(value)
-    except OverflowError:
-        raise record.problem("value", "a number of hundreds of digits", expected) from None
+    if abs(value) > LARGEST:
+        raise record.problem("value", quoted(value), f"{expected}, of size {LARGEST:g} at most")
+    return float(value)
 
 
 def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64]) -> None:

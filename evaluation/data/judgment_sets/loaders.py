@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -49,6 +49,7 @@ from annotation.snapshots import Snapshot
 from common.rows import batched, column_parts, last_row, plain_rows
 from evaluation.data.judgment_sets.records import (
     AS_IMPORTED,
+    DIGITS_OF_HASH,
     DataHash,
     Decision,
     Difference,
@@ -61,6 +62,8 @@ from evaluation.data.judgment_sets.records import (
     Votes,
     WorkerRow,
     differences,
+    hash_of_rows,
+    hash_with,
     hash_with_winners,
     judgment_signature,
 )
@@ -842,9 +845,32 @@ def control_rule(study: Study) -> Value:
     return controls.threshold if controls.per_hit else "none"
 
 
+# Parts of a design that change nothing of what people are asked, or only which units there are.
+NOT_ASKED = {
+    "name", "slug", "dataset", "preset", "purpose", "seed", "seconds_per_unit", "consent", "contact", "arena",
+    "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
+    "registration", "chosen", "by_hand",
+}  # fmt: skip
+SHOWN = (
+    "key", "control", "item__name", "item__text", "reference__text", "first__text", "second__text", "expected",
+    "content",
+)  # fmt: skip
+
+
 def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
-    """Return uncommon signature fields, now or at ``moment``."""
-    fields: dict[str, Value] = {}
+    """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``."""
+    asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
+    units = Unit.objects.filter(study=study)
+    references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
+    rows = (
+        units.order_by("position", "pk").values_list(*SHOWN),
+        references.order_by("item__position", "position", "pk").values_list("item__name", "text"),
+    )
+    material = chain.from_iterable(part.iterator(ROWS_AT_ONCE) for part in rows)
+    fields: dict[str, Value] = {
+        "design": hash_with("", asked)[:DIGITS_OF_HASH],
+        "material": hash_of_rows(material)[:DIGITS_OF_HASH],
+    }
     kind = KINDS[study.protocol]
     if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
         # a colon separates a field from its value

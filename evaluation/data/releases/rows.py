@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from types import SimpleNamespace
@@ -64,6 +64,7 @@ class Settings:
         winners_signed: whether the signature covers published winners; false before 0.6.
         clustered: whether intervals and tests are by image and worker; false before 0.6.
         raters_known: whether metrics are held against people by worker as well.
+        both_orders: whether choices between two texts count in both orders in agreement; false before 0.6.
         credited: whether units score for the systems that a file credits; older ones take the first unit of a text.
     """
 
@@ -82,17 +83,10 @@ class Settings:
     clustered: bool = False
     raters_known: bool = False
     credited: bool = False
+    both_orders: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        left_out = {
-            "asked",
-            "cut_times",
-            "wording",
-            "winners_signed",
-            "clustered",
-            "raters_known",
-            "credited",
-        }  # where empty, as in older bundles
+        left_out = {each.name for each in fields(self) if each.default is not MISSING}  # as in older bundles
         return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 
     @property

@@ -414,6 +414,7 @@ def _write(
             wording=WORDING,
             winners_signed=True,
             clustered=True,
+            both_orders=kind.two_sided,
             raters_known=not is_anonymous(study),
             credited=kind.relevance is not None and study.source == Study.Source.IMPORTED,
         )

@@ -100,6 +100,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         kind, table, consensus.units, people, judged if kind.is_open else [],
         seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
         drawn=settings.controls != AS_IMPORTED,
+        both_orders=settings.both_orders,
     )  # fmt: skip
     records = control_records(rows.on_controls(), rule=settings.rule, is_right=kind.is_right)
     figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.results.agreement import agreement_rows, side_sentence
+from evaluation.results.agreement import agreement_rows, exchange_of, side_sentence
 from evaluation.statistics.agreement import (
     AgreementResult,
     CohenKappa,
@@ -31,6 +32,7 @@ from evaluation.statistics.agreement import (
     agreement_by_pair,
     ratings_of_judgments,
 )
+from evaluation.statistics.agreement.coefficient import in_both_orders
 from evaluation.statistics.correlation import CorrelationResult, correlation
 from evaluation.statistics.crossed import ITEM, RATER
 from evaluation.statistics.meta import wilson_interval
@@ -147,7 +149,11 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     ratings = ratings_of_judgments(
         judgments.unit[counted], judgments.worker[counted], judgments.value[counted]
     )
+    exchange = exchange_of(inputs.kind) if "coding" in agreement["alpha"] else None
+    if exchange:
+        ratings = in_both_orders(ratings, exchange)
     pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
+    pairs = replace(pairs, units=pairs.units // (2 if exchange else 1))
     if not len(pairs.units):
         return None
     numbers = {row["worker"]: number for number, row in enumerate(rank_workers(inputs), start=1)}
@@ -179,8 +185,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         for a in range(size)
     )
     known = [value for row in values for value in row if value is not None]
-    _, counts = np.unique(judgments.value[counted], return_counts=True)
-    chance = float(((counts / counts.sum()) ** 2).sum())
+    chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = say(
         "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),

@@ -25,14 +25,15 @@ from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.errors import EvaluationError
 from evaluation.numeric.signatures import signature
 from evaluation.presentation.content import as_json
-from evaluation.results.agreement import FULL_DEPTH, alpha_dict
+from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
 from evaluation.statistics.agreement import (
     KappaGrid,
     ThresholdAgreement,
-    alpha_of_judgments,
     kappa_grid,
     kappa_interval,
+    ratings_of_judgments,
 )
+from evaluation.statistics.agreement.coefficient import Exchange
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import ITEM, NAIVE, RATER
 from evaluation.statistics.inputs import one_of
@@ -269,7 +270,9 @@ def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
 
     def alpha(level: str) -> dict[str, Any]:
         images = images_of_units(full)
-        return _alpha(images, full.unit, full.rater, full.value, level, drawing, anonymous=full.anonymous)
+        columns = full.unit, full.rater, full.value
+        exchange = exchange_of(source.kind)
+        return _alpha(images, *columns, level, drawing, anonymous=full.anonymous, exchange=exchange)
 
     return {
         "name": source.name,
@@ -304,10 +307,11 @@ def _alpha(
     drawing: _Resampling,
     *,
     anonymous: bool,
+    exchange: Exchange | None,
 ) -> dict[str, Any]:
     clusters = {ITEM: images[unit]} | ({} if anonymous else {RATER: rater})
-    options = drawing.options(**clusters)
-    return alpha_dict(alpha_of_judgments(unit, rater, value, level, **options))
+    ratings = ratings_of_judgments(unit, rater, value)
+    return alpha_of_ratings(ratings, level=level, exchange=exchange, **drawing.options(**clusters))
 
 
 def _count_units(matched: Matched) -> dict[str, Any]:
@@ -446,7 +450,10 @@ def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         anonymous = first.anonymous or second.anonymous
-        return _alpha(images, unit, rater, value, first.level, drawing, anonymous=anonymous)
+        exchange = exchange_of(first.kind)
+        return _alpha(
+            images, unit, rater, value, first.level, drawing, anonymous=anonymous, exchange=exchange
+        )
 
     return {
         **alpha(np.concatenate([first.unit, second.unit]), raters, values),

@@ -34,6 +34,7 @@ from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.agreement import (
     agreement_rows,
     alpha_of_ratings,
+    exchange_of,
     one_against_rest,
     ratings_by_image,
     side_bias,
@@ -49,6 +50,7 @@ from evaluation.results.verdict import (
     verdict_sentence,
     winners_named,
 )
+from evaluation.statistics.agreement.coefficient import Exchange
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
 from evaluation.statistics.meta import PeoplesWinners
@@ -94,13 +96,15 @@ def checkpoints(count: int) -> list[int]:
     return sorted({max(1, round(count * step / CHECKPOINTS)) for step in range(1, CHECKPOINTS + 1)})
 
 
-def agreement_so_far(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[str, Any]]:
+def agreement_so_far(
+    votes: VotesInOrder, level: str, *, seed: int, exchange: Exchange | None = None
+) -> list[dict[str, Any]]:
     """Return Krippendorff's alpha with its interval at each checkpoint, as ``measure_agreement`` does."""
     rows = []
     for upto in checkpoints(len(votes)):
         columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto], np.arange(votes.units))
         ratings, grouped = ratings_by_image(*columns, votes.image, anonymous=votes.anonymous)
-        alpha = alpha_of_ratings(ratings, grouped, level, seed=seed)
+        alpha = alpha_of_ratings(ratings, grouped, level, seed=seed, exchange=exchange)
         rows.append(
             {"judgments": upto, **{name: alpha[name] for name in ("n", "value", "low", "high", "reason")}}
         )
@@ -337,7 +341,11 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     votes = in_order(table.counted & ~np.isnan(table.value))
     agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
-        [] if kind.is_open else agreement_so_far(in_order(agreed), kind.aggregation.level, seed=design.seed)
+        []
+        if kind.is_open
+        else agreement_so_far(
+            in_order(agreed), kind.aggregation.level, seed=design.seed, exchange=exchange_of(kind)
+        )
     )
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, table, scores)

@@ -40,9 +40,10 @@ from evaluation.presentation.content import (
     rows_as_json,
 )
 from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.results.agreement import alpha_of_ratings, exchange_of
 from evaluation.results.judges.asking import check_kind, has_orders
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE
-from evaluation.statistics.agreement import alpha_of_judgments
+from evaluation.statistics.agreement import ratings_of_judgments
 from evaluation.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
 from evaluation.statistics.judges import (
     ACCURACY,
@@ -363,14 +364,14 @@ def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
     if not len(both):
         return _undefined_estimate(0)
     rows = np.concatenate([both, both])
-    alpha = alpha_of_judgments(
-        rows,
-        np.repeat([0, 1], len(both)),
-        np.concatenate([people[both], judge[both]]),
+    alpha = alpha_of_ratings(
+        ratings_of_judgments(rows, np.repeat([0, 1], len(both)), np.concatenate([people[both], judge[both]])),
+        {ITEM: material.image[rows]},
         "nominal" if _is_nominal(material.kind) else material.kind.aggregation.level,
-        clusters={ITEM: material.image[rows]},
+        seed=0,
+        exchange=exchange_of(material.kind),
     )
-    return {**as_json(alpha, "value", "low", "high"), "n": len(both)}
+    return {name: alpha[name] for name in ("value", "low", "high")} | {"n": len(both)}
 
 
 def _undefined_estimate(n: int) -> dict[str, Any]:

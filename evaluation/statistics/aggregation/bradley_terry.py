@@ -37,6 +37,7 @@ from evaluation.statistics.inputs import (
     LARGEST_TABLE,
     BadShape,
     BadValue,
+    encode,
     encode_both,
     floats_of,
     from_zero,
@@ -459,6 +460,7 @@ def bradley_terry(
     names = np.arange(len(table))
     if items is not None:
         item_names = one_per_row(items, "items")
+        encode(item_names, "items")  # refuses a missing name
         names = np.empty(len(item_names), dtype=object)
         names[:] = item_names
         same_length(wins=table, items=names)

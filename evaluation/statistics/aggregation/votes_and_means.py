@@ -418,6 +418,12 @@ def sides_of(answers: ArrayLike) -> Ints:
     return side
 
 
+def other_side(answers: Floats) -> Floats:
+    """Return (N,) answers as they are where the two texts are exchanged."""
+    side = sides_of(answers)
+    return np.asarray(answers + np.array([0, 1, -1, 0])[side], dtype=np.float64)
+
+
 def preferences_of(answers: ArrayLike) -> Floats:
     """Return (N,) preferences: 2 or 1 for the first, much or slightly, 0, -1 or -2 for the second; nan for neither."""
     side = sides_of(answers)

@@ -6,7 +6,7 @@
 `agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
 (Krippendorff), `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. Each also has a function for its value alone
 (`krippendorff_alpha`) and one for a signed result (`alpha_interval`) with the options of `agreement`. `span_alpha`
-and `span_f1` are of marked spans.
+and `span_f1` are of marked spans. `BothOrders(coefficient, other_side)` is of choices between two texts.
 """
 
 from evaluation.statistics.agreement.alpha_and_gwet import (
@@ -27,6 +27,7 @@ from evaluation.statistics.agreement.alpha_and_gwet import (
 )
 from evaluation.statistics.agreement.coefficient import (
     AgreementResult,
+    BothOrders,
     Coefficient,
     Ratings,
     agreement,
@@ -38,9 +39,7 @@ from evaluation.statistics.agreement.kappa import (
     KappaGrid,
     PairAgreement,
     ThresholdAgreement,
-    UnitAgreement,
     agreement_by_pair,
-    agreement_by_unit,
     at_least,
     cohen_kappa,
     fleiss_interval,

@@ -41,6 +41,7 @@ from evaluation.statistics.inputs import (
     encode,
     first_repeated,
     one_of,
+    refuse_nan_texts,
     same_length,
 )
 from evaluation.statistics.resampling import RESAMPLES, Seed
@@ -128,6 +129,9 @@ def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
         matrix = np.asarray(reliability)
     except ValueError as error:
         raise BadShape("reliability_data has rows of unequal length, expected raters by units") from error
+    if matrix.dtype.kind == "U":
+        refuse_nan_texts(reliability, "reliability_data")
+        matrix = np.asarray(reliability, dtype=object)  # where a nan among texts is still one
     if matrix.ndim != 2:
         raise BadShape(f"reliability_data has {matrix.ndim} dimensions, expected two: raters by units")
     if matrix.dtype.kind in "biuf":
@@ -221,7 +225,9 @@ class Patterns:
         )
 
 
-def patterns_of(data: Data, *, numeric: bool) -> Patterns:
+def patterns_of(data: Data | Patterns, *, numeric: bool) -> Patterns:
+    if isinstance(data, Patterns):
+        return data
     if isinstance(data, Ratings):
         rows = check_numeric(data) if numeric else data
         raters = int((np.bincount(rows.rater) > 0).sum())
@@ -588,6 +594,88 @@ def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) ->
     if not codes:
         raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
     return Clusters.of_codes({name: renumbered(labels) for name, labels in codes.items()})
+
+
+Exchange = Callable[[Floats], Floats]
+
+
+def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
+    """Return the (L,) labels of both orders, and (V,) positions of the labels and of their exchanges."""
+    values = labels.astype(np.float64)
+    every, places = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
+    first, second = places.reshape(2, -1)
+    return every, first, second
+
+
+def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
+    """Return the judgments, and after them those of the other order of texts, of units of their own."""
+    ratings = ratings_of(data, numeric=True)
+    labels, *orders = _labels_of_orders(ratings.labels, exchange)
+    return Ratings(
+        np.tile(ratings.units, 2),
+        ratings.raters,
+        labels,
+        np.concatenate([ratings.unit, ratings.unit + len(ratings.units)]),
+        np.tile(ratings.rater, 2),
+        np.concatenate([places[ratings.code] for places in orders]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BothOrders:
+    """A coefficient of choices between the two texts of a unit, where each unit counts in both orders of its texts.
+
+    Which text is called the first is arbitrary, but moves the expected disagreement. Here both labels are equally
+    frequent, and exchanging the texts of any unit changes nothing. Without ties, and with equally many judgments a
+    unit, Fleiss' kappa is the coefficient of agreement of paired comparisons, 1 - 2 D_o (Kendall and Babington Smith
+    1940). `exchange` maps (V,) answers to those of the other order.
+    """
+
+    coefficient: ClusteredCoefficient
+    exchange: Exchange
+
+    @property
+    def name(self) -> str:
+        return self.coefficient.name
+
+    @property
+    def level(self) -> str:
+        return self.coefficient.level
+
+    def sample(self, data: Data) -> ReadData:
+        patterns = patterns_of(data, numeric=True)
+        labels, *orders = _labels_of_orders(patterns.labels, self.exchange)
+        row, column = patterns.counts.nonzero()
+        size = len(patterns.frequency), len(labels)
+        tables = [
+            scipy.sparse.csr_array((patterns.counts.data, (row, places[column])), shape=size)
+            for places in orders
+        ]
+        counts = scipy.sparse.csr_array(scipy.sparse.vstack(tables))
+        counts.sort_indices()
+        sample = self.coefficient.sample(
+            replace(patterns, labels=labels, counts=counts, frequency=np.tile(patterns.frequency, 2))
+        )
+        # A resample draws both orders of a unit.
+        return replace(
+            sample,
+            of_units=lambda weights: sample.of_units(np.tile(weights, 2)),
+            frequency=sample.frequency[: len(sample.frequency) // 2],
+            pairable=sample.pairable // 2,
+        )
+
+    def influences(self, data: Data) -> Influences | None:
+        influences = self.coefficient.influences(in_both_orders(data, self.exchange))
+        if influences is None:
+            return None
+        n, every = len(influences.values) // 2, len(influences.counts) // 2
+        return replace(
+            influences,
+            values=influences.values[:n] + influences.values[n:],
+            counts=influences.counts[:every],
+            items=None if influences.items is None else influences.items[:n],
+            raters=None if influences.raters is None else influences.raters[:n],
+        )
 
 
 ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"

@@ -1,4 +1,4 @@
-"""Cohen's kappa for two raters, also weighted, Fleiss' kappa, and agreement by unit and by pair of raters.
+"""Cohen's kappa for two raters, also weighted, Fleiss' kappa, and agreement by pair of raters.
 
 With n_ij of n units labelled i by the first and j by the second rater, and d(i, j) = [i != j], |i - j| ("linear")
 or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
@@ -11,11 +11,7 @@ With n_uk of the m judgments of each of N units in category k, and p_k = sum_u n
 
 Thresholds cut two sources of scores into yes and no (H13 Tables 8 to 10).
 
-By unit: with the terms of `alpha`, a unit contributes
-
-    contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
-
-and all contributions sum to 1 - alpha. By pair: every two raters on their common units alone.
+By pair: every two raters on their common units alone.
 """
 
 from __future__ import annotations
@@ -32,18 +28,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.numeric.arrays import Flags, Floats, Ints, ratio
 from evaluation.numeric.packing import declare
-from evaluation.statistics.agreement.alpha_and_gwet import LEVELS, NO_VARIATION
+from evaluation.statistics.agreement.alpha_and_gwet import LEVELS
 from evaluation.statistics.agreement.coefficient import (
-    NO_PAIRS,
     AgreementResult,
     Data,
     Influences,
+    Patterns,
     Ratings,
     ReadData,
     agreement,
     alpha_influences,
     count_rows,
-    distance_at,
     positions_at,
     ratings_of,
 )
@@ -101,7 +96,7 @@ def cohen_kappa(
     """Return Cohen's kappa of two raters' (N,) labels without missing answers.
 
     `weights` is None, "linear" or "quadratic". The default `labels` are those that occur, ascending: an unused point of
-    the scale does not count.
+    the scale does not count. Weights of texts need `labels`, in their order.
     """
     return CohenKappa(weights, labels).sample((first, second)).value()
 
@@ -152,6 +147,7 @@ class CohenKappa:
     def _codes(self, data: tuple[Iterable[Any], Iterable[Any]]) -> tuple[Ints, Ints, int]:
         if self.labels is None:
             labels, first, second = encode_both(*data, "first", "second")
+            check_order(self.weights, labels, "numbers, or their order in labels")
             return first, second, len(labels)
         first = encode_with(one_per_row(data[0], "first"), self.labels, "first")
         second = encode_with(one_per_row(data[1], "second"), self.labels, "second")
@@ -204,8 +200,13 @@ class FleissKappa:
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
-    def sample(self, data: ArrayLike | Ratings) -> ReadData:
-        rows, frequency, raters = _fleiss_table(_counts(data) if isinstance(data, Ratings) else data)
+    def sample(self, data: Data | Patterns) -> ReadData:
+        if isinstance(data, Patterns):
+            patterns = data.comparable()
+            rows, frequency = patterns.counts.toarray(), patterns.frequency
+            raters = _equal_sizes(patterns.sizes().astype(np.int64))
+        else:
+            rows, frequency, raters = _fleiss_table(_counts(data) if isinstance(data, Ratings) else data)
         units = int(frequency.sum())
         return ReadData(
             of_units=lambda weights: _fleiss(rows, raters, weights),
@@ -246,6 +247,12 @@ def _ratings(counts: Ints) -> Ratings:
 def check_weights(weights: str | None) -> None:
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+
+
+def check_order(weights: str | None, labels: NDArray[Any], expected: str) -> None:
+    """Refuse texts, whose order is that of an alphabet, where distances count."""
+    if weights is not None and len(labels) and labels.dtype.kind not in "biuf":
+        raise BadOption(f"weights is {weights!r} and answers are text, expected {expected}")
 
 
 @declare
@@ -313,7 +320,12 @@ def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
     ):
         raise BadValue("counts holds a negative or broken number, expected whole numbers from zero on")
     table = table.astype(np.int64)
-    sums = table.sum(axis=1)
+    raters = _equal_sizes(table.sum(axis=1))
+    rows, frequency = count_rows(table)
+    return rows.astype(np.float64), frequency, raters
+
+
+def _equal_sizes(sums: Ints) -> int:
     raters = int(sums[0]) if len(sums) else 0
     odd = np.flatnonzero(sums != raters)
     if odd.size:
@@ -323,8 +335,7 @@ def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
         )
     if len(sums) and raters < 2:
         raise BadValue(f"units have {raters} judgments each, expected two or more")
-    rows, frequency = count_rows(table)
-    return rows.astype(np.float64), frequency, raters
+    return raters
 
 
 def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
@@ -585,67 +596,6 @@ SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the sam
 
 
 @dataclass(frozen=True, slots=True)
-class UnitAgreement(Result):
-    """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
-
-    share: of the most frequent answer. agreement: share of agreeing pairs of judges.
-    """
-
-    units: NDArray[Any]
-    judgments: Ints
-    share: Floats
-    agreement: Floats
-    contribution: Floats
-    level: str
-
-    def most_disputed(self, count: int) -> Ints:
-        """Return positions of the units with the largest contributions, largest first."""
-        order = np.argsort(-self.contribution, kind="stable")  # nan comes last
-        return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
-
-
-@signed("agreement-by-unit")
-def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
-    """Return the agreement on each unit; `level` is alpha's."""
-    from evaluation.statistics import kernels
-
-    one_of(level, LEVELS, "level")
-    ratings = ratings_of(reliability_data, numeric=level != "nominal")
-    starts, _, codes = ratings.by_unit()
-    units = len(ratings.units)
-    ones = np.ones(len(codes))
-    different, sizes, most = np.empty((3, units))
-    labels = np.arange(float(len(ratings.labels)))
-    kernels.unit_disagreement(starts, codes, ones, kernels.DIFFERENT, labels, different, sizes, most)
-    pairable = sizes >= 2
-    totals = np.zeros(len(labels))
-    kernels.value_sums(starts, codes, ones, pairable.astype(np.float64), totals)
-    contribution = np.full(units, np.nan)
-    reason = NO_VARIATION if pairable.any() else NO_PAIRS
-    if np.count_nonzero(totals) > 1:
-        kind = distance_at(level)
-        positions = positions_at(level, ratings.labels)
-        if level == "ordinal":
-            positions = np.cumsum(totals) - totals / 2
-        apart = np.empty(units)
-        kernels.unit_disagreement(starts, codes, ones, kind, positions, apart, sizes, most)
-        expected = kernels.all_distances(kind, positions, totals)
-        if expected > 0:
-            reason = ""
-            factor = (totals.sum() - 1) / expected
-            contribution = ratio(factor * apart, sizes - 1, where=pairable)
-    return UnitAgreement(
-        units=ratings.units,
-        judgments=sizes.astype(np.int64),
-        share=ratio(most, sizes),
-        agreement=1 - ratio(different, sizes * (sizes - 1), where=pairable),
-        contribution=contribution,
-        level=level,
-        reason=reason,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class PairAgreement(Result):
     """Every two raters with a common unit, (P,) each, in the order of the raters.
 
@@ -682,6 +632,7 @@ def agreement_by_pair(
     one_of(level, LEVELS, "level")
     check_weights(weights)
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
+    check_order(weights, ratings.labels, "numbers in their order")
     by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
     count, longest = count_pairs(by_unit, by_rater)
     pairs = np.empty((count, 3), dtype=np.int64)
