@@ -197,7 +197,8 @@ OWN = {
 # what does not rest on the order of people's names, as random halves of them do
 STEADY = {
     "collection", "agreement", "compared", "ties", "kappa", "grades", "rankings", "tournament",
-    "tournament-by-metrics", "references", "metric-correlation", "captions", "leave-one-out", "keywords", "content", "questions", "spans", "span-errors", "answers", "numbers", "texts",
+    "tournament-by-metrics", "references", "metric-correlation", "captions", "leave-one-out", "keywords", "content",
+    "questions", "spans", "span-errors", "answers", "numbers", "texts",
 }  # fmt: skip
 
 
