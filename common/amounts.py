@@ -1,12 +1,15 @@
-"""Numbers, times and amounts of money in sentences; money is stored as whole cents and typed as 1.50."""
+"""Numbers, times and amounts of money in sentences and as JSON; money is stored as whole cents and typed as 1.50."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from django import forms
 from django.utils.formats import number_format
 from django.utils.translation import get_language
@@ -109,3 +112,33 @@ class AmountField(forms.DecimalField):
     def clean(self, value: Any) -> Any:
         amount = super().clean(value)
         return None if amount is None else int(amount * 100)
+
+
+def json_float(value: float | None) -> float | None:
+    """Return ``value`` for JSON; undefined and infinite numbers become null."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def as_json(value: Any, *names: str) -> Any:
+    """Return ``value`` for JSON at any depth, or only its fields ``names``.
+
+    Dataclasses become objects, arrays lists, undefined and infinite numbers null, unless an object has a method
+    ``as_json``.
+    """
+    if names:
+        return {name: as_json(getattr(value, name)) for name in names}
+    if type(value) is float:
+        return json_float(value)
+    if value is None or type(value) in (str, int, bool):
+        return value
+    if hasattr(value, "as_json"):
+        return as_json(value.as_json())
+    if is_dataclass(value):
+        return {member.name: as_json(getattr(value, member.name)) for member in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: as_json(member) for key, member in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [as_json(member) for member in value]
+    return json_float(value) if isinstance(value, float) else value

@@ -6,20 +6,17 @@ import csv
 import hashlib
 import io
 import json
-import math
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-import numpy as np
-
+from common.amounts import as_json
 from common.errors import QuorumError
 
 LEFTOVER_SECONDS = 24 * 3600
@@ -125,36 +122,6 @@ class FiguresEncoder(json.JSONEncoder):
             return super().encode(o)
         except (TypeError, ValueError):  # only now is it worth a walk through all of it
             return super().encode(as_json(o))
-
-
-def json_float(value: float | None) -> float | None:
-    """Return ``value`` for JSON; undefined and infinite numbers become null."""
-    return float(value) if value is not None and math.isfinite(value) else None
-
-
-def as_json(value: Any, *names: str) -> Any:
-    """Return ``value`` for JSON at any depth, or only its fields ``names``.
-
-    Dataclasses become objects, arrays lists, undefined and infinite numbers null, unless an object has a method
-    ``as_json``.
-    """
-    if names:
-        return {name: as_json(getattr(value, name)) for name in names}
-    if type(value) is float:
-        return json_float(value)
-    if value is None or type(value) in (str, int, bool):
-        return value
-    if hasattr(value, "as_json"):
-        return as_json(value.as_json())
-    if is_dataclass(value):
-        return {member.name: as_json(getattr(value, member.name)) for member in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: as_json(member) for key, member in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return as_json(value.tolist())
-    if isinstance(value, list | tuple):
-        return [as_json(member) for member in value]
-    return json_float(value) if isinstance(value, float) else value
 
 
 def indented(value: Any, depth: int = 0) -> str:

@@ -32,7 +32,7 @@ from django.db.models import BigAutoField, Expression, Field, QuerySet
 from django.db.models.sql import UpdateQuery
 from django.db.models.sql.constants import ROW_COUNT
 
-from common.files import as_json
+from common.amounts import as_json
 
 Row = TypeVar("Row")
 

@@ -73,13 +73,11 @@ def aggregate(run: Run, *, study: str, **how: Any) -> None:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
-def evaluate(run: Run, *, study: str, **how: Any) -> None:
+def evaluate(run: Run, *, study: str, **how: Any) -> Any:
     try:
         evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
     except NothingToCompare as why:  # the work was done as far as it goes
-        with run.commit() as result:
-            result["notes"] = [str(why)]
-        return
+        return {"notes": [str(why)]}
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
 

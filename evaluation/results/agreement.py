@@ -271,18 +271,11 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     answer = first_chosen(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
     n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
-    even = (
-        0.0 if components.reason else components.error_with(**n)
-    )  # answers may be uneven over items and people
-    twice = {
-        name: json_float(
-            components.standard_error
-            * components.error_with(**n | {name: 2 * n[name], "judgments": 2 * n["judgments"]})
-            / even
-        )
-        for name in n
-        if even
-    }
+    # Answers may be uneven over items and people, so that only the ratio is that of the model.
+    even = 0.0 if components.reason else components.error_with(**n)
+    more = {name: n | {name: 2 * n[name], "judgments": 2 * n["judgments"]} for name in n}
+    errors = {name: components.error_with(**of) / even for name, of in more.items() if even}
+    twice = {name: json_float(components.standard_error * ratio) for name, ratio in errors.items()}
     fields = ("item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason")
     return {**as_json(components, *fields), "twice": twice}
 

@@ -95,8 +95,8 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         "Kendall's tau-b with people, 95 % interval",
         accent=tuple(verdict["leaders"]),
     )
-    sentences = [sentence, scope_sentence(inputs.evaluation.result)]
-    sentences += [within_items_sentence(inputs.evaluation.result)] if inputs.wording else []
+    result = inputs.evaluation.result
+    sentences = [sentence, scope_sentence(result), within_items_sentence(result) if inputs.wording else ""]
     estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
     compared = compared_table({"": verdict}, estimates, heads=("", "metric"), value=("tau-b", "coefficient"))
     tables = [data, *compared]
