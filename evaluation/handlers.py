@@ -80,6 +80,7 @@ def evaluate(run: Run, *, study: str, **how: Any) -> Any:
         return {"notes": [str(why)]}
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
+    return None
 
 
 def compare_metrics(run: Run, *, study: str, **values: Any) -> dict[str, Any]:

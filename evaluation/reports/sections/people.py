@@ -116,8 +116,10 @@ def agreement_section(inputs: ReportInputs) -> Section:
         cells = [
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
-        by = {"clustered": inputs.clustered, "raters": RATER in one_judge["all"].get("clusters", ())}
-        tables.append(table("one-against-rest", cells, **by))
+        by_rater = RATER in one_judge["all"].get("clusters", ())
+        tables.append(
+            table("one-against-rest", cells, clustered=inputs.clustered, raters=by_rater)
+        )
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.wording:
