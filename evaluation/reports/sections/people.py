@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.data.judgment_sets.records import Floats, Ints, UnitRow
+from evaluation.data.judgment_sets.records import AS_IMPORTED, Floats, Ints, UnitRow
 from evaluation.presentation.content import (
     Dots,
     Estimate,
@@ -116,7 +116,8 @@ def agreement_section(inputs: ReportInputs) -> Section:
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.wording:
-        sentences.append(side_sentence(agreement.get("side_bias", {})))
+        drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
+        sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=drawn))
     matrix = _agreement_of_workers_plot(inputs)
     if matrix is not None:
         plots.append(matrix)
