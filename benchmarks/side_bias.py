@@ -157,7 +157,7 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
     )
     units = Units.of([UnitRow(pair, str(pair), "", pair) for pair in range(design.pairs)])
     images = np.arange(design.pairs) * 3 // 4  # some have two pairs
-    bias = side_bias(table, units, images, anonymous=False, drawn=not design.uneven)
+    bias = side_bias(table, units, images, anonymous=False)
     clusters = judgment_clusters(units, images, table.unit, table.worker, anonymous=False)
     fit, fit_without = (
         preference_strengths(
@@ -168,7 +168,7 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
     same, without_habit, effect = truths
     effect_held = fit.coefficient_low[0] <= effect <= fit.coefficient_high[0]
     return (
-        bias["value"], is_biased(bias), held_by(fit, same), effect_held,
+        bias["value"], is_biased(bias, drawn=not design.uneven), held_by(fit, same), effect_held,
         held_by(fit, without_habit), held_by(fit_without, without_habit),
     )  # fmt: skip
 

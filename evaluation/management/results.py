@@ -91,9 +91,9 @@ class Aggregate(OperationCommand):
         self.say_tables(tables)
         if sentence := scale_sentence(result):
             self.say(sentence)
-        self._remarks(result)
+        self._remarks(result, drawn=study.source == Study.Source.DESIGNED)
 
-    def _remarks(self, result: dict[str, Any]) -> None:
+    def _remarks(self, result: dict[str, Any], *, drawn: bool) -> None:
         from evaluation.results.aggregation import COEFFICIENT_NAMES
         from evaluation.results.agreement import side_sentence
 
@@ -114,7 +114,7 @@ class Aggregate(OperationCommand):
         for name, model_result in result.get("models", {}).items():
             self._other_model(name, model_result)
         if bias := agreement.get("side_bias"):
-            self.say(side_sentence(bias))
+            self.say(side_sentence(bias, drawn=drawn))
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
@@ -245,9 +245,9 @@ class Strengths(QuorumCommand):
         if strengths["order_effect"]:
             added = format_cell(estimate_of(strengths["order_effect"]), "signed")
             self.say(f"Standing on the left adds {added} to the log-odds; these are strengths without it.")
-        elif is_biased(strengths["side_bias"]):
+        elif is_biased(strengths["side_bias"], drawn=study.source == Study.Source.DESIGNED):
             self.say(
-                f"{side_sentence(strengths['side_bias'])} --order-effect gives strengths without this bias."
+                f"{side_sentence(strengths['side_bias'], drawn=True)} --order-effect gives strengths without this bias."
             )
         for pair in strengths["next"]:
             self.say(

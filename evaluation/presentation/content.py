@@ -389,8 +389,8 @@ def percent_number(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f}"
 
 
-def percent(share: float, digits: int = 0) -> str:
-    return f"{percent_number(share, digits)}{NARROW}%"
+def percent(share: float) -> str:
+    return f"{percent_number(share)}{NARROW}%"
 
 
 def metric_score(value: float) -> str:

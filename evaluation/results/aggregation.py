@@ -261,7 +261,6 @@ def compute_aggregation(
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
         images=None if clusters == NAIVE else loaders.clusters_of_units(study, items),
-        drawn=study.source == Study.Source.DESIGNED,
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, items)

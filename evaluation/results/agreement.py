@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,6 @@ def measure_agreement(
     seed: int,
     full_depth: Collection[int] | None = None,
     images: Ints | None = None,
-    drawn: bool = True,
     both_orders: bool = True,
 ) -> dict[str, Any]:
     """Compute agreement of included judgments, with intervals by image and worker.
@@ -170,7 +168,6 @@ def measure_agreement(
         full_depth: the unstopped units, to which results are limited: units that stop once two agree would
             bias agreement.
         images: (U,); None takes judgments as independent, as releases before 0.6 did.
-        drawn: whether sides were drawn; an import cannot say so.
         both_orders: whether choices between two texts count in both orders; not before 0.6.
     """
     anonymous = any(worker.anonymous for worker in workers)
@@ -221,7 +218,7 @@ def measure_agreement(
         figures["one_against_rest"] = _one_against_rest(ratings, units, grouped)
     if grouped is not None and not anonymous:
         figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
-    if bias := side_bias(table, units, images, anonymous=anonymous, drawn=drawn):
+    if bias := side_bias(table, units, images, anonymous=anonymous):
         figures["side_bias"] = bias
     figures["per_worker"] = per_worker
     if full_depth is not None:
@@ -379,12 +376,12 @@ def ratings_by_image(
 
 
 def side_bias(
-    table: JudgmentTable, units: Sequence[UnitRow], images: Ints | None, *, anonymous: bool, drawn: bool
+    table: JudgmentTable, units: Sequence[UnitRow], images: Ints | None, *, anonymous: bool
 ) -> dict[str, Any]:
     """Return how often the option on the left was chosen of two; {} where the first one never changed sides.
 
-    Of included judgments, with the p of one half where sides were ``drawn``: elsewhere better systems may have been
-    on the left more often. ``images`` as in ``measure_agreement``.
+    Of included judgments, with the p of one half, which is to be expected of sides that were drawn. ``images`` as in
+    ``measure_agreement``.
     """
     rows = table.counted & table.sided
     sides = table.side[rows]
@@ -397,30 +394,32 @@ def side_bias(
     interval = share_of_rows(chosen, clusters, CONFIDENCE)
     return {
         "value": float(chosen.mean()),
-        **as_json(interval, "low", "high"),
-        "p": json_float(interval.p) if drawn else None,
+        **as_json(interval, "low", "high", "p"),
         "n": len(chosen),
         "clusters": dict(interval.clusters.counts),
         "scope": scope_of(interval.clusters.counts.get(RATER)),
     }
 
 
-def is_biased(bias: Mapping[str, Any] | None) -> bool:
-    return bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
+def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
+    """Return whether people favour a side, which only sides that were ``drawn`` can show.
+
+    Where sides come from a file, better systems may have been on the left more often.
+    """
+    return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
 
 
-def side_sentence(bias: Mapping[str, Any]) -> str:
-    """Word the share of choices of the left option; "" without sides."""
+def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
+    """Word the share of choices of the left option, with its p if sides were ``drawn``; "" without sides."""
     if not bias:
         return ""
-    decimal, with_sign = partial(percent_number, digits=1), partial(percent, digits=1)
     parts = {
-        "share": with_sign(bias["value"]),
+        "share": percent(bias["value"]),
         "n": thousands(bias["n"]),
-        "ends": interval_in_text(bias, decimal, with_sign),
+        "ends": interval_in_text(bias, percent_number, percent),
     }
     sentence = _("%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s).") % parts
-    if bias["p"] is not None:
+    if drawn and bias["p"] is not None:
         sentence = _(
             "%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s, %(p)s); sides are drawn by lot, so "
             "50 %% is to be expected."

@@ -31,6 +31,7 @@ from common.errors import NotThere, WrongState
 from common.texts import readable
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.data.judgment_sets.records import AS_IMPORTED
 from evaluation.data.ranked_lists import outputs_of
 from evaluation.data.releases.storage import erased_since
 from evaluation.models import Analysis, Consensus
@@ -407,7 +408,9 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
         "agreement": result["agreement"],
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
-        "side_sentence": side_sentence(result["agreement"].get("side_bias", {})),
+        "side_sentence": side_sentence(
+            result["agreement"].get("side_bias", {}), drawn=threshold != AS_IMPORTED
+        ),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": figures.get("leave_one_out"),

@@ -23,7 +23,6 @@ import numpy.typing as npt
 from annotation.quality.controls import control_records
 from evaluation.data.judgment_sets.loaders import compare_signature
 from evaluation.data.judgment_sets.records import (
-    AS_IMPORTED,
     Decision,
     Floats,
     Ints,
@@ -99,7 +98,6 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     agreement = measure_agreement(
         kind, table, consensus.units, people, judged if kind.is_open else [],
         seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
-        drawn=settings.controls != AS_IMPORTED,
         both_orders=settings.both_orders,
     )  # fmt: skip
     records = control_records(rows.on_controls(), rule=settings.rule, is_right=kind.is_right)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.data.judgment_sets.records import Floats, Ints, UnitRow
+from evaluation.data.judgment_sets.records import AS_IMPORTED, Floats, Ints, UnitRow
 from evaluation.presentation.content import (
     Dots,
     Estimate,
@@ -117,13 +117,12 @@ def agreement_section(inputs: ReportInputs) -> Section:
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
         by_rater = RATER in one_judge["all"].get("clusters", ())
-        tables.append(
-            table("one-against-rest", cells, clustered=inputs.clustered, raters=by_rater)
-        )
+        tables.append(table("one-against-rest", cells, clustered=inputs.clustered, raters=by_rater))
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.wording:
-        sentences.append(side_sentence(agreement.get("side_bias", {})))
+        drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
+        sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=drawn))
     matrix = _agreement_of_workers_plot(inputs)
     if matrix is not None:
         plots.append(matrix)

@@ -353,7 +353,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     people = {}
     if kind.compares_pairs and agreed.any():
         people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
-    bias = side_bias(table, units, images, anonymous=anonymous, drawn=study.source == Study.Source.DESIGNED)
+    bias = side_bias(table, units, images, anonymous=anonymous)
     counted = study_counts(study)
     wages = wages_of(study, pay_of_sessions(study))
     result: dict[str, Any] = {

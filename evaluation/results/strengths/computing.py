@@ -170,7 +170,7 @@ def strengths_of(
         raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
     clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
-    bias = side_bias(table, units, images, anonymous=anonymous, drawn=study.source == Study.Source.DESIGNED)
+    bias = side_bias(table, units, images, anonymous=anonymous)
     if order_effect and not bias:
         raise EvaluationError(gettext(NO_SIDES) % {"slug": study.slug})
     covariates = {}

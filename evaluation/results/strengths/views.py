@@ -73,7 +73,9 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if of_pairs and not bias:
         del context["form"].fields["order_effect"]
     context |= {
-        "side_bias": side_sentence(bias) if is_biased(bias) else "",
+        "side_bias": side_sentence(bias, drawn=True)
+        if is_biased(bias, drawn=study.source == Study.Source.DESIGNED)
+        else "",
         "order_effect": {name: with_sign(value) for name, value in (effect or {}).items()},
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,
