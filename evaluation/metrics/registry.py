@@ -7,7 +7,7 @@ Captions left out: Every caption of an image is left out in turn and scored agai
 are the texts in its place: a caption of another image or dataset, a sentence of a corpus, or words drawn one by one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -540,15 +540,21 @@ def _scores(
     corpus_name: str,
 ) -> Scores:
     cut = tokenizer_named(tokenizer)
-    results = {}
+    results, views = {}, dict[str, View]()
     for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
         figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
+        if metric.cuts_words:
+            views[used.name] = View(used)
         fields = metric.signature_fields(settings) | dict(figures.shown)
         signature = _signature(metric, fields, used, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
     weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
-    warnings = (*_empty_captions(comparison), *_few_documents(list(weighed), comparison))
+    warnings = (
+        *_empty_captions(comparison),
+        *_without_tokens(comparison, views),
+        *_few_documents(list(weighed), comparison),
+    )
     return Scores(results, tokenizer, VERSION, warnings)
 
 
@@ -664,6 +670,19 @@ def _empty_captions(comparison: Comparison) -> tuple[str, ...]:
     if not empty:
         return ()
     return ("1 empty caption scores 0" if empty == 1 else f"{empty} empty captions score 0",)
+
+
+def _without_tokens(comparison: Comparison, views: Mapping[str, View]) -> Iterator[str]:
+    """Tell of texts that a tokenizer makes nothing of, such as one that only knows ASCII of Chinese."""
+    for tokenizer, view in views.items():
+        nothing = comparison.tokens(view).lengths == 0
+        captions = int((nothing[: comparison.size] & ~comparison.empty).sum())
+        references = int(nothing[comparison.size :].sum())
+        if captions or references:
+            yield (
+                f"tokenizer {tokenizer} finds no token in {captions} of {comparison.size} captions and {references} "
+                f"of {len(nothing) - comparison.size} references; these match nothing; use one for their script"
+            )
 
 
 def _few_documents(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:

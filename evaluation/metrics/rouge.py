@@ -317,11 +317,10 @@ class _Shares(NamedTuple):
 
 
 def _common_shares(comparison: Comparison, view: View) -> _Shares:
-    """Compare each pair; a caption without words counts as one empty word, which matches only another such."""
     lengths = comparison.tokens(view).lengths
     candidate = np.repeat(lengths[: comparison.size], comparison.reference_counts)
     reference = lengths[comparison.pair_references]
-    common = np.where(candidate + reference == 0, 1.0, lcs_overlap(comparison, view).hits)
+    common = lcs_overlap(comparison, view).hits
     return _Shares(common / np.maximum(candidate, 1), common / np.maximum(reference, 1))
 
 

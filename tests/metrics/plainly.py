@@ -26,17 +26,17 @@ def bleu(candidate: str, references: Sequence[str], n: int) -> float:
 
 
 def rouge_l(candidate: str, references: Sequence[str]) -> float:
-    words = candidate.split() or [""]
+    words = candidate.split()
     precision = recall = 0.0
     for reference in references:
-        other = reference.split() or [""]
+        other = reference.split()
         row = [0] * (len(other) + 1)
         for word in words:
             previous = row[:]
             for j, theirs in enumerate(other):
                 row[j + 1] = previous[j] + 1 if word == theirs else max(previous[j + 1], row[j])
-        precision = max(precision, row[-1] / len(words))
-        recall = max(recall, row[-1] / len(other))
+        precision = max(precision, row[-1] / max(len(words), 1))
+        recall = max(recall, row[-1] / max(len(other), 1))
     bottom = recall + 1.44 * precision
     return 2.44 * precision * recall / bottom if bottom else 0.0
 
