@@ -73,13 +73,14 @@ def aggregate(run: Run, *, study: str, **how: Any) -> None:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
-def evaluate(run: Run, *, study: str, **how: Any) -> Any:
+def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
     try:
         evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
     except NothingToCompare as why:  # the work was done as far as it goes
         return {"notes": [str(why)]}
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
+    return None
 
 
 def compare_metrics(run: Run, *, study: str, **values: Any) -> dict[str, Any]:

@@ -426,7 +426,7 @@ def test_an_infinite_cross_entropy_is_null_with_its_reason_at_each_door(
 def test_stored_results_and_calls_have_no_number_that_json_lacks(study: Study, designer: Client) -> None:
     result = {"cost": np.inf, "rows": [1.5, np.nan, -np.inf], "of": {"n": np.float64("inf")}}
     plain = {"cost": None, "rows": [1.5, None, None], "of": {"n": None}}
-    about = {"settings": {}, "signature": "s", "data_hash": "0", "judgments": ""}
+    about: dict[str, Any] = {"settings": {}, "signature": "s", "data_hash": "0", "judgments": ""}
     what = Analysis.What.META_EVALUATION
     stored = Analysis.objects.replace(study=study, what=what, result=result, **about)
     assert Analysis.objects.get(pk=stored.pk).result == plain

@@ -114,8 +114,8 @@ def agreement_section(inputs: ReportInputs) -> Section:
         cells = [
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
-        by = {"clustered": inputs.clustered, "raters": RATER in one_judge["all"].get("clusters", ())}
-        tables.append(table("one-against-rest", cells, **by))
+        raters = RATER in one_judge["all"].get("clusters", ())
+        tables.append(table("one-against-rest", cells, clustered=inputs.clustered, raters=raters))
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     matrix = _agreement_of_workers_plot(inputs)
