@@ -838,7 +838,7 @@ def _(rows: Rows, n: str) -> bool:
 
 
 # The report
-KINDS.append("report")
+KINDS.append("collection, systems and ceilings of the report")
 
 
 @says(
@@ -1201,7 +1201,7 @@ def check_study(seed: int, designer: Client, folder: Path) -> tuple[Counter[str]
     rows, counts, wrong = Rows(study), Counter[str](), []
     for door, text in said_of(study, designer):
         for sentence, kind, true in checked(text, rows):
-            counts.update((door, kind))
+            counts.update((f"on {door}", kind))
             if not true:
                 wrong.append(f"study {seed} ({study.protocol}, {study.source}), {door}: {sentence}")
     return counts, wrong

@@ -73,7 +73,7 @@ def aggregate(run: Run, *, study: str, **how: Any) -> None:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
-def evaluate(run: Run, *, study: str, **how: Any) -> Any:
+def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
     try:
         evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
     except NothingToCompare as why:  # the work was done as far as it goes

@@ -127,8 +127,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     notes = []
     if not row["used"]:
         note = _("excluded")
-        share = row["controls_share"]
-        if share is not None and isinstance(threshold, float | int) and share < threshold:
+        if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
             note = _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
         notes.append(note)
     left = row["left_share"]
