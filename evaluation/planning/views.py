@@ -335,7 +335,7 @@ GROUPS = (
 MOST_PILOTS = 50
 MOST_EARLIER = 20
 MOST_SHOWN = 20
-HOPELESS = 0.5  # power below which a study is more likely to miss the difference than to find it
+HOPELESS = 0.5  # power below which a study is more likely to miss even the largest difference than to find it
 
 
 class PlanningForm(forms.Form):
@@ -671,7 +671,12 @@ def _newest_seen(study: Study, user: User | None) -> Analysis | None:
 def _power_doubt(study: Study, by: User | None) -> str:
     newest = _newest_seen(study, by)
     rows = _power_rows(newest, design_of(study).purpose) if newest else []
-    return _power_sentence(rows) if rows and (_main(rows)["power"] or 0.0) < HOPELESS else ""
+    return _power_sentence(rows) if rows and _most_power(rows) < HOPELESS else ""
+
+
+def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the power at the largest difference."""
+    return max(row["power"] or 0.0 for row in rows)
 
 
 def _power_point(launch: Launch, rehearsal: Analysis, rows: Sequence[Mapping[str, Any]]) -> Point:
@@ -700,7 +705,7 @@ def _power_point(launch: Launch, rehearsal: Analysis, rows: Sequence[Mapping[str
                     "budget": cents(budget, launch.design.currency)
                 }
     link_words = _("Plan the study")
-    readiness = Readiness.MISSING if power >= HOPELESS else Readiness.DOUBTFUL
+    readiness = Readiness.MISSING if _most_power(rows) >= HOPELESS else Readiness.DOUBTFUL
     return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
 
 

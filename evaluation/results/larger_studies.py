@@ -90,7 +90,7 @@ def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     """Say it in the reader's language; "" where nothing is open."""
-    if verdict["settled"] or len(verdict["leaders"]) < 2 or "more" not in verdict:
+    if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:
         return _("One person’s answers do not say how many more would settle it.")

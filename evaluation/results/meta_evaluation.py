@@ -394,7 +394,7 @@ def compute_evaluation(
 
     Raises:
         EvaluationError: an unknown metric or tokenizer, or a reading of another protocol.
-        NothingToCompare: no consensus, or no references.
+        NothingToCompare: no references. EvaluationError: no consensus.
     """
     kind, design = compared_kind(study), design_of(study)
     readings, clustered = Readings(**requested), clusters != NAIVE
@@ -540,7 +540,7 @@ def pair_texts(
         outcome = consensus.of_pair[pair.pk]
         pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie))
     if not any(pair.winner for pair in pairs):
-        raise NothingToCompare(
+        raise EvaluationError(
             f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
         )
     return pairs, documents, used
@@ -684,7 +684,9 @@ def caption_texts(
         )
     if not captions:
         why = f"Study {study.slug!r} has no judged caption with references to hold a metric against."
-        raise NothingToCompare(f"{why} {_next_step(study)}" if counts["no_reference"] else why)
+        if counts["no_reference"]:
+            raise NothingToCompare(f"{why} {_next_step(study)}")
+        raise EvaluationError(why)
     return captions, counts
 
 

@@ -203,8 +203,9 @@ def settles(best: BestResult) -> bool:
 
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     """Word a verdict in the reader's language; ``cells``: metric -> its estimate with interval."""
-    sentences = _sentence(verdict, cells), larger_study_sentence(verdict)
-    return " ".join(filter(None, sentences))
+    # Naive tests know of no items.
+    larger = "" if verdict["by"].endswith(TESTS) else larger_study_sentence(verdict)
+    return " ".join(filter(None, (_sentence(verdict, cells), larger)))
 
 
 def _sentence(verdict: Verdict, cells: Cells) -> str:

@@ -209,8 +209,9 @@ class Spread:
         if not self.variance > 0:
             return float(difference != 0)
         least, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
-        if self.df < math.inf:
-            return 1 - float(scipy.special.nctdtr(self.df, shift, least))
+        if self.df <= MOST_FREEDOM:
+            missed = float(scipy.special.nctdtr(self.df, shift, least))
+            return 1.0 if math.isnan(missed) else 1 - missed  # it underflows from a shift of 36 on
         return float(scipy.special.ndtr(shift - least))
 
     @property
@@ -303,6 +304,8 @@ def crossed(items: Spread, squares: Squares) -> Spread:
     return Spread(items.variance + added, df, added, items.items, squares.raters)
 
 
+# The noncentral t of more degrees of freedom is the normal distribution, to a thousandth.
+MOST_FREEDOM = 1000
 NO_SPREAD = Spread(math.nan, math.nan)
 NO_CONTRAST = Contrast(math.nan, NO_SPREAD)
 

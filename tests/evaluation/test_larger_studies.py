@@ -41,6 +41,13 @@ def test_power_is_that_of_the_noncentral_t() -> None:
     assert Spread(1 / 31, math.inf).power(0.5, 0.05) == pytest.approx(0.795, abs=1e-3)
 
 
+@pytest.mark.parametrize("df", [1, 2, 5, 9, 30, 99, 500, 1000, 1001, 10**6])
+def test_power_rises_with_the_difference_up_to_one(df: int) -> None:
+    powers = [Spread(1.0, df).power(shift, 0.05) for shift in np.geomspace(0.1, 1e4, 400)]
+    assert (np.diff(powers) >= -1e-9).all()
+    assert powers[-1] == 1
+
+
 def test_a_larger_study_divides_each_part_of_the_variance_by_its_number() -> None:
     spread = Spread(0.05, 7, by_raters=0.02, items=50, raters=8).of_larger_study(3, 2)
     assert (spread.variance, spread.df) == (pytest.approx(0.03 / 3 + 0.02 / 2), 15)

@@ -64,7 +64,11 @@ def test_files_are_scored_as_the_contract_writes_it_down() -> None:
     found = score_files(SMALL / "candidates.jsonl", SMALL / "references.json", metrics=list(COCO))
     expected = read_json(SMALL / "expected.json")["systems"]
     assert (found["tokenizer"], found["version"]) == ("ptb", "1.0")
-    assert found["warnings"] == ["system 'nasty': 2 empty captions score 0"]
+    assert found["warnings"] == [
+        "system 'nasty': 2 empty captions score 0",
+        "system 'nasty': tokenizer ptb finds no token in 3 of 40 captions and 0 of 200 references; these match "
+        "nothing; use one for their script",
+    ]
     for system in expected:
         for metric in COCO:
             assert found["systems"][system][metric]["corpus"] == pytest.approx(

@@ -857,19 +857,22 @@ SHOWN = (
 )  # fmt: skip
 
 
-def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
-    """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``."""
-    asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
+def _digest_of_material(study: Study) -> str:
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
     rows = (
         units.order_by("position", "pk").values_list(*SHOWN),
         references.order_by("item__position", "position", "pk").values_list("item__name", "text"),
     )
-    material = chain.from_iterable(part.iterator(ROWS_AT_ONCE) for part in rows)
+    return hash_of_rows(chain.from_iterable(part.iterator(ROWS_AT_ONCE) for part in rows))[:DIGITS_OF_HASH]
+
+
+def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
+    """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``."""
+    asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
     fields: dict[str, Value] = {
         "design": hash_with("", asked)[:DIGITS_OF_HASH],
-        "material": hash_of_rows(material)[:DIGITS_OF_HASH],
+        "material": _digest_of_material(study),
     }
     kind = KINDS[study.protocol]
     if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":

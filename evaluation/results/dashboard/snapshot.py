@@ -373,7 +373,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         },
         "controls": {},
         **_workers(study, table, table.records, design.controls.threshold),
-        "left": bias | {"share": bias.get("value"), "n": bias.get("n", 0)},
+        "side_bias": bias,
         "wages": {
             "median": wages.median_cents,
             "floor": wages.floor_cents,

@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from common.errors import NotThere
 from evaluation.models import Analysis, BoardSnapshot
 from evaluation.results.aggregation import unused_context
+from evaluation.results.agreement import side_sentence
 from evaluation.results.dashboard.progress import (
     ChangeMark,
     change_mark,
@@ -111,6 +112,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "no_metrics": _why_no_metrics(kind, result),
         "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,
+        "side": side_sentence(result.get("side_bias", {}), drawn=True),
         **unused_context(result),
         "workers": [row | {"note": _notes_on_worker(row, threshold)} for row in result.get("workers", ())],
     }
