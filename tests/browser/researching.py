@@ -120,3 +120,11 @@ def pictures(names: Iterable[str] = ANIMALS) -> FilePayload:
         for name in names:
             archive.writestr(f"{name}.jpg", picture_bytes())
     return FilePayload(name="pictures.zip", mimeType="application/zip", buffer=packed.getvalue())
+
+
+def opens(me: Counted) -> None:
+    """Open the study; a small one is doubtful, which the researcher confirms."""
+    confirmed = me.page.get_by_label("Open it all the same")
+    if confirmed.count():
+        me.click(confirmed)
+    me.press("Open to participants")

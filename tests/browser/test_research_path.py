@@ -18,6 +18,7 @@ from tests.browser.researching import (
     fits,
     looked_at,
     make_researcher,
+    opens,
     pictures,
     sign_in_by_hand,
     spreadsheet,
@@ -97,7 +98,7 @@ def rehearses_and_launches(researcher: Counted, empty_installation: Installation
     expect(page.locator(".q-point", has_text="Simulated participants found")).to_be_visible()
     fits(page)
     researcher.press("Generate pages of work")
-    researcher.press("Open to participants")
+    opens(researcher)
     expect(page.get_by_text(f"{empty_installation.url}/s/pairwise-meadow/", exact=True)).to_be_visible()
 
 
