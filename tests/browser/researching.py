@@ -5,7 +5,7 @@ import json
 import zipfile
 from collections.abc import Iterable
 
-from playwright.sync_api import FilePayload, Locator, Page
+from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.annotation.casting import picture_bytes
 from tests.browser.axe import SERIOUS, problems
@@ -124,6 +124,7 @@ def pictures(names: Iterable[str] = ANIMALS) -> FilePayload:
 
 def opens(me: Counted) -> None:
     """Open the study; a small one is doubtful, which the researcher confirms."""
+    expect(me.page.get_by_role("button", name="Open to participants")).to_be_visible()
     confirmed = me.page.get_by_label("Open it all the same")
     if confirmed.count():
         me.click(confirmed)
