@@ -503,7 +503,7 @@ MOST_DIFFERENCES = 50
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 # Added since earlier versions, whose bundles stay valid.
-ADDED = frozenset({"coefficients"})
+ADDED = frozenset({"coefficients", "pearson"})
 
 # What reports of wording 0 say: what is read instead, there and in what is computed.
 REWORDED = {
