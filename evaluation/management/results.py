@@ -409,7 +409,9 @@ class ErrorSpans(QuorumCommand):
             self.say(sentence)
 
 
-MEASURES = {"kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "accuracy": "accuracy"}
+MEASURES = {
+    "kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "pearson": "Pearson's r", "accuracy": "accuracy",
+}  # fmt: skip
 
 
 class CompareMetrics(QuorumCommand):

@@ -63,7 +63,8 @@ ACCURACY = (
     "confidence", "interval",
 )  # fmt: skip
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
-COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
+COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
+HEADS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
 UNKNOWN_KIND = "unknown"
 SIDES = (1, -1, 0)  # of a vote: for the first, for the second, for neither
 
@@ -563,20 +564,26 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
     return rendering.table("accuracy-and-ties", rows, columns)
 
 
+def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return coefficient -> its column; results of versions before 0.6 have no r."""
+    return {key: head for key, head in HEADS.items() if all(key in figures for figures in metrics.values())}
+
+
 def correlation_table(result: Mapping[str, Any]) -> Table:
     """Return correlations with people, best metric first, with the best kappa of the thresholds."""
     metrics = result["metrics"]
     within = any("per_image" in figures for figures in metrics.values())
     kappas = any(figures["kappa"] for figures in metrics.values())
+    heads = heads_of(metrics)
     rows: list[tuple[Any, ...]] = []
     for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
         figures = metrics[name]
-        cells = [estimate_of(figures[key], with_n=False) for key in COEFFICIENTS]
+        cells = [estimate_of(figures[key], with_n=False) for key in heads]
         cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if within else []
         rows.append(
             (name, *cells, *(_best_kappa(figures["kappa"]) if kappas else ()), figures["kendall_tau_b"]["n"])
         )
-    columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
+    columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
     columns += [("tau-b within items", "coefficient")] if within else []
     columns += [("best kappa", "coefficient"), ("metric / people at least", "text")] if kappas else []
     return rendering.table("correlation-in-short", rows, [*columns, ("n", "count")])

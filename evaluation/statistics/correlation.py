@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from itertools import permutations
 from typing import Any, Unpack
 
 import numpy as np
@@ -31,6 +32,7 @@ from evaluation.statistics.crossed import (
 )
 from evaluation.statistics.inference import Clustering, Inference, Options, Sampling, signed
 from evaluation.statistics.inputs import (
+    ROUNDING,
     encode,
     finite_vector,
     gappy_vector,
@@ -281,6 +283,7 @@ def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
 
 # Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
 _EXACT = 33
+_ENUMERATED = 9  # observations: 9! orders take a third of a second, once
 TOO_FEW = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
 
@@ -310,9 +313,9 @@ def correlation(
 ) -> CorrelationResult:
     """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
-    p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for
-    n <= 33, else normal with the variance for ties of Kendall (1970). With `clusters`, p is of them too; they may hold
-    `means_without_raters` of the second vector.
+    p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908), but of Spearman without ties for n <= 9
+    exact, by all orders; of Kendall: exact without ties for n <= 33, else normal with the variance for ties of Kendall
+    (1970). With `clusters`, p is of them too; they may hold `means_without_raters` of the second vector.
     """
     chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -326,7 +329,9 @@ def correlation(
             value, p = _kendall(x, y, coefficient)
         else:
             value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
-            p = _linear_p(value, len(x))
+            p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _ENUMERATED
+            if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
+                p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
         if chosen.columns or deletions is not None:
             grouped = chosen.clusters_of("observation", complete)
             spread = _spread(x, y, coefficient, value, grouped)
@@ -479,6 +484,13 @@ def _undefined(x: Floats, y: Floats) -> str:
 def _linear_p(r: float, n: int) -> float:
     # Two observations always lie on a line, whether by value or by rank.
     return float(2 * scipy.special.betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
+
+
+@cache
+def _rhos_of_orders(n: int) -> Floats:
+    """Return (n!,) rho of each order of n ranks with their own."""
+    ranks = np.arange(n) - (n - 1) / 2
+    return np.array(list(permutations(ranks))) @ ranks / (ranks @ ranks)
 
 
 def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:

@@ -123,46 +123,34 @@ def unit_disagreement(
     sizes: Floats,
     most: Floats,
 ) -> None:
-    """Compare each unit's answers, with starts (U + 1,) and amounts (N,).
+    """Compare each unit's answers: starts (U + 1,) of its rows, and (N,) codes, none twice in a unit, with amounts.
 
     With n_v the amount of value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
     """
-    counted = np.zeros(len(positions))
-    occurring = np.empty(len(positions), dtype=np.int64)
     for unit in range(len(starts) - 1):
-        # Count how often each value occurs.
-        kinds = 0
+        rows = range(starts[unit], starts[unit + 1])
         size = 0.0
-        for row in range(starts[unit], starts[unit + 1]):
-            code = codes[row]
-            if counted[code] == 0:
-                occurring[kinds] = code
-                kinds += 1
-            counted[code] += amounts[row]
-            size += amounts[row]
-        total = 0.0
         highest = 0.0
+        for row in rows:
+            size += amounts[row]
+            highest = max(highest, amounts[row])
+        total = 0.0
         # Sum the distances over all ordered pairs of answers.
         if kind == DIFFERENT:
-            for code in occurring[:kinds]:
-                total += counted[code] * (size - counted[code])
+            for row in rows:
+                total += amounts[row] * (size - amounts[row])
         elif kind == SQUARED:
             mean = 0.0
-            for code in occurring[:kinds]:
-                mean += counted[code] * (positions[code] / size)
-            if kinds > 1:  # rounding of the mean must not part equal answers
-                for code in occurring[:kinds]:
-                    total += 2.0 * size * counted[code] * (positions[code] - mean) ** 2
+            for row in rows:
+                mean += amounts[row] * (positions[codes[row]] / size)
+            if len(rows) > 1:  # rounding of the mean must not part equal answers
+                for row in rows:
+                    total += 2.0 * size * amounts[row] * (positions[codes[row]] - mean) ** 2
         else:
-            for number in range(kinds):
-                code = occurring[number]
-                for other in occurring[:number]:
-                    apart = distance(kind, positions[code], positions[other])
-                    total += 2.0 * counted[code] * counted[other] * apart
-        # Leave the counts at zero for the next unit.
-        for code in occurring[:kinds]:
-            highest = max(highest, counted[code])
-            counted[code] = 0.0
+            for row in rows:
+                for other in range(starts[unit], row):
+                    apart = distance(kind, positions[codes[row]], positions[codes[other]])
+                    total += 2.0 * amounts[row] * amounts[other] * apart
         disagreement[unit] = total
         sizes[unit] = size
         most[unit] = highest

@@ -390,7 +390,7 @@ def test_agreement_is_the_same_whichever_text_of_a_pair_is_called_the_first() ->
             study.answer(hit, worker, answers)
         found.append(aggregate_study(study=study.study)["agreement"])
     before, after = found
-    assert before["alpha"]["coding"] == "both orders"
+    assert before["alpha"]["coding"] == "both-orders"
     assert before["alpha"]["value"] == pytest.approx(1 - (18 - 1) / 18 * 2 * (2 / 3 + 2 / 3) / 3)
     assert before["coefficients"]["fleiss"]["value"] == pytest.approx(1 - 2 * (2 / 3 + 2 / 3) / 3)
     for name in ("value", "low", "high"):

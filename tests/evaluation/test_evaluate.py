@@ -21,6 +21,7 @@ from evaluation.reports.loading import load_inputs
 from evaluation.reports.sections import pairs
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metric_figures import correlation_table
 from judgments.kinds.caption import METRICS, leave_one_out
 from judgments.models import Caption, Job, Study
 from tests.annotation.writing import written_study
@@ -266,6 +267,16 @@ def test_relevance_is_held_against_the_share_of_yes() -> None:
     assert {cell["people_at_least"] for cell in found["kappa"]} == {0.33, 0.66, 1.0}
     # people order 1, 2/3, 1/3, 0; the metric 1, 1, 0, 0: four concordant pairs, two tied in the metric
     assert found["kendall_tau_b"]["value"] == pytest.approx(4 / (4 * 6) ** 0.5)
+    # the covariance is 1/3 over the deviations' 1/2 and sqrt(5/36)
+    r = found["pearson"]
+    assert r["value"] == pytest.approx((1 / 6) / (1 / 2 * (5 / 36) ** 0.5))
+    assert (r["n"], r["clusters"]) == (4, found["spearman"]["clusters"])
+    table = correlation_table({"metrics": {"bleu-h13": found}})
+    assert [column.name for column in table.columns][1:4] == ["tau-b", "rho", "r"]
+    assert table.rows[0][3] == Estimate(r["value"], r["low"], r["high"])
+    older = {name: cell for name, cell in found.items() if name != "pearson"}  # as 0.5.0 stored them
+    columns = correlation_table({"metrics": {"bleu-h13": older}}).columns
+    assert "r" not in [column.name for column in columns]
 
 
 def test_the_default_metrics_and_a_signature_for_each() -> None:

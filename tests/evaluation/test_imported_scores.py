@@ -13,7 +13,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from common.environment import DEFAULTS
 from common.errors import DataConflict, QuorumError
@@ -475,10 +475,11 @@ def test_computed_metrics_meet_people_s_imported_scores_of_half_points(
     found = json.loads(output.read_text())
     assert (found["n"], found["systems"]["number"]) == (24, 3)
     people = [grade for *_, grade in wanted]
-    (tau, rho) = found["rows"]
+    (tau, rho, r) = found["rows"]
     for side, name in (("first", "cider-d"), ("second", "rouge-l")):
         assert tau[side] == pytest.approx(kendalltau(scored[name].images, people).statistic)
         assert rho[side] == pytest.approx(spearmanr(scored[name].images, people).statistic)
+        assert r[side] == pytest.approx(pearsonr(scored[name].images, people).statistic)
     assert "|own:dropped|" in found["signatures"]["cider-d"]
     assert "without a reference, left out: " in capsys.readouterr().out
     Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).delete()

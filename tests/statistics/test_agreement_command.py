@@ -263,7 +263,7 @@ def test_the_sides_of_a_pair_have_no_order(tmp_path: Path) -> None:
     options = {"coefficient": "percent,fleiss,gwet"}
     before, _ = run(json_lines(tmp_path / "one.jsonl", rows), **options)
     after, _ = run(json_lines(tmp_path / "two.jsonl", turned), **options)
-    assert before["coding"] == "both orders"
+    assert before["coding"] == "both-orders"
     for figures in (before, after):  # 2 of 5 pairs are unanimous, 3 have one agreeing pair of three raters
         assert figures["coefficients"]["fleiss"]["value"] == pytest.approx(2 * (2 + 3 / 3) / 5 - 1)
         assert figures["alpha"]["value"] == pytest.approx(1 - (30 - 1) / 30 * 2 * 0.4)

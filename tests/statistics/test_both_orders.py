@@ -112,3 +112,10 @@ def test_raters_who_all_choose_what_is_called_the_first_agree() -> None:
     found = agreement(np.ones((3, 10)), BothOrders(Alpha(), other_side))
     assert found.value == 1
     assert found.low < 1
+
+
+def test_units_with_one_judgment_have_no_agreement() -> None:
+    found = agreement([[1, 2, math.nan], [math.nan, math.nan, 1]], BothOrders(Alpha(), other_side))
+    assert (found.units, found.pairable, found.reason) == (3, 0, "no unit has two judgments")
+    assert math.isnan(found.value)
+    assert BothOrders(Alpha(), other_side).influences([[1, 2], [math.nan, math.nan]]) is None

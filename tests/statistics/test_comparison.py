@@ -303,6 +303,6 @@ def test_alpha_of_pairs_is_the_same_whichever_text_is_called_the_first(tmp_path:
     ]
     for alpha in (lambda result: result["first"]["alpha"], lambda result: result["pooled_alpha"]):
         before, after = map(alpha, found)
-        assert before["coding"] == "both orders"
+        assert before["coding"] == "both-orders"
         assert after["value"] == pytest.approx(before["value"])
         assert (after["low"], after["high"]) == pytest.approx((before["low"], before["high"]))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 
 from evaluation.statistics.correlation import (
     COEFFICIENTS,
@@ -105,3 +106,29 @@ def test_observations_with_a_missing_value_are_left_out_when_asked() -> None:
         correlation(x, y, "pearson")
     result = correlation(x, y, "pearson", missing="leave-out")
     assert (result.n, result.left_out, result.value) == (2, 2, pytest.approx(1))
+
+
+# Two-sided p of Spearman's rho in tables of its exact distribution (Olds 1938; Kendall 1948).
+SPEARMAN = [
+    ([1, 2, 3, 4], 1, 0.0833),
+    ([1, 2, 3, 5, 4], 0.9, 0.0833),
+    ([5, 4, 3, 2, 1], -1, 0.0167),
+    ([2, 1, 3, 4, 6, 5], 0.886, 0.0333),
+    ([1, 2, 3, 6, 4, 5], 0.829, 0.0583),
+    ([2, 1, 4, 3, 6, 7, 5], 0.821, 0.0341),
+    ([2, 1, 3, 4, 7, 6, 5], 0.821, 0.0341),
+]
+
+
+@pytest.mark.parametrize(("ranks", "rho", "p"), SPEARMAN)
+def test_few_ranks_have_the_p_of_the_published_tables(ranks: list[int], rho: float, p: float) -> None:
+    found = correlation(range(len(ranks)), ranks, "spearman", resamples=0)
+    assert found.value == pytest.approx(rho, abs=0.0005)
+    assert found.p == pytest.approx(p, abs=0.00005)
+
+
+def test_ties_and_ten_ranks_keep_the_density() -> None:
+    tied, ten = [1, 2, 2, 3, 5], [2, 1, 3, 5, 4, 6, 8, 7, 10, 9]
+    for ranks in (tied, ten):
+        found = correlation(range(len(ranks)), ranks, "spearman", resamples=0)
+        assert found.p == pytest.approx(scipy.stats.spearmanr(range(len(ranks)), ranks).pvalue)

@@ -55,6 +55,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     ),
     (lambda: api.krippendorff_alpha([[1, 2], [1]], "nominal"), BadShape, "has rows of unequal length"),
     (lambda: api.krippendorff_alpha([[1, math.inf], [1, 2]], "interval"), BadValue, "infinite number"),
+    (lambda: api.agreement_by_pair([[1, math.inf], [1, 2]]), BadValue, "an infinite number"),
     (lambda: api.best_worst_scores([["a", "a"]], ["a"], ["a"]), BadValue, "expected two or more different"),
     (lambda: api.best_worst_scores(["abcd"], ["a"], ["a"]), BadValue, "expected two different ones of"),
     (lambda: api.best_worst_scores(["abcd"], ["e"], ["a"]), BadValue, "says 'e' is the best"),

@@ -503,7 +503,7 @@ MOST_DIFFERENCES = 50
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 # Added since earlier versions, whose bundles stay valid.
-ADDED = frozenset({"coefficients", "side_bias"})
+ADDED = frozenset({"coefficients", "pearson", "side_bias"})
 
 # What reports of wording 0 say: what is read instead, there and in what is computed.
 REWORDED = {

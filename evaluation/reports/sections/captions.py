@@ -34,7 +34,7 @@ from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import NEAR, one_against_cut, one_against_mean
 from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
 from evaluation.results.consensus import scope_sentence
-from evaluation.results.metric_figures import readings_tables, within_items_sentence
+from evaluation.results.metric_figures import heads_of, readings_tables, within_items_sentence
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
 from evaluation.results.standings import compared_table
@@ -73,14 +73,18 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
     names = sorted(metrics, key=lambda name: -values[name])
     within = any("per_image" in figures for figures in metrics.values())
     people = one_judge.get(TAU, Estimate(None))
+    heads = heads_of(metrics)
+    if not inputs.wording:
+        heads.pop("pearson", None)
     rows: list[tuple[Any, ...]] = []
     for name in names:
-        cells = [tau[name], estimate_of(metrics[name]["spearman"])]
+        cells = [estimate_of(metrics[name][key]) for key in heads]
         cells += [estimate_of(metrics[name]["per_image"]["kendall_tau_b"])] if within else []
         rows.append((name, *cells))
     if people.value is not None:
-        rows.append((PEOPLE, people, one_judge.get(RHO), *([None] if within else [])))
-    columns = [("metric", "text"), ("tau-b", "coefficient"), ("rho", "coefficient")]
+        judge = [one_judge.get(name) for name in COEFFICIENTS[: len(heads)]]
+        rows.append((PEOPLE, *judge, *([None] if within else [])))
+    columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
     columns += [("tau-b within items", "coefficient")] if within else []
     data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.by_rater)
     verdict = inputs.evaluation.result["verdict"]["all"]

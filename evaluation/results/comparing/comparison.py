@@ -33,11 +33,11 @@ from evaluation.statistics.agreement import (
     kappa_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.agreement.coefficient import Exchange
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import ITEM, NAIVE, RATER
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
+from judgments.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +271,7 @@ def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
     def alpha(level: str) -> dict[str, Any]:
         images = images_of_units(full)
         columns = full.unit, full.rater, full.value
-        exchange = exchange_of(source.kind)
-        return _alpha(images, *columns, level, drawing, anonymous=full.anonymous, exchange=exchange)
+        return _alpha(images, *columns, level, drawing, anonymous=full.anonymous, kind=source.kind)
 
     return {
         "name": source.name,
@@ -307,11 +306,11 @@ def _alpha(
     drawing: _Resampling,
     *,
     anonymous: bool,
-    exchange: Exchange | None,
+    kind: Kind | None,
 ) -> dict[str, Any]:
     clusters = {ITEM: images[unit]} | ({} if anonymous else {RATER: rater})
     ratings = ratings_of_judgments(unit, rater, value)
-    return alpha_of_ratings(ratings, level=level, exchange=exchange, **drawing.options(**clusters))
+    return alpha_of_ratings(ratings, level=level, exchange=exchange_of(kind), **drawing.options(**clusters))
 
 
 def _count_units(matched: Matched) -> dict[str, Any]:
@@ -450,10 +449,7 @@ def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         anonymous = first.anonymous or second.anonymous
-        exchange = exchange_of(first.kind)
-        return _alpha(
-            images, unit, rater, value, first.level, drawing, anonymous=anonymous, exchange=exchange
-        )
+        return _alpha(images, unit, rater, value, first.level, drawing, anonymous=anonymous, kind=first.kind)
 
     return {
         **alpha(np.concatenate([first.unit, second.unit]), raters, values),

@@ -1,0 +1,54 @@
+"""The power of a larger study by the variance of one: against G*Power's figures and by generalizability theory."""
+
+import math
+
+import numpy as np
+import pytest
+
+from evaluation.statistics.crossed import Contrast, Spread
+from evaluation.statistics.meta import PeoplesWinners, accuracy_difference, metric_winners
+
+# One-sample t test, two-sided at .05 (Faul et al. 2007): effect size, observations, power.
+G_POWER = [(0.5, 34, 0.8078), (0.2, 199, 0.8017), (0.8, 15, 0.8213)]
+
+
+@pytest.mark.parametrize(("effect", "number", "power"), G_POWER)
+def test_power_is_that_of_a_t_test(effect: float, number: int, power: float) -> None:
+    spread = Spread(1 / number, number - 1)
+    assert spread.power(effect, 0.05) == pytest.approx(power, abs=0.0002)
+    assert spread.power(-effect, 0.05) == spread.power(effect, 0.05)
+
+
+def test_power_at_the_ends() -> None:
+    assert Spread(1e-4, 5).power(1.0, 0.05) == pytest.approx(1)
+    assert Spread(0.25, 1e9).power(1.4, 0.05) == pytest.approx(
+        0.8, abs=0.001
+    )  # z: 1.96 + .84 standard errors
+    assert (Spread(0.0, 5).power(0.1, 0.05), Spread(0.0, 5).power(0.0, 0.05)) == (1, 0)
+    assert math.isnan(Spread(math.nan, 5).power(0.1, 0.05))
+    assert math.isnan(Spread(0.1, 5).power(math.nan, 0.05))
+
+
+def test_new_items_alone_leave_what_raters_add() -> None:
+    """Brennan (2001): the error's variance is that of items over their number, and of raters over theirs."""
+    spread = Spread(0.05, 7, by_raters=0.02, items=50, raters=8)
+    items = spread.of_larger_study(3, 1)
+    assert (items.variance, items.by_raters, items.df) == (pytest.approx(0.03 / 3 + 0.02), 0.02, 7)
+    both = spread.of_larger_study(3, 2)
+    assert (both.variance, both.df, both.items, both.raters) == (pytest.approx(0.02), 15, 150, 16)
+    assert Spread(0.04, 19).of_larger_study(2, 1) == Spread(0.02, 39, items=40)
+
+
+def test_a_contrast_of_metrics_is_their_difference_of_accuracies() -> None:
+    draw = np.random.default_rng(1)
+    winners = draw.choice([1, 2], 60)
+    scores = [(winners == 1) + draw.normal(0, noise, 60) for noise in (0.4, 1.0)]
+    items = {"item": np.arange(60)}
+    both = [np.column_stack([score, np.full(60, 0.5)]) for score in scores]
+    difference = accuracy_difference(*both, winners, clusters=items)["all"]
+    named = [metric_winners(score, np.full(60, 0.5)) for score in scores]
+    contrast = PeoplesWinners.of(winners, clusters=items).contrast(*named, np.ones(60, dtype=bool))
+    assert contrast.difference == pytest.approx(difference.difference)
+    assert contrast.p == pytest.approx(difference.p)
+    assert contrast.t == pytest.approx(contrast.difference / math.sqrt(contrast.spread.variance))
+    assert math.isnan(Contrast(0.1, Spread(0.0, 5)).t)
