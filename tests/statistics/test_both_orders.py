@@ -118,4 +118,4 @@ def test_units_with_one_judgment_have_no_agreement() -> None:
     found = agreement([[1, 2, math.nan], [math.nan, math.nan, 1]], BothOrders(Alpha(), other_side))
     assert (found.units, found.pairable, found.reason) == (3, 0, "no unit has two judgments")
     assert math.isnan(found.value)
-    assert BothOrders(Alpha(), other_side).influences([[1, 2], [math.nan, math.nan]]) is None
+    assert BothOrders(Alpha(), other_side).influences(np.array([[1, 2]])) is None

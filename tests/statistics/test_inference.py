@@ -290,6 +290,9 @@ def test_rows_change_sides_by_one_kind_of_clusters() -> None:
         BadOption, match="clusters has 2 columns, expected one kind of rows that change sides"
     ):
         randomization_test(value, value[::-1], clusters=by)
+    alone = {"item": np.zeros(len(value))}
+    with pytest.raises(BadValue, match="clusters cannot change sides: there is 1 item"):
+        randomization_test(value, value[::-1], clusters=alone)
 
 
 def test_items_with_a_rater_each_vary_about_as_their_raters() -> None:

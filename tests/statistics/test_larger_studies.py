@@ -44,10 +44,10 @@ def test_a_contrast_of_metrics_is_their_difference_of_accuracies() -> None:
     winners = draw.choice([1, 2], 60)
     scores = [(winners == 1) + draw.normal(0, noise, 60) for noise in (0.4, 1.0)]
     items = {"item": np.arange(60)}
-    both = [np.column_stack([score, np.full(60, 0.5)]) for score in scores]
-    difference = accuracy_difference(*both, winners, clusters=items)["all"]
-    named = [metric_winners(score, np.full(60, 0.5)) for score in scores]
-    contrast = PeoplesWinners.of(winners, clusters=items).contrast(*named, np.ones(60, dtype=bool))
+    first, second = (np.column_stack([score, np.full(60, 0.5)]) for score in scores)
+    difference = accuracy_difference(first, second, winners, clusters=items)["all"]
+    named, other = (metric_winners(score, np.full(60, 0.5)) for score in scores)
+    contrast = PeoplesWinners.of(winners, clusters=items).contrast(named, other, np.ones(60, dtype=np.bool_))
     assert contrast.difference == pytest.approx(difference.difference)
     assert contrast.p == pytest.approx(difference.p)
     assert contrast.t == pytest.approx(contrast.difference / math.sqrt(contrast.spread.variance))
