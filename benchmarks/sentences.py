@@ -5,7 +5,7 @@
 
 Runs on a database of its own (SQLite in a temporary folder) and leaves nothing behind. Prints how many sentences were
 checked at each door and of each kind, and those that are false; a sentence without a checker
-(benchmarks/claims.py) is an error.
+(benchmarks/claims/) is an error.
 """
 
 from __future__ import annotations

@@ -1,0 +1,91 @@
+"""What results, dashboard and report say of a study, sentence by sentence, held against its rows by plain code.
+
+Each pattern stands above the function that checks it. A text that no pattern matches is an error, so that whoever
+writes a new sentence writes its checker, too.
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from django.test import Client
+
+from benchmarks.claims import agreement, counts, dashboard, definitions, report, verdicts
+from benchmarks.claims.patterns import check_sentences
+from benchmarks.claims.rows import METRICS, Rows
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Section
+from evaluation.reports.storage import build_report
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.dashboard.progress import has_dashboard
+from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.results.meta_evaluation import evaluate_study
+from judgments.models import Study
+from tests.evaluation.drawn_studies import drawn_study
+from tests.judgments.desk import page
+
+SUBJECTS = (
+    counts,
+    agreement,
+    verdicts,
+    dashboard,
+    report,
+    definitions,
+)  # importing them registers their checkers
+
+
+def plain(markup: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", markup))).strip().replace(" ;", ";")
+
+
+def texts_of_page(content: str) -> Iterator[str]:
+    """Yield what a page says: its paragraphs, and its facts behind their names."""
+    found = re.search(r"<main.*</main>", content, re.S)
+    assert found is not None
+    main = re.sub(
+        r"<(script|style|svg|form|nav|table|code|header|h3|h4|details)\b.*?</\1>", " ", found[0], flags=re.S
+    )
+    for name, fact, about in re.findall(
+        r"<div><span>(.*?)</span>\s*(?:<b.*?>(.*?)</b>)?(.*?)</div>", main, re.S
+    ):
+        yield f"{plain(name)}: {plain(fact)}"
+        yield from (f"{plain(name)}> {plain(text)}" for text in re.findall(r"<em>(.*?)</em>", about, re.S))
+    for name, fact in re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", main, re.S):
+        yield f"{plain(name)}: {plain(fact)}"
+    yield from map(plain, re.findall(r"<(?:p|li)\b[^>]*>(.*?)</(?:p|li)>", main, re.S))
+
+
+def texts_of_section(section: Section) -> Iterator[str]:
+    yield from section.shown_sentences
+    yield from (plot.sentence for plot in section.plots)
+
+
+def said_of(study: Study, designer: Client) -> Iterator[tuple[str, str]]:
+    """Yield where something is said, and what."""
+    for text in texts_of_page(designer.get(page(study, "results")).content.decode()):
+        yield "results", text
+    if has_dashboard(study):
+        store_snapshot(compute_snapshot(study=study))
+        for text in texts_of_page(designer.get(page(study, "board")).content.decode()):
+            yield "dashboard", text
+    for section in build_report(study, metrics=[]).sections:
+        for text in texts_of_section(section):
+            yield "report", text
+
+
+def check_study(seed: int, designer: Client, folder: Path) -> tuple[Counter[str], list[str]]:
+    """Return how many sentences of each door and subject were checked, and those that are false."""
+    study = drawn_study(seed, folder)
+    aggregate_study(study=study)
+    with suppress(EvaluationError):
+        evaluate_study(study=study, metrics=METRICS)
+    rows, counts, wrong = Rows(study), Counter[str](), []
+    for door, text in said_of(study, designer):
+        for sentence, subject, true in check_sentences(text, rows):
+            counts.update((f"on {door}", subject))
+            if not true:
+                wrong.append(f"study {seed} ({study.protocol}, {study.source}), {door}: {sentence}")
+    return counts, wrong

@@ -1,0 +1,115 @@
+# ruff: noqa: E501 (a sentence is one line)
+"""Sentences of agreement."""
+
+from benchmarks.claims.patterns import inside, near, number, sentences_about
+from benchmarks.claims.rows import Rows, items
+
+says = sentences_about("agreement")
+
+
+@says(
+    "Judges agree with alpha <value:CO> ({95 % interval <ends:ENDS>|no interval}, {nominal|interval}) on <n:N> items "
+    "with two judgments or more; 0 is chance, 1 full agreement."
+)
+@says(
+    "Judges agree with alpha <value:CO> ({nominal|interval} level[, 95 % interval <ends:ENDS>]) on <n:N> unit{s|}."
+)
+@says("Alpha <value:CO>[, 95 % interval <ends:ENDS>,] from <n:N> items with two judgments or more.")
+def _(rows: Rows, value: str, ends: str | None, n: str) -> bool:
+    alpha = rows.alpha
+    return (
+        alpha is not None
+        and near(value, alpha)
+        and inside(ends or "undefined", alpha)
+        and number(n) == len(rows.pairable)
+    )
+
+
+@says("The interval is <width:CO> wide.")
+def _(rows: Rows, width: str) -> bool:
+    return number(width) >= 0.05
+
+
+@says("More judgments will hardly move it.")
+def _(rows: Rows) -> bool:
+    return len(rows.pairable) > 1
+
+
+@says("<kind:NAMES> pairs are clearest to them (<value:CO>).")
+def _(rows: Rows, kind: str, value: str) -> bool:
+    return kind in {unit.kind for unit in rows.units.values()} and number(value) <= 1
+
+
+@says("{There is no interval: |Note: }there is 1 item, expected 2 or more to say what others would give.")
+def _(rows: Rows) -> bool:
+    return len(items(rows, rows.pairable)) == 1
+
+
+@says("with 2 raters, expected 3 or more, the interval is for these raters alone")
+def _(rows: Rows) -> bool:
+    return len({name for votes in rows.votes.values() if len(votes) > 1 for name, _ in votes}) <= 2
+
+
+@says("with 1 item, expected 2 or more, the interval is for this item alone")
+def _(rows: Rows) -> bool:
+    return len(items(rows, rows.pairable)) == 1
+
+
+@says("with <n:N> item{s|}, expected <least:N> or more, the interval is for {this item|these items} alone")
+def _(rows: Rows, n: str, least: str) -> bool:
+    return number(n) == len(items(rows, rows.pairable)) < number(least)
+
+
+@says(
+    "Of the variance of answers <items:PC> lies between items, <people:PC> between people and <rest:PC> beyond both. "
+    "The mean answer has a standard error of <now:CO>; it would be <a:CO> with twice as many items, <b:CO> with twice as "
+    "many people, and <c:CO> with twice as many answers of these people on these items."
+)
+def _(rows: Rows, items: str, people: str, rest: str, now: str, **doubled: str) -> bool:
+    whole = sum(number(share) for share in (items, people, rest))
+    return 99 <= whole <= 101 and all(number(one) <= number(now) for one in doubled.values())
+
+
+@says("Fleiss’ kappa is undefined: every judgment names the same category.")
+def _(rows: Rows) -> bool:
+    return len({value for values in rows.pairable.values() for value in values}) == 1
+
+
+@says(
+    "Fleiss’ kappa is undefined: units have different numbers of judgments, expected equally many (alpha takes any)."
+)
+def _(rows: Rows) -> bool:
+    return len({len(values) for values in rows.pairable.values()}) > 1
+
+
+@says("Fleiss’ kappa is undefined: there is 1 item, expected 2 or more to say what others would give.")
+def _(rows: Rows) -> bool:
+    return len(items(rows, rows.pairable)) == 1
+
+
+@says(
+    "No: on none of <n:N> judged items does a model that weighs participants by their accuracy come to another answer."
+)
+def _(rows: Rows, n: str) -> bool:
+    return number(n) == len(rows.votes) > 0
+
+
+@says(
+    "On <differ:N> of <n:N> judged items a model that weighs participants by their accuracy comes to another answer than "
+    "the consensus[, and it decides <ties:N> that are tied]."
+)
+def _(rows: Rows, differ: str, n: str, ties: str | None) -> bool:
+    tied = rows.tied
+    if rows.protocol == "relevance":  # the majority is two thirds, the tie of a model one half
+        tied = len(rows.votes)
+    return number(n) == len(rows.votes) and number(differ) <= rows.decided and number(ties or "0") <= tied
+
+
+@says("Note: there is one worker, so nothing tells their errors from the truth.")
+def _(rows: Rows) -> bool:
+    return len({name for votes in rows.votes.values() for name, _ in votes}) == 1
+
+
+@says("Note: no unit has two judgments, so {nothing|every} <why:WHY>.")
+def _(rows: Rows, why: str) -> bool:
+    return not rows.pairable

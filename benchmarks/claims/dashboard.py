@@ -1,0 +1,49 @@
+# ruff: noqa: E501 (a sentence is one line)
+"""Sentences of the dashboard, and notes."""
+
+from annotation.models import Assignment
+from benchmarks.claims.patterns import number, sentences_about
+from benchmarks.claims.rows import Rows
+
+says = sentences_about("dashboard and notes")
+
+
+@says("So far nothing can be said of sides.")
+def _(rows: Rows) -> bool:
+    return len({row.presented for row in rows.counted if row.value in (1, 2)}) < 2
+
+
+@says("{No answer that counts is in yet.|No work that counts was submitted yet.}")
+def _(rows: Rows) -> bool:
+    return not rows.rows
+
+
+@says("No judgment that counts is in yet.")
+def _(rows: Rows) -> bool:
+    return not rows.counted
+
+
+@says("Nobody holds a page of work at the moment.")
+def _(rows: Rows) -> bool:
+    return not Assignment.objects.filter(study=rows.study, state="accepted").exists()
+
+
+@says(
+    "These answers come from the rehearsal crowd, not from people[: they show how the design works, and nothing about the texts]."
+)
+def _(rows: Rows) -> bool:
+    return rows.study.simulated
+
+
+@says(
+    "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing can be said about each of them."
+)
+def _(rows: Rows) -> bool:
+    return rows.anonymous
+
+
+@says(
+    "HC: two right captions by people; HI: one of them belongs to another item; HM: one by a machine; MM: both by machines. Share of pairs on which metric and people name the same winner, with 95 % intervals; a metric's tie counts as wrong, <n:N> pairs without a consensus are left out; 50 % is chance."
+)
+def _(rows: Rows, n: str) -> bool:
+    return number(n) == sum(not winner for winner in rows.pairs.values())

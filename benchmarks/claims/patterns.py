@@ -1,0 +1,98 @@
+# ruff: noqa: E501 (a sentence is one line)
+"""Patterns of sentences, each registered with the function that checks what it claims."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from benchmarks.claims.rows import Rows
+
+Claim = Callable[..., bool]
+
+
+class Checker(NamedTuple):
+    """A pattern, the function that checks its sentences, and what these are about."""
+
+    pattern: re.Pattern[str]
+    claim: Claim
+    subject: str
+
+
+CHECKERS: list[Checker] = []
+PARTS = {
+    "N": r"[\d,]+", "PC": r"\d+(?: %)?", "CO": r"-?\d*\.?\d+", "P": r"(?:p = |p < |p > )?\.\d+", "NAMES": r"[\w.-]+(?:(?:, | and )[\w.-]+)*",
+    "ENDS": r"(?:undefined|-?[\d.]+ to -?[\d.]+(?: %)?)", "RANGE": r"-?[\d.]+(?: to -?[\d.]+)?(?: %)?", "CUT": r"[\d.]*\d",
+    "TESTS": r"[^)]*", "WHY": r"[^.]*",
+}  # fmt: skip
+
+
+def sentences_about(subject: str) -> Callable[[str], Callable[[Claim], Claim]]:
+    """Return the decorator that registers checkers of sentences about a subject.
+
+    ``<name:PART>`` in a pattern is an argument of the checker, ``{a|b}`` are alternatives, ``[a]`` may be missing; all
+    else is literal.
+    """
+
+    def says(pattern: str) -> Callable[[Claim], Claim]:
+        def add(claim: Claim) -> Claim:
+            CHECKERS.append(Checker(compiled(pattern), claim, subject))
+            return claim
+
+        return add
+
+    return says
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    pieces = re.split(r"<(\w+):(\w+)>", pattern)
+    expression = ""
+    for literal, name, part in zip(pieces[::3], [*pieces[1::3], ""], [*pieces[2::3], ""], strict=True):
+        text = re.escape(literal).replace(r"\{", "(?:").replace(r"\}", ")").replace(r"\|", "|")
+        expression += text.replace(r"\[", "(?:").replace(r"\]", ")?")
+        if name:
+            expression += f"(?P<{name}>{PARTS[part]})"
+    return re.compile(expression)
+
+
+def check_sentences(text: str, rows: Rows) -> Iterator[tuple[str, str, bool]]:
+    """Yield each sentence of a text, what it is about, and whether it is true. Raise for one that no pattern matches."""
+    rest = text.replace("\N{NO-BREAK SPACE}", " ").strip()
+    while rest:
+        matches = [(match, checker) for checker in CHECKERS if (match := checker.pattern.match(rest))]
+        if not matches:
+            raise AssertionError(f"no checker knows what this says: {rest!r} (of {text!r})")
+        match, checker = max(matches, key=lambda one: one[0].end())
+        assert match.end()
+        yield match[0], checker.subject, bool(checker.claim(rows, **match.groupdict()))
+        rest = rest[match.end() :].lstrip()
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", "").removesuffix(" %"))
+
+
+def near(text: str, value: float, unit: float = 0.01) -> bool:
+    """Whether a rounded number is that value."""
+    return abs(number(text) * (0.01 if "%" in text or unit == 1 else 1) - value) <= 0.0051
+
+
+def inside(ends: str, value: float) -> bool:
+    if ends == "undefined":
+        return True
+    low, high = (number(end) for end in ends.split(" to "))
+    scale = 0.01 if "%" in ends else 1
+    return scale * low - 0.0051 <= value <= scale * high + 0.0051
+
+
+def named(text: str) -> list[str]:
+    return re.split(r", | and ", text)
+
+
+def spread(text: str, values: list[float]) -> bool:
+    """Whether a range, such as 50 to 100 %, is that of the values."""
+    ends = text.removesuffix(" %").split(" to ")
+    scale = 0.01 if "%" in text else 1
+    return all(
+        abs(scale * number(end) - value) <= 0.0051
+        for end, value in zip((ends[0], ends[-1]), (min(values), max(values)), strict=True)
+    )

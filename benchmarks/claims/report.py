@@ -1,0 +1,289 @@
+# ruff: noqa: E501 (a sentence is one line)
+"""Sentences of the report: collection, systems and ceilings."""
+
+from collections import Counter, defaultdict
+from itertools import combinations
+from statistics import mean
+
+from benchmarks.claims.patterns import inside, named, near, number, sentences_about, spread
+from benchmarks.claims.rows import METRICS, PAIRED, Rows, mirrored, tau_b
+from benchmarks.claims.verdicts import figure_of
+from evaluation.models import Analysis
+from judgments.models import Output
+
+says = sentences_about("collection, systems and ceilings of the report")
+
+
+@says(
+    "{Anonymous people|<people:N> {person|people}} gave <n:N> judgment{s|}; <decided:N> of <units:N> unit{s|} {has|have} a consensus."
+)
+def _(rows: Rows, people: str | None, n: str, decided: str, units: str) -> bool:
+    who = rows.anonymous if people is None else number(people) == len(rows.people)
+    return who and (number(n), number(decided), number(units)) == (
+        len(rows.rows),
+        rows.decided,
+        len(rows.units),
+    )
+
+
+@says("There is no judgment that counts, so there is nothing to report.")
+def _(rows: Rows) -> bool:
+    return not rows.rows
+
+
+@says(
+    "<n:N> worker{s|} judged; <share:PC> of <seen:N> answers to control items are right, and the judgments of <aside:N> worker{s|} are set aside."
+)
+def _(rows: Rows, n: str, share: str, seen: str, aside: str) -> bool:
+    counts = (number(n), number(seen), number(aside)) == (
+        len(rows.people),
+        rows.seen.total(),
+        len(rows.aside),
+    )
+    return counts and near(share, rows.right.total() / rows.seen.total())
+
+
+@says(
+    "<n:N> worker{s|} judged; none of them answered a control item[, and the judgments of <aside:N> worker{s|} are set aside]."
+)
+def _(rows: Rows, n: str, aside: str | None) -> bool:
+    return number(n) == len(rows.people) and not rows.seen and number(aside or "0") == len(rows.aside)
+
+
+@says("{Guessing would get <share:PC>.|What guessing would reach is not known for this kind.}")
+def _(rows: Rows, share: str | None) -> bool:
+    return share is None or 0 < number(share) <= 50
+
+
+def shared(rows: Rows) -> dict[tuple[str, str], list[bool]]:
+    same = defaultdict(list)
+    for votes in rows.votes.values():
+        for (one, first), (other, second) in combinations(sorted(votes), 2):
+            same[one, other].append(first == second)
+    return same
+
+
+@says(
+    "<n:N> pair{ of workers shares|s of workers share} units; between the workers shown, the share of equal answers goes "
+    "from <range:RANGE>. By chance it would be <chance:PC>; over all of them it is <all:PC>."
+)
+def _(rows: Rows, n: str, range: str, chance: str, all: str) -> bool:
+    same = shared(rows)
+    shares = [mean(map(float, own)) for own in same.values()]
+    values = Counter(value for votes in rows.votes.values() for _, value in votes)
+    if rows.protocol in PAIRED:
+        values += Counter({mirrored(value): count for value, count in values.items()})
+    alike = sum((count / values.total()) ** 2 for count in values.values())
+    together = mean(float(one) for own in same.values() for one in own)
+    return number(n) == len(same) and spread(range, shares) and near(chance, alike) and near(all, together)
+
+
+@says(
+    "No system is ahead of all others: <leaders:NAMES> share the top, winning <won:RANGE> of their comparisons by people's "
+    "consensus, a tie half (t tests, Holm's correction); <n:N> systems met <times:N> time{s|}."
+)
+def _(rows: Rows, leaders: str, won: str, n: str, times: str) -> bool:
+    shares = [figure_of(rows, name) for name in named(leaders)]
+    met = sum(map(len, rows.systems.values())) / 2
+    return spread(won, shares) and (number(n), number(times)) == (len(rows.systems), met)
+
+
+@says(
+    "<leader:NAMES> wins <won:PC> of its comparisons by people's consensus, a tie half[ (95 % interval <ends:ENDS>)]; "
+    "<n:N> systems met <times:N> time{s|}."
+)
+def _(rows: Rows, leader: str, won: str, ends: str | None, n: str, times: str) -> bool:
+    share = figure_of(rows, leader)
+    met = sum(map(len, rows.systems.values())) / 2
+    return (
+        near(won, share)
+        and inside(ends or "undefined", share)
+        and (number(n), number(times)) == (len(rows.systems), met)
+    )
+
+
+@says("No ceiling is drawn: no captions that people wrote took part.")
+def _(rows: Rows) -> bool:
+    return not {"people", "human"} & set(rows.systems)
+
+
+@says("Ceiling: captions that people wrote.")
+def _(rows: Rows) -> bool:
+    return "people" in rows.systems
+
+
+@says(
+    "Bradley-Terry log-strengths; a difference of 1 means that the stronger wins 73 % of the comparisons that one of them wins."
+)
+def _(rows: Rows) -> bool:
+    return True  # 1 / (1 + exp(-1))
+
+
+@says(
+    "No ceiling is drawn: no pair has votes enough for two halves that name a winner, so what people reach is not known."
+)
+def _(rows: Rows) -> bool:
+    units = Counter(rows.units[unit].pair_id for unit in rows.votes)
+    return not rows.pairable or any(n > 1 for n in units.values())  # of several units, units are halved
+
+
+@says("No ceiling is drawn: people choose between captions here, and score none.")
+def _(rows: Rows) -> bool:
+    return rows.protocol in PAIRED
+
+
+def against_others(rows: Rows) -> tuple[list[float], list[float]]:
+    answers, others = [], []
+    for votes in rows.votes.values():
+        for at, (_, value) in enumerate(votes if len(votes) > 1 else ()):
+            answers.append(value)
+            others.append(round(mean(other for place, (_, other) in enumerate(votes) if place != at), 9))
+    return answers, others
+
+
+@says(
+    "No ceiling is drawn: what one judge reaches against the mean of the others is undefined, as too few have others, or "
+    "all say the same."
+)
+def _(rows: Rows) -> bool:
+    return rows.protocol not in PAIRED and (
+        tau_b(*against_others(rows)) is None or rows.protocol in ("graded", "slider", "relevance")
+    )
+
+
+@says("One judge against the mean of the others reaches tau-b <tau:CO>;")
+def _(rows: Rows, tau: str) -> bool:
+    value = tau_b(*against_others(rows))
+    return value is not None and near(tau, value)
+
+
+@says(
+    "{Kendall's tau-b|Spearman's rho|Pearson's r} between metrics, over all judged candidates; 0: unrelated."
+)
+def _(rows: Rows) -> bool:
+    return True
+
+
+@says("People: the mean of all judges.")
+def _(rows: Rows) -> bool:
+    return rows.protocol not in PAIRED
+
+
+@says("One judge against the mean of the others reaches <value:CO>[ (95 % interval <ends:ENDS>)].")
+def _(rows: Rows, value: str, ends: str | None) -> bool:
+    return len(against_others(rows)[0]) > 1 and inside(ends or "undefined", number(value))
+
+
+@says(
+    "Each cut where it agrees best with people, metrics reach a kappa of <kappa:RANGE>; 0 is chance, 1 full agreement."
+)
+def _(rows: Rows, kappa: str) -> bool:
+    return -1 <= number(kappa.split(" to ")[0]) <= number(kappa.split(" to ")[-1]) <= 1
+
+
+@says("Kappa is undefined at every pair of thresholds.")
+def _(rows: Rows) -> bool:
+    return (
+        len(rows.scores[METRICS[0]]) < 2
+        or len({rows.people_of(unit) for unit in rows.scores[METRICS[0]]}) == 1
+        or all(len({one for one, _ in scores.values()}) == 1 for scores in rows.scores.values())
+    )
+
+
+@says("One judge against the mean of the others, both cut alike, reaches <kappa:CO> at most.")
+def _(rows: Rows, kappa: str) -> bool:
+    return len(against_others(rows)[0]) > 1 and number(kappa) <= 1
+
+
+def flat(rows: Rows, metric: str) -> list[float]:
+    return [one for both in rows.scores[metric].values() for one in both if one is not None]
+
+
+@says("bleu-1 and rouge-l order the <n:N> candidates most alike (tau-b <tau:CO>).")
+def _(rows: Rows, n: str, tau: str) -> bool:
+    first, second = (flat(rows, name) for name in METRICS)
+    value = tau_b(first, second)
+    return value is not None and near(tau, value) and number(n) == len(first)
+
+
+@says("No two metrics can be correlated: all, or all but one, give every candidate the same score.")
+def _(rows: Rows) -> bool:
+    return any(len(set(flat(rows, name))) == 1 for name in METRICS)
+
+
+def firsts(rows: Rows) -> dict[str, list[float]]:
+    of_unit = {(unit.item_id, unit.first_id): pk for pk, unit in rows.units.items() if pk in rows.votes}
+    found: dict[str, list[float]] = defaultdict(list)
+    outputs = (
+        Output.objects.filter(item__dataset=rows.study.dataset).select_related("system").order_by("-rank")
+    )
+    first = {(output.system.name, output.item_id): output.caption_id for output in outputs}
+    for (system, item), text in first.items():
+        if (item, text) in of_unit:
+            found[system].append(rows.people_of(of_unit[item, text]))
+    return found
+
+
+def reach(values: list[float], cut: float) -> float:
+    return mean(float(value >= cut - 1e-9) for value in values)
+
+
+@says(
+    "{No system is ahead of all others: <leaders:NAMES> share the top, where <range:RANGE> of first captions reach a mean "
+    "grade of <cut:CUT> (t tests of mean grades, Holm's correction).|<leader:NAMES> is highest: <share:PC> of its <n:N> "
+    "first caption{s|} reach a mean grade of <at:CUT>.} Floor: a caption drawn at random from those judged for an item, "
+    "<floor:PC>; ceiling: the best of them, <ceiling:PC>."
+)
+def _(
+    rows: Rows,
+    leaders: str | None,
+    range: str | None,
+    cut: str | None,
+    leader: str | None,
+    share: str | None,
+    n: str | None,
+    at: str | None,
+    floor: str,
+    ceiling: str,
+) -> bool:
+    reached = float(cut or at or "0")
+    own = {name: reach(values, reached) for name, values in firsts(rows).items()}
+    of_item = defaultdict(list)
+    for unit in rows.votes:
+        of_item[rows.units[unit].item_id].append(rows.people_of(unit))
+    bounds = near(floor, mean(reach(values, reached) for values in of_item.values()))
+    bounds &= near(ceiling, mean(reach([max(values)], reached) for values in of_item.values()))
+    if leaders:
+        return bounds and spread(range or "", [own[name] for name in named(leaders)])
+    best = max(firsts(rows).items(), key=lambda row: mean(row[1]))
+    return (
+        bounds and best[0] == leader and near(share or "", own[best[0]]) and number(n or "") == len(best[1])
+    )
+
+
+@says("No system can be ranked: R-precision is undefined for all.")
+def _(rows: Rows) -> bool:
+    return rows.protocol not in PAIRED
+
+
+@says(
+    "{No system ranks best: <leaders:NAMES> share the top by R-precision, <range:RANGE> (t tests by item, Holm's correction)|<leader:NAMES> ranks best by R-precision: <share:PC>|Of <one:NAMES> alone R-precision is defined: <own:PC>}."
+)
+def _(
+    rows: Rows,
+    leaders: str | None,
+    range: str | None,
+    leader: str | None,
+    share: str | None,
+    one: str | None,
+    own: str | None,
+) -> bool:
+    ranked = Analysis.objects.newest(rows.study, Analysis.What.AGGREGATION)
+    assert ranked is not None
+    cells = {row["system"]: row["R-precision"]["value"] for row in ranked.result["rankings"]["annotation"]}
+    known = {name: value for name, value in cells.items() if value is not None}
+    if one:
+        return list(known) == [one] and near(own or "", known[one])
+    if leader:
+        return len(known) > 1 and known[leader] == max(known.values()) and near(share or "", known[leader])
+    return spread(range or "", [known[name] for name in named(leaders or "")]) and len(known) > 1

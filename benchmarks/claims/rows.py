@@ -1,0 +1,181 @@
+"""A study's rows, and what follows from them by counting, in plain code that shares nothing with the product's."""
+
+from collections import Counter, defaultdict
+from functools import cached_property
+from itertools import combinations
+from statistics import mean
+from typing import Any
+
+from annotation.models import Assignment, Judgment
+from evaluation.models import Analysis, MetricScore
+from judgments.models import Output, Study
+from judgments.studies.studies import design_of
+
+METRICS = ["bleu-1", "rouge-l"]
+FINISHED, GONE = ("submitted", "approved", "rejected"), ("invalidated", "apart")
+PAIRED, INTERVAL = ("pairwise", "triplet"), ("graded", "slider")
+
+
+def mirrored(value: float) -> float:
+    """A choice of one of two texts if these change places."""
+    return 3 - value if value in (1, 2) else value
+
+
+def tau_b(first: list[float], second: list[float]) -> float | None:
+    pairs = list(combinations(zip(first, second, strict=True), 2))
+    signs = [((a > c) - (a < c), (b > d) - (b < d)) for (a, b), (c, d) in pairs]
+    here, there = (sum(sign[side] != 0 for sign in signs) for side in (0, 1))
+    return sum(one * other for one, other in signs) / (here * there) ** 0.5 if here and there else None
+
+
+class Rows:
+    """A study's rows, and what follows from them by counting."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.protocol = study, study.protocol
+        every = Judgment.objects.filter(assignment__study=study, replaced_by=None)
+        every = every.select_related("unit", "assignment", "assignment__worker").order_by("pk")
+        self.gone = [row for row in every if row.assignment.state in GONE]
+        self.rows = [row for row in every if row.assignment.state not in GONE]
+        self.designed = study.source == "designed"
+        self.threshold, self.least = design_of(study).controls.threshold, design_of(study).controls.least
+        self.work = Assignment.objects.filter(study=study, state__in=FINISHED)
+        self.people = sorted(set(self.work.values_list("worker__name", flat=True)))
+        self.anonymous = self.work.filter(worker__anonymous=True).exists()
+        self.seen: Counter[str] = Counter()
+        self.right: Counter[str] = Counter()
+        for row in self.rows:
+            if row.unit.control:
+                name = row.assignment.worker.name
+                low, _, high = str(row.unit.expected).partition("-")
+                self.seen[name] += 1
+                self.right[name] += float(low) <= float(row.value or 0) <= float(high or low)
+        self.below = {
+            name
+            for name, seen in self.seen.items()
+            if self.designed and seen >= self.least and self.right[name] / seen < self.threshold
+        }
+        self.on_items = [row for row in self.rows if not row.unit.control]
+        self.counted = [row for row in self.on_items if self.used(row)]
+        self.units = {unit.pk: unit for unit in study.units.filter(control=False)}
+        self.votes: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
+        for row in self.counted:
+            self.votes[row.unit_id].append((row.assignment.worker.name, float(row.value or 0)))
+
+    @property
+    def voters(self) -> set[str]:
+        return {row.assignment.worker.name for row in self.counted}
+
+    def used(self, row: Any) -> bool:
+        return not row.set_aside and row.assignment.worker.name not in self.below
+
+    @cached_property
+    def aside(self) -> set[str]:
+        by_person = defaultdict(list)
+        for row in self.rows:
+            by_person[row.assignment.worker.name].append(self.used(row))
+        return {name for name, used in by_person.items() if not any(used)}
+
+    @cached_property
+    def consensus(self) -> dict[int, float | None]:
+        outcome: dict[int, float | None] = {}
+        for unit, votes in self.votes.items():
+            values = [value for _, value in votes]
+            if self.protocol in PAIRED:
+                (first, most), *others = Counter(values).most_common()
+                outcome[unit] = None if any(n == most for _, n in others) else first
+            elif self.protocol == "relevance":
+                outcome[unit] = float(3 * sum(values) >= 2 * len(values))
+            else:
+                outcome[unit] = mean(values)
+        return outcome
+
+    @property
+    def decided(self) -> int:
+        return sum(value is not None for value in self.consensus.values())
+
+    @property
+    def tied(self) -> int:
+        return sum(value is None for value in self.consensus.values())
+
+    @cached_property
+    def pairs(self) -> dict[int, float | None]:
+        """Pair -> its winner, 0 for a tie, None without a vote."""
+        lead: dict[int, float | None] = dict.fromkeys(self.study.pairs.values_list("pk", flat=True))
+        for unit, winner in self.consensus.items():
+            pair = self.units[unit].pair_id
+            if pair is not None:
+                lead[pair] = (lead[pair] or 0) + {1.0: 1, 2.0: -1}.get(winner or 0, 0)
+        return {pair: None if one is None else (one > 0) + 2 * (one < 0) for pair, one in lead.items()}
+
+    @cached_property
+    def pairable(self) -> dict[int, list[float]]:
+        return {unit: [value for _, value in votes] for unit, votes in self.votes.items() if len(votes) > 1}
+
+    @cached_property
+    def alpha(self) -> float | None:
+        """Krippendorff 2011, by every two values; choices between two texts in both orders."""
+        far = (lambda a, b: (a - b) ** 2) if self.protocol in INTERVAL else (lambda a, b: float(a != b))
+        units = list(self.pairable.values())
+        if self.protocol in PAIRED:
+            units += [list(map(mirrored, of_unit)) for of_unit in units]
+        values = [value for of_unit in units for value in of_unit]
+        expected = sum(far(a, b) for a, b in combinations(values, 2)) / max(len(values) - 1, 1)
+        observed = sum(
+            sum(far(a, b) for a, b in combinations(of_unit, 2)) / (len(of_unit) - 1) for of_unit in units
+        )
+        return 1 - observed / expected if expected else None
+
+    @cached_property
+    def scores(self) -> dict[str, dict[int, Any]]:
+        """Metric -> pair or unit -> its scores, of the newest evaluation."""
+        newest = Analysis.objects.newest(self.study, Analysis.What.META_EVALUATION)
+        scores: dict[str, dict[int, Any]] = defaultdict(dict)
+        for row in MetricScore.objects.filter(analysis=newest) if newest else ():
+            scores[row.metric][row.pair_id or row.unit_id or 0] = (row.first, row.second)
+        return scores
+
+    def people_of(self, unit: int) -> float:
+        return mean(value for _, value in self.votes[unit])
+
+    def reached(self, metric: str) -> float | None:
+        """A metric's accuracy, or its tau-b."""
+        scores = self.scores[metric]
+        if self.protocol in PAIRED:
+            decided = [(scores[pair], winner) for pair, winner in self.pairs.items() if winner]
+            right = [
+                1 + (first < second) == winner and first != second for (first, second), winner in decided
+            ]
+            return mean(map(float, right)) if right else None
+        return tau_b([first for first, _ in scores.values()], [self.people_of(unit) for unit in scores])
+
+    @property
+    def compared(self) -> int:
+        return (
+            sum(bool(w) for w in self.pairs.values())
+            if self.protocol in PAIRED
+            else len(self.scores[METRICS[0]])
+        )
+
+    @cached_property
+    def systems(self) -> dict[str, list[float]]:
+        """System -> what its comparisons or outputs came to."""
+        of_text: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+        for output in Output.objects.filter(item__dataset=self.study.dataset).select_related("system"):
+            of_text[output.item_id, output.caption_id].append(output.system.name)
+        came: defaultdict[str, list[float]] = defaultdict(list)
+        for pair in self.study.pairs.all() if self.protocol in PAIRED else ():
+            first, second = (
+                of_text[pair.item_id, text] or ["people"] for text in (pair.first_id, pair.second_id)
+            )
+            if first != second and (winner := self.pairs[pair.pk]) is not None:
+                came[first[0]].append({1: 1.0, 2: 0.0}.get(int(winner), 0.5))
+                came[second[0]].append({1: 0.0, 2: 1.0}.get(int(winner), 0.5))
+        for pk in self.votes if self.protocol not in PAIRED else ():
+            for name in of_text[self.units[pk].item_id, self.units[pk].first_id or 0]:
+                came[name].append(self.people_of(pk))
+        return came
+
+
+def items(rows: Rows, units: Any) -> set[int]:
+    return {rows.units[unit].item_id for unit in units}

@@ -1,0 +1,253 @@
+# ruff: noqa: E501 (a sentence is one line)
+"""Sentences of which metric, which system and which side people prefer."""
+
+import re
+from collections import Counter, defaultdict
+from statistics import mean
+
+from benchmarks.claims.patterns import inside, named, near, number, sentences_about, spread
+from benchmarks.claims.rows import METRICS, PAIRED, Rows, items
+
+says = sentences_about("metrics and systems")
+
+
+def settled(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
+    """Whether the leaders have the highest value, the rest lower ones, and p says which of both."""
+    values = {name: value for name in rows.scores if (value := rows.reached(name)) is not None}
+    first = [name for name in values if name in named(leaders)]
+    others = [name for name in values if name not in first]
+    top = max(values.values())
+    apart = p is None or (float(re.sub(r"[^\d.]", "", p)) <= 0.05) == bool(rest)
+    behind = all(values[name] < top for name in others)
+    return (
+        bool(first)
+        and any(values[name] == top for name in first)
+        and behind
+        and apart
+        and bool(rest) == bool(others)
+    )
+
+
+@says(
+    "No metric is ahead: <leaders:NAMES> cannot be told apart ([<p:P>, ]<tests:TESTS>), {naming people’s winner on "
+    "<share:RANGE> of <n:N> pairs|with tau-b <tau:RANGE> over <m:N> captions}."
+)
+def _(
+    rows: Rows,
+    leaders: str,
+    p: str | None,
+    share: str | None,
+    n: str | None,
+    tau: str | None,
+    m: str | None,
+    tests: str,
+) -> bool:
+    values = [value for name in named(leaders) if (value := rows.reached(name)) is not None]
+    return (
+        spread(share or tau or "", values)
+        and number(n or m or "0") == rows.compared
+        and settled(rows, leaders, None, p)
+    )
+
+
+@says(
+    "<leader:NAMES> is {ahead of <rest:NAMES> ([<p:P>, ]<tests:TESTS>)|the only metric[ that can be ranked]}: it {names "
+    "people’s winner on <share:RANGE> of <n:N> pairs|orders <m:N> captions like people do with tau-b <tau:RANGE>} (95 % "
+    "interval <ends:ENDS>)."
+)
+def _(
+    rows: Rows,
+    leader: str,
+    rest: str | None,
+    p: str | None,
+    share: str | None,
+    n: str | None,
+    m: str | None,
+    tau: str | None,
+    ends: str,
+    tests: str | None,
+) -> bool:
+    value = rows.reached(leader)
+    said = value is not None and spread(share or tau or "", [value]) and inside(ends, value)
+    return said and number(n or m or "0") == rows.compared and settled(rows, leader, rest, p)
+
+
+@says("Not ranked: <metrics:NAMES> (every caption has the same score by {the metric|people}).")
+def _(rows: Rows, metrics: str) -> bool:
+    return all(rows.reached(name) is None for name in named(metrics))
+
+
+@says("No metric can be ranked against people: bleu-1 (<first:WHY>) and rouge-l (<second:WHY>).")
+def _(rows: Rows, first: str, second: str) -> bool:
+    alike = len({rows.people_of(unit) for unit in rows.scores[METRICS[0]]}) == 1
+    for name, why in (("bleu-1", first), ("rouge-l", second)):
+        same = len({one for one, _ in rows.scores[name].values()}) == 1
+        if not {"every caption has the same score by the metric": same, "every caption has the same score by people": alike,
+                "there are fewer than two observations": len(rows.scores[name]) < 2}[why]:  # fmt: skip
+            return False
+    return True
+
+
+@says(
+    "{None of these pairs has a winner yet, so no metric can be held against one.|Study 's-<n:N>' has no candidate pair with a consensus to hold a metric against.}"
+)
+def _(rows: Rows, n: str | None) -> bool:
+    return not any(rows.pairs.values())
+
+
+@says(
+    "An item of study 's-<n:N>' has no reference captions to score against. Add references to dataset 'd-<m:N>', then compute again."
+)
+def _(rows: Rows, n: str, m: str) -> bool:
+    return not rows.study.dataset.captions.filter(role="reference").exists()
+
+
+@says(
+    "Study 's-<n:N>' has no judged caption with references to hold a metric against.[ Add references to dataset 'd-<m:N>', then compute again.]"
+)
+def _(rows: Rows, n: str, m: str | None) -> bool:
+    with_references = set(
+        rows.study.dataset.captions.filter(role="reference").values_list("item_id", flat=True)
+    )
+    judged = items(rows, rows.votes)
+    lacking = items(rows, rows.units) - with_references
+    return not judged & with_references and (bool(lacking) if m else not judged)
+
+
+@says("Chance is 50 %.")
+def _(rows: Rows) -> bool:
+    return rows.protocol in PAIRED
+
+
+@says("{Chance is 0; 1 is the same order.|0 is chance.}")
+def _(rows: Rows) -> bool:
+    return rows.protocol not in PAIRED
+
+
+@says(
+    "On random halves of the votes, half of the people name the other half{’|'}s winner on <people:PC> of the pairs, "
+    "<leaders:NAMES> on <reached:RANGE>; answers can be expected to reach <most:PC> at most."
+)
+def _(rows: Rows, people: str, leaders: str, reached: str, most: str) -> bool:
+    several = Counter(rows.units[unit].pair_id for unit in rows.votes)
+    halved = any(n > 1 for n in several.values()) or bool(rows.pairable)
+    return (
+        halved
+        and set(named(leaders)) <= set(METRICS)
+        and number(people) <= 100 >= number(most) >= number(people)
+    )
+
+
+@says("Whoever names none is wrong; halves that are tied need not be named.")
+def _(rows: Rows) -> bool:
+    return True
+
+
+@says("Intervals and tests are for other items, and for these people alone.")
+def _(rows: Rows) -> bool:
+    return rows.anonymous or len({name for votes in rows.votes.values() for name, _ in votes}) < 2
+
+
+@says(
+    "Within items: the mean over <n:RANGE> of <all:N> items; the others have no two captions that differ both for people and for the metric."
+)
+def _(rows: Rows, n: str, all: str) -> bool:
+    kept = []
+    for scores in rows.scores.values():
+        of_item = defaultdict(list)
+        for unit, (score, _) in scores.items():
+            of_item[rows.units[unit].item_id].append((score, rows.people_of(unit)))
+        kept.append(sum(all_differ(points) for points in of_item.values()))
+    return spread(n, [float(count) for count in kept]) and number(all) == len(
+        items(rows, rows.scores[METRICS[0]])
+    )
+
+
+def all_differ(points: list[tuple[float, float]]) -> bool:
+    return all(len({point[side] for point in points}) > 1 for side in (0, 1))
+
+
+def figure_of(rows: Rows, system: str) -> float:
+    return mean(rows.systems[system])
+
+
+def compared_systems(rows: Rows, leaders: str, rest: str | None, p: str) -> bool:
+    first, others = named(leaders), named(rest) if rest else []
+    top = max(figure_of(rows, name) for name in first)
+    known = set(first) | set(others) == {name for name, came in rows.systems.items() if came}
+    return known and len(first) + len(others) > 1 and all(figure_of(rows, name) <= top for name in others)
+
+
+@says("The winner is <leader:NAMES>, ahead of <rest:NAMES> (<p:P>): ")
+def _(rows: Rows, leader: str, rest: str, p: str) -> bool:
+    return compared_systems(rows, leader, rest, p) and float(re.sub(r"[^\d.]", "", p)) <= 0.05
+
+
+@says("No winner yet: <leaders:NAMES> cannot be told apart ({no p|<p:P>})[, with <rest:NAMES> behind]. Of ")
+def _(rows: Rows, leaders: str, p: str | None, rest: str | None) -> bool:
+    told = p is None or float(re.sub(r"[^\d.]", "", p)) > 0.05
+    return told and compared_systems(rows, leaders, rest, p or "")
+
+
+@says("<system:NAMES>: <value:PC> of <n:N> comparisons won, a tie half (95 % interval <ends:ENDS>).")
+def _(rows: Rows, system: str, value: str, n: str, ends: str) -> bool:
+    share = figure_of(rows, system)
+    return near(value, share) and inside(ends, share) and number(n) == len(rows.systems[system])
+
+
+@says("<system:NAMES>: {<yes:PC> yes|a mean of <value:CO>} for <n:N> outputs (95 % interval <ends:ENDS>).")
+def _(rows: Rows, system: str, yes: str | None, value: str | None, n: str, ends: str) -> bool:
+    found = figure_of(rows, system)
+    return near(yes or value or "", found) and inside(ends, found) and number(n) == len(rows.systems[system])
+
+
+@says("Their differences cannot be tested, so nobody can say how many items would settle it.")
+def _(rows: Rows) -> bool:
+    return True  # beside "no p", which is checked
+
+
+@says("They look so alike that even 20 times as many items and people might not settle it.")
+def _(rows: Rows) -> bool:
+    return len(rows.systems) > 1 or len(rows.scores) > 1
+
+
+LARGER = "would settle it in four of five studies, if they differ as it now looks."
+
+
+@says(f"<n:N> new item{{s|}} {LARGER}")
+def _(rows: Rows, n: str) -> bool:
+    return 0 < number(n) <= 20 * rows.study.dataset.items.count()
+
+
+@says(f"<n:N> new item{{s|}} and <more:N> more {{people|person}} {LARGER}")
+def _(rows: Rows, n: str, more: str) -> bool:
+    most = 19 * len(rows.voters)
+    return 0 < number(n) <= 20 * rows.study.dataset.items.count() and 0 < number(more) <= most
+
+
+@says("With the same <people:N> people {it takes <n:N> items|no number of items would}.")
+def _(rows: Rows, people: str, n: str | None) -> bool:
+    return 1 < number(people) <= len(rows.voters) and (n is None or number(n) > 0)
+
+
+@says("One person’s answers do not say how many more would settle it.")
+def _(rows: Rows) -> bool:
+    return len(rows.voters) == 1
+
+
+@says(
+    "The dataset has <left:N> items that nobody was asked about, of <wanted:N> that are needed: add items to it first. d-<n:N>"
+)
+def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
+    asked = set(rows.study.units.filter(control=False).values_list("item_id", flat=True))
+    return number(left) == rows.study.dataset.items.exclude(pk__in=asked).count() < number(wanted)
+
+
+@says(
+    "<share:PC> of <n:N> choices fell on the left (95 % interval <ends:ENDS>[, <p:P>]){; sides are drawn by lot, so 50 % is "
+    "to be expected|}."
+)
+def _(rows: Rows, share: str, n: str, ends: str, p: str | None) -> bool:
+    sided = [row for row in rows.counted if row.presented and row.value in (1, 2)]
+    left = mean(row.presented == ("first-left" if row.value == 1 else "second-left") for row in sided)
+    return number(n) == len(sided) and near(share, left) and inside(ends, left)
