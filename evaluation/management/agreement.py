@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.amounts import json_float
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from common.files import indented, write_json
@@ -25,7 +26,7 @@ from evaluation.data.judgment_sets.files import (
 )
 from evaluation.data.judgment_sets.records import Source
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import Cell, estimate_of, json_float, plain_table
+from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND

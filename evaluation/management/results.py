@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.amounts import counted
+from common.amounts import as_json, counted
 from common.commands import QuorumCommand, progress_bar
 from common.errors import NotThere
 from common.incoming import unpacked_name
@@ -19,7 +19,6 @@ from evaluation.presentation.content import (
     Cell,
     Estimate,
     Table,
-    as_json,
     estimate_of,
     format_cell,
     p_in_text,

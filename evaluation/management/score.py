@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.amounts import as_json
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from common.files import FiguresEncoder, write_json
@@ -15,7 +16,6 @@ from evaluation.metrics import MetricsError
 from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text.tokens import TOKENIZERS
-from evaluation.presentation.content import as_json
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 

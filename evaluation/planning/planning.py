@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 from rest_framework import serializers
 
 from annotation.money.payments import forecast_of_design
+from common.amounts import json_float
 from common.errors import WrongState
 from common.parameters import Parameters
 from evaluation.data.judgment_sets import loaders
@@ -26,7 +27,6 @@ from evaluation.data.judgment_sets.loaders import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.numeric.signatures import signature
-from evaluation.presentation.content import json_float
 from evaluation.results.agreement import components_of, counted_ratings
 from evaluation.results.consensus import SIDES
 from evaluation.statistics.crossed import ITEM, RATER, Clusters

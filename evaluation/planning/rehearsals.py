@@ -14,7 +14,7 @@ from django.db.models import Sum
 from annotation.models import Assignment, Judgment
 from annotation.money.payments import forecast_of
 from annotation.rehearsal import Crowd, RehearsalReport, rehearsal_of, truths_of
-from common.amounts import percent
+from common.amounts import as_json, percent
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision
 from evaluation.data.ranked_lists import proposals_of
@@ -23,7 +23,6 @@ from evaluation.models import Analysis
 from evaluation.numeric.arrays import Ints
 from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
-from evaluation.presentation.content import as_json
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.agreement import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation

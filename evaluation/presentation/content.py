@@ -10,9 +10,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common import amounts
-from common.amounts import as_json as as_json
-from common.amounts import coefficient, thousands
-from common.amounts import json_float as json_float
+from common.amounts import as_json, coefficient, thousands
 
 DASH = "–"
 # Sections that pages show first and with a figure open; the rest is folded.

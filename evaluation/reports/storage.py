@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from annotation.models import Adjudication, Exclusion, Judgment
+from common.amounts import as_json
 from common.errors import NotThere, WrongState
 from common.files import FiguresEncoder, whole_file
 from common.parameters import Parameters
@@ -33,7 +34,7 @@ from evaluation.errors import ExportError
 from evaluation.models import Analysis
 from evaluation.numeric.signatures import signature, versions
 from evaluation.planning.registration.plans import find_registered
-from evaluation.presentation.content import Report, Section, as_json
+from evaluation.presentation.content import Report, Section
 from evaluation.presentation.rendering import (
     fill_template,
     render_methods,

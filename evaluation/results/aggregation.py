@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.models import Assignment, Judgment
-from common.amounts import thousands
+from common.amounts import as_json, thousands
 from common.files import FiguresEncoder
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
 from evaluation.data.judgment_sets import loaders
@@ -35,7 +35,7 @@ from evaluation.models import Analysis, Consensus
 from evaluation.numeric.arrays import Floats, places_in
 from evaluation.numeric.signatures import signature
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, percent
+from evaluation.presentation.content import Estimate, Table, estimate_of, percent
 from evaluation.results.agreement import RESAMPLES, measure_agreement
 from evaluation.results.consensus import (
     CLUSTERED,

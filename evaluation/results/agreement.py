@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.amounts import thousands
+from common.amounts import as_json, json_float, thousands
 from evaluation.data.judgment_sets.records import (
     MOST_VALUES,
     JudgmentTable,
@@ -19,14 +19,7 @@ from evaluation.data.judgment_sets.records import (
     first_chosen,
 )
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.presentation.content import (
-    as_json,
-    interval_in_text,
-    json_float,
-    p_in_text,
-    percent,
-    percent_number,
-)
+from evaluation.presentation.content import interval_in_text, p_in_text, percent, percent_number
 from evaluation.results.consensus import SIDES, scope_of, scope_sentence
 from evaluation.statistics.aggregation.votes_and_means import (
     SURE,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
+from common.amounts import as_json, json_float
 from evaluation.data.imported_scores.storing import check_imported, imported_hashes, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
@@ -22,7 +23,6 @@ from evaluation.errors import EvaluationError, NothingToCompare
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.numeric.signatures import signature
-from evaluation.presentation.content import as_json, json_float
 from evaluation.results.agreement import agreement_rows, one_against_rest
 from evaluation.results.consensus import (
     CLUSTERED,

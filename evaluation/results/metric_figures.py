@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.amounts import thousands
+from common.amounts import as_json, thousands
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.numeric.arrays import Flags, places_in
 from evaluation.numeric.signatures import parse
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Estimate, Table, as_json, estimate_of, format_cell, range_of
+from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, range_of
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import (

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from django.utils.translation import gettext as _
 
-from common.amounts import thousands
+from common.amounts import json_float, thousands
 from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Table, estimate_of, json_float, percent, percent_number
+from evaluation.presentation.content import Table, estimate_of, percent, percent_number
 from evaluation.results.consensus import (
     GroupValues,
     StudyConsensus,

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from common.amounts import json_float
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable
 from evaluation.data.ranked_lists import Proposals
 from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
-from evaluation.presentation.content import Table, estimate_of, json_float
+from evaluation.presentation.content import Table, estimate_of
 from evaluation.presentation.rendering import table
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, scope_of
 from evaluation.statistics.aggregation import bradley_terry_of_comparisons

@@ -10,17 +10,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from common.amounts import coefficient, thousands
+from common.amounts import coefficient, json_float, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.presentation.content import (
-    interval_in_text,
-    join_names,
-    json_float,
-    p_in_text,
-    percent,
-    percent_number,
-)
+from evaluation.presentation.content import interval_in_text, join_names, p_in_text, percent, percent_number
 from evaluation.results.consensus import StudyConsensus, scope_sentence
 from evaluation.results.error_spans.scores import outputs_of, segments_of
 from evaluation.results.larger_studies import (

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext_noop
 
+from common.amounts import as_json
 from evaluation.data.judgment_sets.records import (
     JudgmentTable,
     WorkerRow,
     texts_of,
 )
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import as_json
 from evaluation.statistics.aggregation import (
     agrees_with_others,
     confidence_vote,

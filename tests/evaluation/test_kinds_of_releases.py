@@ -10,8 +10,8 @@ from django.core.management import call_command
 
 from annotation.models import Judgment
 from annotation.rehearsal import Crowd, rehearse
+from common.amounts import as_json
 from evaluation.data.releases.storage import Terms
-from evaluation.presentation.content import as_json
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import compare_releases, describe_differences, verify_bundle
 from evaluation.reports.storage import build_report

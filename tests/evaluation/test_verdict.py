@@ -15,9 +15,10 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django import Settings as DjangoSettings
 
+from common.amounts import as_json
 from evaluation.data.releases.bundle import MANIFEST
 from evaluation.data.releases.rows import Settings
-from evaluation.presentation.content import NARROW, as_json
+from evaluation.presentation.content import NARROW
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study

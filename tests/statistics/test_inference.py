@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.stats import t as student
 
-from evaluation.presentation.content import as_json
+from common.amounts import as_json
 from evaluation.statistics.aggregation import (
     best_worst_scores,
     bradley_terry_of_comparisons,

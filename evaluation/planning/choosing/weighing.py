@@ -12,6 +12,7 @@ import numpy as np
 from django.utils.translation import pgettext
 from rest_framework import serializers
 
+from common.amounts import as_json, json_float
 from common.errors import WrongState
 from evaluation.data.imported_scores.storing import check_imported
 from evaluation.data.judgment_sets.loaders import hash_of_judgments
@@ -30,7 +31,6 @@ from evaluation.planning.choosing.selecting import (
     score_population,
     usefulness_of,
 )
-from evaluation.presentation.content import as_json, json_float
 from evaluation.statistics.choosing import (
     FLOOR,
     METHODS,

@@ -26,7 +26,7 @@ from unfold.widgets import (
 )
 
 from annotation.quality.detectors import RULES
-from common.amounts import thousands
+from common.amounts import as_json, thousands
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.planning.registration.plans import (
@@ -38,7 +38,7 @@ from evaluation.planning.registration.plans import (
     read_claim,
     register,
 )
-from evaluation.presentation.content import as_json, p_in_text, percent_number
+from evaluation.presentation.content import p_in_text, percent_number
 from judgments.admin.base import signed_in
 from judgments.api.resources import Related, Resource, RowSerializer, create_action, filters_of, study_filter
 from judgments.design.tables import Plan

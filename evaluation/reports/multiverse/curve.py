@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from common.amounts import as_json
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.numeric.arrays import Flags, Floats
 from evaluation.numeric.signatures import signature
-from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table, as_json
+from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.multiverse.analyses import (
     LABELS,

@@ -28,6 +28,7 @@ from rest_framework import serializers
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.privacy.consent import versions_of
 from annotation.snapshots import Snapshot
+from common.amounts import as_json
 from common.files import check_place, whole_file
 from common.parameters import Parameters
 from common.rows import batched
@@ -73,7 +74,7 @@ from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from evaluation.numeric.signatures import quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
-from evaluation.presentation.content import Report, as_json
+from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
 from evaluation.reports.releases.verification import (

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.quality.controls import control_records
+from common.amounts import as_json
 from evaluation.data.judgment_sets.loaders import compare_signature
 from evaluation.data.judgment_sets.records import (
     Decision,
@@ -47,7 +48,7 @@ from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.numeric.signatures import BadSignature, parse
 from evaluation.planning.registration.plans import Deviation, Registered, plan_hash
-from evaluation.presentation.content import Section, as_json
+from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import csv_of
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.reports.sections import registration_as_json, registration_section, sections_of

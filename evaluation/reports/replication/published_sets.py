@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import scipy  # its parts load when they are first used
 
+from common.amounts import json_float
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.presentation.content import DASH, Curve, Estimate, estimate_of, json_float
+from evaluation.presentation.content import DASH, Curve, Estimate, estimate_of
 from evaluation.results.meta_evaluation import accuracy_over_all
 from evaluation.results.metric_figures import PairTexts, score_pairs
 from evaluation.statistics.aggregation import pair_winners

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from annotation.rehearsal import ACCURACY_SPREAD, Crowd
+from common.amounts import as_json, json_float
 from common.files import indented
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Ints
@@ -34,8 +35,6 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     Table,
-    as_json,
-    json_float,
     plain_table,
 )
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates

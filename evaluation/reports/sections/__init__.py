@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.amounts import as_json
 from evaluation.planning.registration.plans import (
     HypothesisOutcome,
     Registered,
     check_hypotheses,
     outcome_words,
 )
-from evaluation.presentation.content import Section, as_json
+from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections import captions, pairs, people

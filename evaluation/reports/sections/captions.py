@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from common.amounts import json_float
 from evaluation.data.judgment_sets.records import Floats
 from evaluation.data.ranked_lists import SEARCH
 from evaluation.presentation.content import (
@@ -26,7 +27,6 @@ from evaluation.presentation.content import (
     Section,
     estimate_of,
     join_names,
-    json_float,
     levels_of,
 )
 from evaluation.presentation.rendering import plot, say, section, table

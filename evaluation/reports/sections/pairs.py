@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.amounts import json_float
 from evaluation.data.imported_scores.storing import is_imported
 from evaluation.data.judgment_sets.records import Floats
 from evaluation.presentation.content import (
@@ -23,7 +24,6 @@ from evaluation.presentation.content import (
     Table,
     estimate_of,
     join_names,
-    json_float,
     levels_of,
     percent,
     percent_number,

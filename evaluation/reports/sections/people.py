@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.amounts import json_float
 from evaluation.data.judgment_sets.records import AS_IMPORTED, Floats, Ints, UnitRow
 from evaluation.presentation.content import (
     Dots,
@@ -20,7 +21,6 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     estimate_of,
-    json_float,
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs

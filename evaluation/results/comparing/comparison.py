@@ -20,11 +20,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from common.amounts import thousands
+from common.amounts import as_json, thousands
 from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.errors import EvaluationError
 from evaluation.numeric.signatures import signature
-from evaluation.presentation.content import as_json
 from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
 from evaluation.statistics.agreement import (
     KappaGrid,

@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from common.amounts import coefficient, thousands
+from common.amounts import as_json, coefficient, thousands
 from common.parameters import Parameters
 from common.texts import one_text
 from evaluation.data.imported_scores.storing import (
@@ -27,7 +27,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.numeric.arrays import Floats, Ints
 from evaluation.numeric.signatures import parse
-from evaluation.presentation.content import as_json, p_in_text, percent
+from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import (
     caption_clusters,

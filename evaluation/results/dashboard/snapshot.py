@@ -22,6 +22,7 @@ from annotation.models import Participation
 from annotation.models.assignments import FINISHED_STATES
 from annotation.money.payments import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
+from common.amounts import as_json
 from evaluation.data.imported_scores.storing import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
@@ -29,7 +30,6 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import as_json
 from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.agreement import (
     agreement_rows,

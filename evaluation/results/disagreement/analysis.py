@@ -21,7 +21,7 @@ from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Demographics, Worker
-from common.amounts import coefficient, counted
+from common.amounts import as_json, coefficient, counted, json_float
 from common.errors import DataConflict
 from common.incoming import load_json
 from common.parameters import FileText, Parameters
@@ -38,7 +38,7 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import as_json, json_float, rows_as_json
+from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import ANONYMOUS
 from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from evaluation.statistics.crossed import CONFIDENCE, ITEM, spread_of_mean

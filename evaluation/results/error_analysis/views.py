@@ -21,11 +21,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.amounts import coefficient
+from common.amounts import as_json, coefficient
 from common.errors import NotThere
 from common.incoming import load_json
 from evaluation.models import Analysis
-from evaluation.presentation.content import as_json
 from evaluation.results.comparing.metrics import can_compare
 from evaluation.results.consensus import SIDE_LABELS
 from evaluation.results.error_analysis.analysis import (

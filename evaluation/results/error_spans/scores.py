@@ -23,20 +23,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from common.amounts import as_json, json_float
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError
 from evaluation.models import Consensus
-from evaluation.presentation.content import (
-    Dots,
-    Estimate,
-    Panel,
-    Section,
-    Table,
-    as_json,
-    join_names,
-    json_float,
-)
+from evaluation.presentation.content import Dots, Estimate, Panel, Section, Table, join_names
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.consensus import scope_of
 from evaluation.results.standings import MEAN, Outputs, compared_table, raters_of

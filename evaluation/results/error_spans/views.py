@@ -18,10 +18,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from common.amounts import as_json
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
-from evaluation.presentation.content import as_json
 from evaluation.results.consensus import scope_sentence
 from evaluation.results.error_spans.scores import (
     SEGMENTS,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
-from common.amounts import coefficient
+from common.amounts import as_json, coefficient, json_float
 from evaluation.data.judgment_sets.loaders import (
     clusters_of_units,
     is_anonymous,
@@ -34,9 +34,7 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     Table,
-    as_json,
     estimate_of,
-    json_float,
     rows_as_json,
 )
 from evaluation.presentation.rendering import plot, say, section, table

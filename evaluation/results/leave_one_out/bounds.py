@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from common.amounts import as_json, json_float
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.metrics.inputs import MetricsError, MissingTables
 from evaluation.metrics.registry import (
@@ -38,7 +39,6 @@ from evaluation.metrics.registry import (
     score_held_out,
 )
 from evaluation.numeric.arrays import Floats
-from evaluation.presentation.content import as_json, json_float
 from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores

@@ -15,6 +15,7 @@ from rest_framework import serializers
 
 from annotation.models import Judgment
 from annotation.work.arena import has_chances
+from common.amounts import as_json, json_float
 from common.parameters import Parameters
 from common.rows import columns_of
 from common.texts import one_text
@@ -22,16 +23,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.presentation.content import (
-    Dots,
-    Estimate,
-    Level,
-    Panel,
-    Section,
-    as_json,
-    json_float,
-    rows_as_json,
-)
+from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, rows_as_json
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.agreement import judgment_clusters, side_bias
 from evaluation.results.consensus import consensus_of, scope_of

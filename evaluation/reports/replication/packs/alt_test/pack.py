@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from common.amounts import json_float
 from common.incoming import TooDeep, load_json
 from evaluation.errors import ReplicationError
-from evaluation.presentation.content import Estimate, json_float
+from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.judges import alternative_annotator_test
 

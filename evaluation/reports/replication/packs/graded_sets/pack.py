@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from common.amounts import json_float
 from evaluation.errors import ReplicationError
 from evaluation.numeric.arrays import Floats, Ints
-from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table, json_float
+from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import Run, estimate_from
 from evaluation.results.leave_one_out.bounds import computable

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from common.amounts import json_float
 from evaluation.errors import ReplicationError
 from evaluation.metrics import score
 from evaluation.numeric.arrays import Flags, Floats
-from evaluation.presentation.content import Cell, Estimate, json_float
+from evaluation.presentation.content import Cell, Estimate
 from evaluation.reports.replication.running import Run
 from evaluation.statistics.correlation import correlation
 from judgments.importers.records import Columns, Record, read_json_lines, read_name, read_number, read_text

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from annotation.rehearsal import Crowd
+from common.amounts import json_float
 from evaluation.errors import EvaluationError
 from evaluation.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound
 from evaluation.metrics.content_baselines import (
@@ -24,16 +25,7 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.presentation.content import (
-    Column,
-    Curve,
-    CurvePanel,
-    Curves,
-    Estimate,
-    Plot,
-    Table,
-    json_float,
-)
+from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.reports.replication.published_sets import of_draws
 from evaluation.reports.replication.running import Run, estimate_from, rehearse
 from evaluation.statistics.significance import bootstrap_interval
