@@ -2,9 +2,10 @@
 
 An estimate's error is about the sum of its answers' influences. Their sums by item give its variance over new items;
 their sums by rater add what raters have in common beyond the noise of their answers (two-way clustering: Cameron,
-Gelbach, Miller 2011; a generalizability study: Brennan 2001). Its t has the degrees of freedom of the rarer of both, as
-many as there are effective clusters, less one (Cameron, Miller 2015). See `crossed`. Where raters have no rows of their
-own, as their answers make a row's consensus together, they are known by `RaterDeletions`. See docs/statistics.md.
+Gelbach, Miller 2011; a generalizability study: Brennan 2001). Its t has the degrees of freedom of such a sum
+(Satterthwaite 1946), and at least those of the rarer of both, as many as there are effective clusters, less one
+(Cameron, Miller 2015). See `crossed`. Where raters have no rows of their own, as their answers make a row's consensus
+together, they are known by `RaterDeletions`. See docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -141,8 +142,7 @@ class RaterDeletions:
 
     def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
         """Add the raters' (K, K) covariance to that of the items, from (V, K) `changes`; return it and (K,) df."""
-        squares = self._squares(changes)
-        return items + without_negative(squares.added()), np.minimum(freedom, max(squares.raters, FEWEST) - 1)
+        return crossed_covariance(items, freedom, self._squares(changes))
 
     def _squares(self, changes: Floats) -> Squares:
         sizes = np.bincount(self.rater)
@@ -175,15 +175,18 @@ def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
 class Spread:
     """The variance of an estimate, and the degrees of freedom of its t.
 
-    by_raters: the part of the variance that raters add. items, raters: their effective numbers, inf where it is not
-    over them; items is nan where the degrees of freedom alone are known.
+    by_raters: the part of the variance that raters add. within: how much raters would differ by the noise of their
+    answers alone. items, raters: their effective numbers, inf where it is not over them; items is nan where the degrees
+    of freedom alone are known. people: the number of raters.
     """
 
     variance: float
     df: float
     by_raters: float = 0.0
+    within: float = 0.0
     items: float = math.nan
     raters: float = math.inf
+    people: float = math.inf
 
     @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
@@ -193,14 +196,19 @@ class Spread:
     def scaled(self, variance: float) -> Spread:
         """Return it with another variance, of which raters add the same part."""
         ratio = variance / self.variance if self.variance > 0 else 0.0
-        return replace(self, variance=variance, by_raters=self.by_raters * ratio)
+        return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
 
     def of_larger_study(self, items: float, raters: float) -> Spread:
         """Return it for so many times the items and the raters, with as many answers an item (Brennan 2001)."""
-        number, people = (self.df + 1 if math.isnan(self.items) else self.items) * items, self.raters * raters
-        by_raters = self.by_raters / raters
-        variance = (self.variance - self.by_raters) / items + by_raters
-        return Spread(variance, max(min(number, people), FEWEST) - 1, by_raters, number, people)
+        number, effective = (
+            (self.df + 1 if math.isnan(self.items) else self.items) * items,
+            self.raters * raters,
+        )
+        by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
+        within, people = self.within / items, self.people * raters
+        most = most_by_raters(by_raters + within, within, effective, people)
+        df = float(satterthwaite(by_items, max(number, FEWEST) - 1, most, max(effective, FEWEST) - 1))
+        return Spread(by_items + by_raters, df, by_raters, within, number, effective, people)
 
     def power(self, difference: float, level: float) -> float:
         """Return the chance that a two-sided t test at `level` finds such a difference, with its sign."""
@@ -279,15 +287,26 @@ class Squares:
         Taking away the answers takes a rater's own part in each of them, too. It is added again as far as the variance
         by items does not hold it: wholly where all raters answer every item, as the analysis of variance has it.
         """
-        noise = self.by_answer - self.by_item / self.raters
-        answers, squares, raters = (
-            self.sizes.sum(),
-            np.square(self.sizes, dtype=np.float64).sum(),
-            len(self.sizes),
-        )
+        return self.by_rater * self._scale - self.within
+
+    @property
+    def within(self) -> Any:
+        """The variance by raters that their single answers explain."""
+        return (self.by_answer - self.by_item / self.raters) * self._scale
+
+    @property
+    def most_added(self) -> Any:
+        """The upper limit of what raters add, of each estimate."""
+        by_rater, within = (np.diagonal(np.atleast_2d(part)) for part in (self.by_rater, self.within))
+        return most_by_raters(by_rater * self._scale, within, self.raters, len(self.sizes))
+
+    @property
+    def _scale(self) -> float:
+        answers, squares = self.sizes.sum(), np.square(self.sizes, dtype=np.float64).sum()
+        raters = len(self.sizes)
         missing = max(raters - answers / self.items, 0.0) / (raters - 1)
         scale = (squares - answers * missing) / (squares - answers) if squares > answers else 1.0
-        return (self.by_rater - noise) * enlarged(self.raters) * scale
+        return enlarged(self.raters) * float(scale)
 
 
 def enlarged(number: float) -> float:
@@ -296,12 +315,53 @@ def enlarged(number: float) -> float:
 
 
 def crossed(items: Spread, squares: Squares) -> Spread:
-    """Return the spread of an estimate over new items and new raters, with t of the rarer of both."""
-    df = min(items.df, max(squares.raters, FEWEST) - 1)
+    """Return the spread of an estimate over new items and new raters, with Satterthwaite's degrees of freedom.
+
+    Few raters do not show well what they add, so the most that their answers allow counts for it. Where that is much, t
+    has about the degrees of freedom of the raters.
+    """
     added = float(squares.added())
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
         added = 0.0
-    return Spread(items.variance + added, df, added, items.items, squares.raters)
+    # Of independent rows it is infinite.
+    items_df = items.df if items.df < math.inf else max(squares.items, FEWEST) - 1
+    raters_df = max(squares.raters, FEWEST) - 1
+    df = float(satterthwaite(items.variance, items_df, squares.most_added, raters_df)[0])
+    variance, within = items.variance + added, float(squares.within)
+    return Spread(variance, df, added, within, items.items, squares.raters, len(squares.sizes))
+
+
+def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
+    """Return `crossed` of (K, K) covariance over items and (K,) degrees of freedom."""
+    raters_df = max(squares.raters, FEWEST) - 1
+    df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
+    return items + without_negative(squares.added()), df
+
+
+RATERS_LIMIT = 0.95  # one-sided
+FEW_RATERS = 5  # fewer may be alike by chance, whatever their answers allow
+
+
+def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> Any:
+    """Return the upper limit of what raters add to a variance, by the chi-squared distribution of that by raters.
+
+    It is infinite for few people, by whose number t goes then.
+    """
+    if people < FEW_RATERS:
+        return np.full_like(by_rater, math.inf, dtype=np.float64)
+    df = max(raters, FEWEST) - 1
+    return np.maximum(by_rater * (df / scipy.special.chdtri(df, RATERS_LIMIT)) - within, 0.0)
+
+
+def satterthwaite(by_items: Any, items_df: Any, by_raters: Any, raters_df: float) -> Floats:
+    """Return the degrees of freedom of the sum of two variances (Satterthwaite 1946), between those of both.
+
+    Each is a number, or (K,) of K estimates.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = (by_items + by_raters) ** 2 / (np.square(by_items) / items_df + np.square(by_raters) / raters_df)
+    least = np.minimum(items_df, raters_df)
+    return np.asarray(np.clip(np.where(np.isnan(df), least, df), least, items_df), dtype=np.float64)
 
 
 # The noncentral t of more degrees of freedom is the normal distribution, to a thousandth.
@@ -454,13 +514,14 @@ class Clusters:
         for codes in self.codes:
             sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
             forms.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
-        numbers = [effective_number(sizes) for sizes in self.sizes]
-        covariance: Floats = forms[0] * enlarged(numbers[0])
+        number = effective_number(self.sizes[0])
+        covariance: Floats = forms[0] * enlarged(number)
+        freedom = np.full(size, max(number, FEWEST) - 1)
         if len(forms) > 1:
             by_item, by_rater, by_answer = forms
             squares = Squares(by_item, by_rater, by_answer, self.number, self.sizes[1])
-            covariance += without_negative(squares.added())
-        return covariance, np.full(size, max(min(numbers[:2]), FEWEST) - 1)
+            return crossed_covariance(covariance, freedom, squares)
+        return covariance, freedom
 
     def components(self, values: Floats) -> Floats:
         """Return the variance of (N,) values by item, by rater and within, none below zero.
@@ -591,10 +652,16 @@ def renumbered(codes: Ints) -> Ints:
 def independent_rows(share: float, spread: Spread, cells: float) -> float:
     """Return how many independent rows give the share that variance.
 
-    Where all or no rows count, their variance shows nothing, and `cells` is that number.
+    Where all or no rows count, their variance shows nothing, and `cells` is that number. That of independent rows would
+    be estimated from the same few items: what these leave out of both (see `enlarged`) is left out of their ratio.
     """
     spread_of_row = share * (1 - share)
-    return spread_of_row / spread.variance if spread.varies and spread_of_row > 0 else cells
+    if not (spread.varies and spread_of_row > 0):
+        return cells
+    by_items = spread.variance - spread.by_raters
+    if not math.isnan(spread.items):
+        by_items /= enlarged(spread.items)
+    return spread_of_row / (by_items + spread.by_raters)
 
 
 def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
@@ -626,20 +693,26 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
 
 
 def coefficient_interval(
-    value: float, spread: Spread, cells: float, confidence: float, *, judges: float = 2.0
+    value: float,
+    spread: Spread,
+    cells: float,
+    confidence: float,
+    *,
+    judges: float = 2.0,
+    chance_of_difference: float = 1.0,
 ) -> tuple[float, float]:
     """Return the interval of a coefficient up to 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
 
     There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). Where nothing
     varies, as at its ends, it may be off by the share of `cells` independent units that are different without any
-    having been seen (see `share_interval`).
+    having been seen (see `share_interval`), over the chance that two judgments at random are different.
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan
     half = spread.half(confidence)
     unvaried = not spread.varies or abs(abs(value) - 1) < ROUNDING
     if unvaried:
-        half = share_interval(0.0, spread, cells, confidence)[1]
+        half = share_interval(0.0, spread, cells, confidence)[1] / chance_of_difference
     if unvaried or not -1 / (judges - 1) < value < 1:
         return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
     half *= judges / ((1 + (judges - 1) * value) * (1 - value))

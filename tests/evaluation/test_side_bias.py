@@ -94,9 +94,11 @@ def test_the_share_of_the_left_is_tested_over_items_and_people(biased: Study, tm
     share = float(left.mean())
     influences = ((left - share) / len(left)).tolist()
     items, people = ([row[name] for row in rows] for name in ("image", "worker"))
-    variance, df = plain_intervals.crossed(influences, items, people)
-    low, high = plain_intervals.of_share(share, (variance, df), len(set(items)))
-    if_even = 0.25 * variance / (share * (1 - share)), df  # a score test, as Wilson's interval inverts it
+    spread = plain_intervals.crossed(influences, items, people)
+    low, high = plain_intervals.of_share(share, spread, len(set(items)))
+    of_rows = spread.variance - spread.for_few_items
+    # A score test, as Wilson's interval inverts it.
+    if_even = plain_intervals.Spread(0.25 * of_rows / (share * (1 - share)), spread.df)
     bias = aggregate_study(study=biased)["agreement"]["side_bias"]
     assert [bias[name] for name in ("value", "low", "high", "p")] == pytest.approx(
         [share, low, high, plain_intervals.p_of(share - 0.5, if_even)]

@@ -3,11 +3,19 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 from scipy import stats
 
 Labels = Sequence[Hashable]
-Spread = tuple[float, float]  # a variance, and the degrees of freedom of its t
+
+
+class Spread(NamedTuple):
+    """A variance, the degrees of freedom of its t, and what was added for the items that few leave out."""
+
+    variance: float
+    df: float
+    for_few_items: float = 0.0
 
 
 def summed_squares(values: Iterable[float], labels: Iterable[Hashable]) -> float:
@@ -27,7 +35,8 @@ def effective_number(labels: Iterable[Hashable]) -> float:
 
 def by_items(influences: Sequence[float], items: Labels) -> Spread:
     number = max(effective_number(items), 2)
-    return summed_squares(influences, items) * number / (number - 1), number - 1
+    squares = summed_squares(influences, items)
+    return Spread(squares * number / (number - 1), number - 1, squares / (number - 1))
 
 
 def with_raters(spread: Spread, influences: Sequence[float], items: Labels, raters: Labels) -> Spread:
@@ -39,12 +48,23 @@ def with_raters(spread: Spread, influences: Sequence[float], items: Labels, rate
     people = max(number, 2)
     answers = list(zip(items, raters, strict=True))
     noise = summed_squares(influences, answers) - summed_squares(influences, items) / number
-    added = (summed_squares(influences, raters) - noise) * people / (people - 1)
+    of_raters = summed_squares(influences, raters)
+    scale = people / (people - 1)
     sizes, persons, each = Counter(raters).values(), len(set(raters)), len(raters) / len(set(items))
     both, once = sum(size**2 for size in sizes), sum(sizes)
     if both > once:
-        added *= (both - once * max(persons - each, 0) / (persons - 1)) / (both - once)
-    return spread[0] + max(added, 0), min(spread[1], people - 1)
+        scale *= (both - once * max(persons - each, 0) / (persons - 1)) / (both - once)
+    # The largest variance by raters of which so small a one would come once in twenty times.
+    most = of_raters * (people - 1) / float(stats.chi2.ppf(0.05, people - 1))
+    df = satterthwaite(spread, max(most - noise, 0) * scale if persons >= 5 else math.inf, people - 1)
+    return Spread(spread.variance + max(of_raters - noise, 0) * scale, df, spread.for_few_items)
+
+
+def satterthwaite(items: Spread, added: float, people: float) -> float:
+    """The degrees of freedom of the sum of two variances, no fewer than the rarer has and no more than the items."""
+    total = items.variance + added
+    df = total**2 / (items.variance**2 / items.df + added**2 / people) if 0 < total < math.inf else 0.0
+    return min(max(df, min(items.df, people)), items.df)
 
 
 def crossed(influences: Sequence[float], items: Labels, raters: Labels) -> Spread:
@@ -52,24 +72,21 @@ def crossed(influences: Sequence[float], items: Labels, raters: Labels) -> Sprea
 
 
 def half_width(spread: Spread, confidence: float = 0.95) -> float:
-    variance, df = spread
-    return float(stats.t.ppf(0.5 + confidence / 2, df)) * math.sqrt(variance)
+    return float(stats.t.ppf(0.5 + confidence / 2, spread.df)) * math.sqrt(spread.variance)
 
 
 def p_of(value: float, spread: Spread) -> float:
-    variance, df = spread
-    return float(2 * stats.t.sf(abs(value) / math.sqrt(variance), df))
+    return float(2 * stats.t.sf(abs(value) / math.sqrt(spread.variance), spread.df))
 
 
 def of_share(share: float, spread: Spread, clusters: int, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's for as many independent rows as vary so; Clopper's and Pearson's where all or none count."""
-    variance, df = spread
-    t = float(stats.t.ppf(0.5 + confidence / 2, df))
+    t = float(stats.t.ppf(0.5 + confidence / 2, spread.df))
     if share in (0, 1):
         rows = clusters * (float(stats.t.ppf(0.5 + confidence / 2, max(clusters - 1, 1))) / t) ** 2
         least = ((1 - confidence) / 2) ** (1 / rows)
         return (0.0, 1 - least) if share == 0 else (least, 1.0)
-    rows = share * (1 - share) / variance
+    rows = share * (1 - share) / (spread.variance - spread.for_few_items)
     centre, half = share + t**2 / 2 / rows, t * math.sqrt(share * (1 - share) / rows + t**2 / 4 / rows**2)
     return (centre - half) / (1 + t**2 / rows), (centre + half) / (1 + t**2 / rows)
 

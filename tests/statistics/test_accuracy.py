@@ -26,7 +26,7 @@ from evaluation.statistics.meta import (
 )
 from evaluation.statistics.significance import mcnemar_test, stouffer_wilcoxon
 from tests.metrics.reading import read_lines
-from tests.statistics.plain_intervals import by_items, half_width, of_share, p_of, with_raters
+from tests.statistics.plain_intervals import Spread, by_items, half_width, of_share, p_of, with_raters
 
 # Six pairs: right, wrong, tie, right, no consensus (the metric decides), no consensus (it does not).
 FIRST = [0.9, 0.2, 0.5, 0.1, 0.7, 0.3]
@@ -117,7 +117,7 @@ def test_a_winner_without_a_rater_is_that_of_the_other_votes(votes: list[tuple[i
 
 def plain_spread(
     votes: list[tuple[int, int, int]], credit: dict[tuple[int, int], float], image: list[int]
-) -> tuple[float, tuple[float, float]]:
+) -> tuple[float, Spread]:
     """The mean credit, and its spread by images and by raters, who each are left out of each pair."""
     winners = {pair: winner_of([v for p, _, v in votes if p == pair]) for pair in range(PAIRS)}
     decided = [pair for pair in range(PAIRS) if winners[pair]]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.sparse import csr_array
 from scipy.stats import t as student
 
@@ -34,6 +35,7 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
+from evaluation.statistics.agreement.coefficient import Coefficient
 from evaluation.statistics.correlation import COEFFICIENTS, Patterns, correlation, correlation_influences
 from evaluation.statistics.crossed import (
     Clusters,
@@ -88,7 +90,14 @@ def test_the_variance_of_a_balanced_mean_is_that_of_the_analysis_of_variance() -
     by_items = of_items / ITEMS + noise / len(value)
     spread = found.spread((value - value.mean()) / len(value))
     assert spread.variance == pytest.approx(by_items + of_raters / RATERS)
-    assert spread.df == RATERS - 1
+    # Raters' mean square is nowhere near zero: all that they may add, of 95 % certainty, to the items' (Satterthwaite).
+    square = float((columns**2).sum()) / (RATERS - 1)
+    beyond = (RATERS - 1) / stats.chi2.ppf(0.05, RATERS - 1) - 1
+    most = (of_raters + beyond * square * ITEMS / (ITEMS - 1)) / RATERS
+    by_row = float((rows**2).sum()) / (ITEMS - 1) / ITEMS
+    assert spread.df == pytest.approx(
+        (by_row + most) ** 2 / (by_row**2 / (ITEMS - 1) + most**2 / (RATERS - 1))
+    )
     # Raters who are no different add nothing, and take nothing away by chance.
     alike = value - columns[rater]
     spread = found.spread((alike - alike.mean()) / len(value))
@@ -104,17 +113,16 @@ def test_the_spread_of_uneven_rows_is_what_their_clusters_say_one_by_one(seed: i
     value = generator.normal(size=32) + generator.normal(size=40)[rater]
     spread, clusters = spread_of_mean(value, {"item": item, "rater": rater})
     influences = ((value - value.mean()) / 32).tolist()
-    assert (spread.variance, spread.df) == pytest.approx(
-        plain.crossed(influences, item.tolist(), rater.tolist())
-    )
+    expected = plain.crossed(influences, item.tolist(), rater.tolist())
+    assert (spread.variance, spread.df) == pytest.approx(expected[:2])
     alone, _ = spread_of_mean(value, {"item": item})
-    assert (alone.variance, alone.df) == pytest.approx(plain.by_items(influences, item.tolist()))
+    assert (alone.variance, alone.df) == pytest.approx(plain.by_items(influences, item.tolist())[:2])
     assert spread.variance >= alone.variance
     yes = (value > 0).astype(np.float64)
     share = share_of_rows(yes, {"item": item, "rater": rater}, 0.9)
     influences = ((yes - yes.mean()) / 32).tolist()
-    expected = plain.of_share(yes.mean(), plain.crossed(influences, item.tolist(), rater.tolist()), 1, 0.9)
-    assert (share.low, share.high) == pytest.approx(expected)
+    expected = plain.crossed(influences, item.tolist(), rater.tolist())
+    assert (share.low, share.high) == pytest.approx(plain.of_share(yes.mean(), expected, 1, 0.9))
     assert clusters.note == clusters.reason == ""
 
 
@@ -123,10 +131,10 @@ def test_the_covariance_of_estimates_has_the_variance_of_each_of_their_sums() ->
     both = np.stack([value - value.mean(), np.roll(value, 1) - value.mean()], axis=1) / len(value)
     clusters = Clusters.of({"item": item, "rater": rater}, len(item))
     covariance, freedom = clusters.covariance(csr_array(both), np.eye(2))
-    assert freedom.tolist() == [3, 3]
-    for weights in np.array([[1, 0], [0, 1], [1, 1]]):
+    for column, weights in enumerate(np.array([[1, 0], [0, 1], [1, 1]])):
         spread = plain.crossed((both @ weights).tolist(), item.tolist(), rater.tolist())
-        assert weights @ covariance @ weights == pytest.approx(spread[0])
+        assert weights @ covariance @ weights == pytest.approx(spread.variance)
+        assert column == len(freedom) or freedom[column] == pytest.approx(spread.df)
 
 
 def test_components_say_what_more_items_or_raters_would_buy() -> None:
@@ -303,7 +311,7 @@ def test_items_with_a_rater_each_vary_about_as_their_raters() -> None:
     both, _ = spread_of_mean(correct, {"item": items, "rater": raters})
     by_rater, _ = spread_of_mean(correct, {"rater": raters})
     assert by_rater.variance < both.variance < 1.02 * by_rater.variance
-    assert both.df == by_rater.df == 11
+    assert by_rater.df == 11 < both.df < 20
 
 
 def test_two_of_a_kind_have_an_interval_and_one_of_them_is_said() -> None:
@@ -351,20 +359,31 @@ UNANIMOUS = ratings_of_judgments(np.arange(18) // 3, np.arange(18) % 3, np.repea
 
 def test_raters_who_agree_on_every_unit_leave_an_interval_of_an_exact_share() -> None:
     """Six units, two degrees of freedom of three raters: as many units as the squared quantiles of t say."""
-    least, _ = plain.of_share(1.0, (0.0, 2), 6)
+    least, _ = plain.of_share(1.0, plain.Spread(0.0, 2), 6)
     by_item = 0.025 ** (1 / 6)  # Clopper, Pearson
-    for coefficient in (Alpha("nominal"), Alpha("ordinal"), Alpha("interval"), Gwet(), Percent()):
+
+    def low(share: float, differ: float) -> float:
+        """The coefficient where that share of units agrees, and so many answers differ by chance."""
+        return 1 - (1 - share) / differ
+
+    differ = 12 / 17  # two of 18 answers, six of each kind
+    coefficients: list[tuple[Coefficient, float]] = [
+        *((Alpha(level), differ) for level in ("nominal", "ordinal", "interval")),
+        (Gwet(), 2 / 3),
+        (Percent(), 1.0),
+    ]
+    for coefficient, chance in coefficients:
         found = agreement(UNANIMOUS, coefficient, clusters="both")
-        assert (found.value, found.low, found.high) == pytest.approx((1, least, 1)), coefficient.name
+        assert (found.value, found.low, found.high) == pytest.approx((1, low(least, chance), 1)), coefficient
         found = agreement(UNANIMOUS, coefficient, clusters="item")
-        assert (found.low, found.high) == pytest.approx((by_item, 1)), coefficient.name
+        assert (found.low, found.high) == pytest.approx((low(by_item, chance), 1)), coefficient
     answers = [1, 2, 3] * 2
     kappa = agreement((answers, answers), CohenKappa(), clusters="item")
-    assert (kappa.value, kappa.low, kappa.high) == pytest.approx((1, by_item, 1))
+    assert (kappa.value, kappa.low, kappa.high) == pytest.approx((1, low(by_item, 2 / 3), 1))
     fleiss = agreement([[3, 0, 0], [0, 3, 0], [0, 0, 3]] * 2, FleissKappa(), clusters="item")
-    assert (fleiss.value, fleiss.low, fleiss.high) == pytest.approx((1, by_item, 1))
+    assert (fleiss.value, fleiss.low, fleiss.high) == pytest.approx((1, low(by_item, differ), 1))
     never = agreement(([1, 2] * 3, [2, 1] * 3), CohenKappa(), clusters="item")
-    assert (never.value, never.low, never.high) == pytest.approx((-1, -1, -by_item))
+    assert (never.value, never.low, never.high) == pytest.approx((-1, -1, -1 + (1 - by_item) / 0.5))
 
 
 TABLES = st.integers(2, 5).flatmap(

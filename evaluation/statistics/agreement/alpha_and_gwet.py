@@ -438,7 +438,7 @@ class Gwet:
         rows = -(1 - observed) / (1 - expected) ** 2 * of_expected
         rows[on_percent.counts] += on_percent.values / (1 - expected)
         every = np.ones(len(rows), dtype=np.bool_)
-        return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges)
+        return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges, 1 - expected)
 
 
 def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:

@@ -340,8 +340,8 @@ OfUnits = Callable[[Floats], Floats]
 class Influences:
     """values (N,) of the judgments that count; `counts` (M,) marks these among all.
 
-    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. share: the coefficient is a
-    mean from 0 to 1.
+    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. chance_of_difference: of two
+    judgments at random. share: the coefficient is a mean from 0 to 1.
     """
 
     values: Floats
@@ -349,6 +349,7 @@ class Influences:
     items: Ints | None
     raters: Ints | None
     judges: float
+    chance_of_difference: float = 1.0
     share: bool = False
 
     def interval(self, value: float, clusters: Clusters, confidence: float) -> tuple[float, float]:
@@ -356,7 +357,14 @@ class Influences:
         spread = clusters.spread(self.values)
         if self.share:
             return share_interval(value, spread, clusters.number, confidence)
-        return coefficient_interval(value, spread, clusters.number, confidence, judges=self.judges)
+        return coefficient_interval(
+            value,
+            spread,
+            clusters.number,
+            confidence,
+            judges=self.judges,
+            chance_of_difference=self.chance_of_difference,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +443,8 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     # The derivative of the quotient.
     rows *= (1 - n) / expected
     rows += ((n - 1) * observed / expected**2 * of_expected - observed / expected)[compared.code]
-    return compared.influences(rows)
+    chance = float(totals @ (n - totals)) / (n * (n - 1))
+    return replace(compared.influences(rows), chance_of_difference=chance)
 
 
 def _observed_slopes(compared: Compared, positions: Floats) -> Floats:

@@ -192,7 +192,8 @@ class CohenKappa:
         rows = (-observed - n * apart) / expected
         rows += n * observed / expected**2 * (of_first[first] + of_second[second])
         every = np.ones(n, dtype=np.bool_)
-        return Influences(rows - rows.mean(), every, np.arange(n), None, 2.0)
+        chance = 1 - float(amounts[0] @ amounts[1]) / n**2
+        return Influences(rows - rows.mean(), every, np.arange(n), None, 2.0, chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,7 +509,13 @@ def _clustered(
     grouped = clusters
     if influences is not None:
         spread, grouped = widen(0, clusters.spread(influences.values), clusters)
-        low, high = coefficient_interval(float(value[0]), spread, clusters.number, confidence)
+        low, high = coefficient_interval(
+            float(value[0]),
+            spread,
+            clusters.number,
+            confidence,
+            chance_of_difference=influences.chance_of_difference,
+        )
     intervals = [(low, high)]
     columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
     yeses = first.astype(np.float64) + second
