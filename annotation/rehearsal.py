@@ -241,7 +241,8 @@ def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Genera
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-APART = 2.0  # of the best and the worst system, from one in the middle
+# Of the best and the worst system, from one in the middle: where two meet, and where captions are judged alone.
+APART, GRADES_APART = 2.0, 0.5
 CAREFUL = "careful"
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
 OF = "rehearsal_of"  # the copy's note with its study's row id
@@ -261,15 +262,17 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Return the true answer by unit id.
 
     Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
-    (QUALITY). Triplets of one pair share their truth, and so do repetitions. Systems that meet in pairs, or of which
-    the best alone is named, differ, as drawn by the seed: of alike ones no study would find the better.
+    (QUALITY). Triplets of one pair share their truth, and so do repetitions. Systems that meet in pairs, of which the
+    best alone is named, or whose captions are graded, differ, as drawn by the seed: of alike ones no study would find
+    the better.
     """
-    rehearsal = rehearsal_of(study)
-    best_alone = kind_of(study).names_best and not design_of(study).answers.worst
-    above = _systems_above(study, seed) if kind_of(study).rehearses_systems or best_alone else {}
+    rehearsal, kind = rehearsal_of(study), kind_of(study)
+    best_alone = kind.names_best and not design_of(study).answers.worst
+    apart = APART if kind.rehearses_systems or best_alone else GRADES_APART * kind.judges_one_caption
+    above = _systems_above(study, seed, apart) if apart else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
-    of_options = _above_of_texts(captions, above) if best_alone else {}
+    of_texts = _above_of_texts(captions, above) if above and not kind.rehearses_systems else {}
     outputs = captions.values_list("item_id", "caption_id", "system_id")
     by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
@@ -284,6 +287,8 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
             truths[unit.pk] = unit.expected
             continue
         qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
+        if kind.judges_one_caption and unit.first:
+            qualities = [qualities[0] + of_texts.get((unit.item_id, unit.first.text), 0.0)]
         if above and unit.pair:
             systems = unit.pair.first_system_id, unit.pair.second_system_id
             qualities = [
@@ -292,7 +297,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
             ]
         if best_alone:
             qualities = [
-                QUALITY["machine"] + of_options.get((unit.item_id, option["text"]), 0.0)
+                QUALITY["machine"] + of_texts.get((unit.item_id, option["text"]), 0.0)
                 for option in unit.content["options"]
             ]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
@@ -300,11 +305,11 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     return truths | {pk: of_key[key] for pk, key in again.items()}
 
 
-def _systems_above(study: Study, seed: int) -> dict[int, float]:
+def _systems_above(study: Study, seed: int, apart: float) -> dict[int, float]:
     """Return how much better the captions of each system are than usual ones."""
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
     systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
-    return dict(zip(systems, np.linspace(-APART, APART, len(systems)).tolist(), strict=True))
+    return dict(zip(systems, np.linspace(-apart, apart, len(systems)).tolist(), strict=True))
 
 
 def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,10 +18,10 @@ from annotation.rehearsal import Crowd, RehearsalReport, rehearsal_of, truths_of
 from common.amounts import as_json, percent
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision
-from evaluation.data.ranked_lists import proposals_of
+from evaluation.data.ranked_lists import Proposals, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from evaluation.numeric.arrays import Ints
+from evaluation.numeric.arrays import Floats, Ints
 from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
@@ -100,9 +101,9 @@ def compute_rehearsal(
         )
         meetings = _meetings(study, pairs)
         systems = _system_rows(meetings, pairs, aggregation.result["systems_verdict"])
-        power = _simulate_power(study, people, metrics, right, meetings, pairs, crowd.seed)
+        power = _simulate_power(study, people, systems, metrics, right, meetings, pairs, crowd.seed)
     elif (relevance := kind_of(study).relevance) is not None and relevance.averaged:
-        power = _power_of_means(study, relevance, aggregation.consensus.decisions)
+        power = _power_of_means(study, relevance, aggregation.consensus.decisions, truths)
     return Rehearsal(
         study=study,
         crowd=crowd,
@@ -212,6 +213,7 @@ def _system_rows(
 def _simulate_power(
     study: Study,
     people: People | None,
+    systems: list[dict[str, Any]],
     metrics: list[dict[str, Any]],
     named: Mapping[str, Mapping[int, int]],
     meetings: Mapping[int, tuple[str, str]],
@@ -224,6 +226,8 @@ def _simulate_power(
     """
     if people is None:
         return []
+    shares_won = [row["truth"]["value"] or 0.0 for row in systems]
+    alike = bool(shares_won) and max(shares_won) < min(SHARES_WON)
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
     references = max(1, round(units / max(1, len(pairs.truth))))
     votes = design_of(study).judgments_per_unit
@@ -248,7 +252,7 @@ def _simulate_power(
             }
             | asdict(size)
             | figures
-            | {"needed": needed}
+            | {"needed": needed, "alike": what == "systems" and alike}
         )
     return rows
 
@@ -280,11 +284,12 @@ def _questions_of_metrics(
 
 
 def _power_of_means(
-    study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision]
+    study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision], truths: Mapping[int, Any]
 ) -> list[dict[str, Any]]:
     """Return the power for systems whose means differ by so much, by the variance of the best two here."""
+    proposals = proposals_of(study)
     outputs = outputs_of_answers(
-        proposals_of(study), loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
+        proposals, loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
     )
     if outputs is None or len(outputs.names) < 2:
         return []
@@ -293,6 +298,8 @@ def _power_of_means(
     contrast = standings.contrast(first, second)
     low, high = relevance.ends
     step = 1.0 if high - low <= MOST_GRADES else (high - low) / MOST_GRADES
+    true_means = _true_means(proposals, truths)
+    alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
     return [
         {
             "what": "systems",
@@ -303,9 +310,19 @@ def _power_of_means(
             "n": standings.items,
             "power": as_json(contrast.spread.power(steps * step, LEVEL)),
             "needed": None,
+            "alike": bool(alike),
         }
         for steps in STEPS_APART
     ]
+
+
+def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
+    """Return the systems' means of the drawn truths, highest first."""
+    output, unit = proposals.credits()
+    value = np.array([float(truths.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])[unit]
+    drawn, system = ~np.isnan(value), proposals.system[output]
+    number, total = np.bincount(system[drawn]), np.bincount(system[drawn], value[drawn])
+    return np.sort(total[number > 0] / number[number > 0])[::-1]
 
 
 def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:

@@ -42,7 +42,6 @@ from evaluation.planning.planning import (
     read_assumptions,
     use_plan,
 )
-from evaluation.planning.rehearsals import SHARES_WON
 from evaluation.presentation.content import join_names
 from evaluation.results.agreement import components_sentence
 from evaluation.results.views import as_markup
@@ -613,7 +612,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
         sentence = _("The rehearsal was too small to show it.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
     if rows := _power_rows(newest, launch.design.purpose):
-        yield _power_point(launch, newest, rows)
+        yield _power_point(launch, rows)
 
 
 def _power_told(rehearsal: Analysis) -> list[Mapping[str, Any]]:
@@ -679,12 +678,12 @@ def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
     return max(row["power"] or 0.0 for row in rows)
 
 
-def _power_point(launch: Launch, rehearsal: Analysis, rows: Sequence[Mapping[str, Any]]) -> Point:
+def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
     """Say how often the study decides between two sides, and what it takes where that is too rarely."""
     title, sentence, row = _("Power"), _power_sentence(rows), _main(rows)
     power = row["power"] or 0.0
     if power >= ENOUGH:
-        if row["what"] == "systems" and _alike(rehearsal):
+        if row.get("alike"):
             doubt = _("In the rehearsal itself no system was better.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)
@@ -707,12 +706,6 @@ def _power_point(launch: Launch, rehearsal: Analysis, rows: Sequence[Mapping[str
     link_words = _("Plan the study")
     readiness = Readiness.MISSING if _most_power(rows) >= HOPELESS else Readiness.DOUBTFUL
     return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
-
-
-def _alike(rehearsal: Analysis) -> bool:
-    """Return whether no system of the rehearsal truly wins as often as the least difference of which power is told."""
-    shares = [row["truth"]["value"] or 0.0 for row in rehearsal.result["systems"]]
-    return bool(shares) and max(shares) < min(SHARES_WON)
 
 
 add_check(30, _rehearsal_points)

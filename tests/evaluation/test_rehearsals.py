@@ -93,6 +93,20 @@ def test_kinds_without_pairs_are_rehearsed_too(designer: Client) -> None:
     assert "Truth found again" in words(designer.get(page(copy, "rehearsal")))
 
 
+def test_graded_systems_that_are_alike_in_truth_are_told_so(designer: Client) -> None:
+    """By the true grades that both systems' captions have: half a grade apart, or one text from both."""
+    apart, same = a_draft("graded"), make_dataset("same", images=8)
+    for item in same.items.all():
+        texts = list(item.outputs.order_by("system__name"))
+        for output in texts[1:]:
+            output.caption = texts[0].caption
+            output.save()
+    equal = make_study(same, "graded", slug="equal", opened=False)
+    for study, alike in ((apart, False), (equal, True)):
+        told = Analysis.objects.get(study=rehearsed(designer, study), what="rehearsal").result
+        assert [row["alike"] for row in told["power"]] == [alike] * 2
+
+
 def test_pairs_have_power_about_their_systems_and_triplets_have_none(designer: Client) -> None:
     about_systems, dataset = {}, make_dataset(images=8)
     for protocol in ("pairwise", "triplet"):
