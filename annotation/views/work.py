@@ -63,6 +63,7 @@ from annotation.work.claims import (
 )
 from annotation.work.joining import has_reached_limit
 from annotation.work.submissions import (
+    advice_on,
     changeable_until,
     last_changeable,
     report_problem,
@@ -158,8 +159,10 @@ def _lease_as_json(lease: Lease) -> dict[str, int]:
 @errors_as_json
 def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    save_answers(assignment=assignment, answers=_read_answers(request))
-    return JsonResponse({"saved": True})
+    answers = _read_answers(request)
+    save_answers(assignment=assignment, answers=answers)
+    advice = advice_on(assignment, answers)
+    return JsonResponse({"saved": True} | ({"advice": advice} if advice else {}))
 
 
 @errors_as_json

@@ -113,6 +113,17 @@ def save_answers(
     return locked
 
 
+def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Return what the worker may want to mend in saved answers, by position."""
+    kind, design = KINDS[assignment.study.protocol], design_of(assignment.study)
+    advice = {
+        answer["position"]: kind.advise(answer[key], design)
+        for answer in answers
+        if (key := answer_key(kind)) in answer
+    }
+    return {position: sentence for position, sentence in advice.items() if sentence}
+
+
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
     """Merge ``answers`` into the draft and turn every unit into a judgment. Repeating it is harmless.
 

@@ -526,6 +526,7 @@ def script_words(*, pictures: bool) -> dict[str, str]:
             "your answers are kept on this page: leave it open"
         ),
         "offlineSubmit": _("No connection: your answers stay here. Try again once it is back."),
+        "advised": _("Not yet submitted: look at the advice first. Then submit again."),
         "troubleSubmit": _("The server does not answer as it should: your answers stay here. Try again."),
         "submitting": _("Submitting"),
         "otherTab": _("Answered in another tab"),

@@ -602,6 +602,10 @@ class Kind(ABC):
         """Return what a control item expects, which is an answer or a range, as people read it."""
         return expected if isinstance(expected, str) else self.describe_answer(expected)
 
+    def advise(self, answer: Any, design: StudyDesign) -> str:
+        """Return what the worker may want to mend in an answer that is taken as it is; "" for nothing."""
+        return ""
+
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         """Return an open consensus as text, most frequent first."""
         return []

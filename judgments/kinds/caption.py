@@ -46,6 +46,7 @@ from judgments.kinds.base import (
     Results,
     or_none,
 )
+from judgments.kinds.spelling import misspellings
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -400,6 +401,13 @@ class CaptionWriting(OpenKind):
         """Read field ``u<position>``; None if it is blank."""
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidy_text(text) else None
+
+    def advise(self, answer: Any, design: StudyDesign) -> str:
+        words = misspellings(str(answer), first_part(design.language))
+        if not words:
+            return ""
+        named = ", ".join(f"“{word}” (“{near}”?)" if near else f"“{word}”" for word, near in words.items())
+        return gettext("Check the spelling: %(words)s. What is right may stay.") % {"words": named}
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]

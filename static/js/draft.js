@@ -42,6 +42,7 @@ function startPage(form) {
   let timer = 0;
   let failures = 0;
   let sending = false;
+  let sendingNow = Promise.resolve();
   let alone = false;           // send answers one by one, as one of them is refused
   let sent = -SEND_EVERY;
   let over = revising;         // only a submission is sent, or nothing any more
@@ -207,7 +208,7 @@ function startPage(form) {
 
   function scheduleSend(delay = Math.max(300, sent + SEND_EVERY - performance.now())) {
     clearTimeout(timer);
-    if (!over) timer = setTimeout(send, delay);
+    if (!over) timer = setTimeout(() => { sendingNow = send(); }, delay);
   }
 
   // return the reply, or null without a connection or in time
@@ -248,6 +249,7 @@ function startPage(form) {
     if (reply?.ok) {
       failures = 0;
       for (const answer of batch) if (waiting.get(answer.position) === answer) waiting.delete(answer.position);
+      await passAdvice(reply, batch);
       storeLocally();
       alone &&= unsent().length > 0;
       if (unsent().length) scheduleSend(alone ? 0 : undefined); else if (latestRefusal()) showState(latestRefusal(), "bad"); else showProgress(words.saved, "saved");
@@ -258,6 +260,22 @@ function startPage(form) {
     } else {
       await handleRefusal(reply, batch);
     }
+  }
+
+  // what may be mended in answers that are saved
+  async function passAdvice(reply, batch) {
+    const { advice = {} } = await reply.json().catch(() => ({}));
+    for (const { position } of batch) {
+      if (!waiting.has(position)) stepOf(position).dispatchEvent(new CustomEvent("quorum:advice", { detail: advice[position] ?? "" }));
+    }
+  }
+
+  // Return the first step with advice that nobody could read yet; the last answer's comes with its saving.
+  async function stepWithAdvice(steps) {
+    if (!steps.some((step) => step.querySelector("[data-advice]"))) return null;
+    await sendingNow;
+    await send();
+    return steps.find((step) => step.dataset.advised === "unread");
   }
 
   function troubleMessage(reply) {
@@ -302,10 +320,17 @@ function startPage(form) {
 
   async function submit(steps) {
     if (submitting) return;
-    submitting = true;
-    clearTimeout(timer);
     steps.forEach((step) => readStep(step, true));
     storeLocally();
+    const advised = await stepWithAdvice(steps);
+    if (submitting) return;
+    if (advised) {
+      location.hash = advised.id;
+      showState(words.advised, "bad");
+      return;
+    }
+    submitting = true;
+    clearTimeout(timer);
     showState(words.submitting);
     const next = await Promise.race([ahead, new Promise((late) => { setTimeout(late, 300); })]);
     const reply = await post(form.action, { answers: [...waiting.values()], ahead: idOf(next) }, 30000);

@@ -183,6 +183,30 @@ def test_advice_comes_after_a_pause_and_holds_nobody_up(
     expect(page.locator("[data-count]")).to_contain_text("2 of 3")
 
 
+def test_a_misspelt_word_can_be_mended_before_the_captions_are_submitted(
+    page: Page, captions: Installation, person: str
+) -> None:
+    join(page, captions, "writing", person)
+    box, advice = page.locator("[data-caption]:visible"), page.locator("[data-advice]:visible")
+    texts = ("A mann rids a hrose.", "Another shape hangs on a wall.", "One shape stands on a chairr.")
+    for number, text in enumerate(texts, start=1):
+        expect(page.locator("[data-count]")).to_contain_text(f"{number} of 3")
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+    expect(page.locator("[data-state]")).to_contain_text("Not yet submitted: look at the advice first.")
+    expect(page.locator("[data-count]")).to_contain_text("1 of 3")
+    expect(advice).to_contain_text("Advice: Check the spelling: “hrose” (“horse”?). What is right may stay.")
+    box.fill("A man rides a horse.")
+    expect(advice).to_be_empty()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_contain_text("3 of 3")
+    expect(advice).to_contain_text("“chairr”")
+    page.keyboard.press("Enter")  # it stays
+    submitted(page)
+    answers = {row["answer"] for row in stored(captions, person, "answer")}
+    assert answers == {"A man rides a horse.", *texts[1:]}
+
+
 def test_half_a_sentence_is_there_again_after_a_reload(
     page: Page, captions: Installation, person: str
 ) -> None:

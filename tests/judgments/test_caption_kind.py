@@ -12,6 +12,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS
 from judgments.kinds.caption import COPIED, CaptionWriting, fold_text
+from judgments.kinds.spelling import misspellings
 from tests.judgments.material import made_up
 
 KIND = KINDS["caption"]
@@ -103,6 +104,25 @@ def test_rules_follow_the_language_of_the_study() -> None:
 )
 def test_a_form_holds_a_caption_or_not_yet(form: dict[str, str], given: str | None) -> None:
     assert KIND.read_form(form, 2, None) == given
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("A mann rids a hrose", {"hrose": "horse"}),
+        ("A man rides a horse in Wuppertal, in mid-air.", {}),
+        ("It isn’t the dogs' bowl but the man’s, 3rd on the left.", {}),
+        ("Beautifull dogs sit.", {"beautifull": "beautiful"}),
+        ("qxzvk " * 9, {"qxzvk": ""}),
+        ("aqxz bqxz cqxz dqxz", dict.fromkeys(("aqxz", "bqxz", "cqxz"), "")),
+        ("x" * 900, {"x" * 900: ""}),
+    ],
+)
+def test_words_that_no_dictionary_has_are_named_with_what_may_be_meant(
+    text: str, words: dict[str, str]
+) -> None:
+    assert misspellings(text, "en") == words
+    assert misspellings(text, "de") == {}
 
 
 def test_a_worker_sees_the_image_and_no_caption() -> None:

@@ -47,6 +47,7 @@ function setUp(step, rules) {
   let pasted = 0;
   let timer = 0;
   let told = "";
+  let spelling = "";  // advice of the server, which has the dictionary
 
   function number() { count.textContent = String(countWords(tidied(field.value))); }
 
@@ -55,7 +56,8 @@ function setUp(step, rules) {
     clearTimeout(timer);
     const found = field.value.trim() ? broken(field.value, rules).filter((rule) => finished || !rule.least) : [];
     const must = found.filter((rule) => rule.hard).slice(0, 1);
-    const lines = must.length ? must : found.slice(0, 2);
+    const advised = spelling ? [...found, { id: spelling, says: spelling }] : found;
+    const lines = must.length ? must : advised.slice(-2);
     if (finished && must.length) field.setAttribute("aria-invalid", "true"); else field.removeAttribute("aria-invalid");
     const now = lines.map((rule) => rule.id).join(" ");
     if (now === told) return;  // said before: a screen reader is not made to say it again
@@ -90,15 +92,30 @@ function setUp(step, rules) {
     pasted = Math.min(pasted + (event.clipboardData?.getData("text").length ?? 0), MOST);
   });
   field.addEventListener("input", () => {
+    spelling = "";
     number();
     announceAnswer();
     clearTimeout(timer);
     timer = setTimeout(advise, PAUSE, false);
   });
   field.addEventListener("blur", () => advise(true));
-  field.addEventListener("keydown", (event) => { if (event.key === "Enter") advise(true); });
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    if (spelling) step.dataset.advised = "read";
+    advise(true);
+  });
   if (!TYPES.matches) field.removeAttribute("data-focus");
+  step.addEventListener("quorum:advice", ({ detail }) => {
+    if (detail !== spelling) step.dataset.advised = detail ? "unread" : "";
+    spelling = detail;
+    advise(true);
+    setTimeout(() => { if (spelling && step.offsetParent) step.dataset.advised = "read"; }, PAUSE);
+  });
   step.addEventListener("quorum:show", () => {
+    if (spelling) {
+      step.dataset.advised = "read";
+      advise(true);
+    }
     if (TYPES.matches && document.activeElement === document.body) field.focus({ preventScroll: true });
   });
   step.addEventListener("quorum:restore", ({ detail }) => restoreAnswer(detail.answer ?? detail.draft));

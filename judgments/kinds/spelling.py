@@ -1,0 +1,45 @@
+"""Words of a text that a dictionary does not have (V15 §5: work with poor grammar is refused; H13 §2.3: spelling).
+
+pyspellchecker's dictionary is of words of English subtitles. A word of it that is another one's misspelling ("mann" is
+a name) is not noticed, and a rare right one may be: so the check advises, and refuses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spellchecker import SpellChecker
+
+LANGUAGES = ("en",)  # of others, compounds and inflected forms are missing
+LONGEST = 20  # letters of a word for which a suggestion is sought
+MOST_WORDS = 3  # named at once
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+@cache
+def _dictionary(language: str) -> SpellChecker:
+    from spellchecker import SpellChecker  # its words take 35 MB
+
+    return SpellChecker(language=language, distance=1)
+
+
+def misspellings(text: str, language: str) -> dict[str, str]:
+    """Return words that the dictionary lacks, each with what may be meant, or "".
+
+    Words with a capital letter are names, but for the first of the text.
+    """
+    if language not in LANGUAGES:
+        return {}
+    dictionary = _dictionary(language)
+    words: dict[str, str] = {}
+    for match in _WORD.finditer(text):
+        word = match[0] if match.start() else match[0][:1].lower() + match[0][1:]
+        plain = word.replace("’", "'").removesuffix("'s")
+        if not plain.islower() or plain in dictionary or len(words) == MOST_WORDS:
+            continue
+        near = dictionary.correction(plain) if len(plain) <= LONGEST else None
+        words[word] = near if near and near != plain else ""
+    return words
