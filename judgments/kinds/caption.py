@@ -403,11 +403,13 @@ class CaptionWriting(OpenKind):
         return text if isinstance(text, str) and tidy_text(text) else None
 
     def advise(self, answer: Any, design: StudyDesign) -> str:
-        words = misspellings(str(answer), first_part(design.language))
-        if not words:
+        suggestions = misspellings(str(answer), first_part(design.language))
+        if not suggestions:
             return ""
-        named = ", ".join(f"“{word}” (“{near}”?)" if near else f"“{word}”" for word, near in words.items())
-        return gettext("Check the spelling: %(words)s. What is right may stay.") % {"words": named}
+        quoted = ", ".join(
+            f"“{word}” (“{near}”?)" if near else f"“{word}”" for word, near in suggestions.items()
+        )
+        return gettext("Check the spelling: %(words)s. What is right may stay.") % {"words": quoted}
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]

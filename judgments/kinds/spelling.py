@@ -34,12 +34,12 @@ def misspellings(text: str, language: str) -> dict[str, str]:
     if language not in LANGUAGES:
         return {}
     dictionary = _dictionary(language)
-    words: dict[str, str] = {}
+    suggestions: dict[str, str] = {}
     for match in _WORD.finditer(text):
         word = match[0] if match.start() else match[0][:1].lower() + match[0][1:]
         plain = word.replace("’", "'").removesuffix("'s")
-        if not plain.islower() or plain in dictionary or len(words) == MOST_WORDS:
+        if not plain.islower() or plain in dictionary or len(suggestions) == MOST_WORDS:
             continue
         near = dictionary.correction(plain) if len(plain) <= LONGEST else None
-        words[word] = near if near and near != plain else ""
-    return words
+        suggestions[word] = near if near and near != plain else ""
+    return suggestions
