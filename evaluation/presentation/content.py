@@ -63,6 +63,11 @@ class Table:
             for row in self.rows
         ]
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether a cell is empty."""
+        return any(cell is None for row in self.rows for cell in row)
+
     def lines(self) -> list[str]:
         """Return the lines of a terminal: the first column is aligned left, the others right."""
         rows = [[column.name for column in self.columns], *self.texts()]

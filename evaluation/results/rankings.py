@@ -455,9 +455,11 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         )
         for row in rows
     ]
+    incomplete = any(row["original"]["median_rank"]["value"] is None for row in rows)
     return rendering.table(
-        "originals", cells, columns, name=f"{name}-originals", task_title=title, query=query, item=item
-    )
+        "originals", cells, columns, name=f"{name}-originals", task_title=title, query=query, item=item,
+        incomplete=incomplete,
+    )  # fmt: skip
 
 
 def _cell(figure: Mapping[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import read_bundle, verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.results.rankings import audit_filter, audit_sentence
+from evaluation.results.rankings import audit_filter, audit_sentence, rankings_tables
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus, RelevanceScale
 from judgments.models import Caption, Item, Output, Study, System
@@ -131,15 +131,29 @@ def test_search_asks_with_captions_and_finds_the_image_they_were_written_for() -
     assert "systems" not in result  # who only ranks images for captions is no captioner
 
 
-def test_no_median_is_said_where_half_of_the_originals_were_not_returned() -> None:
+def test_no_median_is_said_where_half_of_the_originals_were_not_returned(designer: Client) -> None:
     made = StudyOf(make_dataset("pets", PETS), "relevance")
     ranked(made, "lost", {"0.jpg": ["1.jpg#0", "2.jpg#0"], "1.jpg": ["1.jpg#0", "3.jpg#0"]})
     judge(made, {("0.jpg", "1.jpg#0"): 0})
-    (row,) = aggregate_study(study=made.study)["rankings"]["annotation"]
+    rankings = aggregate_study(study=made.study)["rankings"]
+    (row,) = rankings["annotation"]
     assert row["original"]["median_rank"]["value"] is None
     assert row["original"]["median_rank"]["reason"]
     assert row["original"]["R@10"]["value"] == 0.5
     assert row["S@1"]["value"] is None  # nothing relevant is known
+    assert "No median rank: half of the lists" in rankings_tables(rankings, {})[1].note
+    assert "No median: half of the lists" in words(designer.get(page(made.study, "results")))
+
+
+def test_of_a_missing_median_nothing_is_said_where_all_are_there(designer: Client) -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "near", {"0.jpg": ["1.jpg#0", "0.jpg#0"], "1.jpg": ["1.jpg#0", "3.jpg#0"]})
+    judge(made, {("0.jpg", "1.jpg#0"): 0})
+    rankings = aggregate_study(study=made.study)["rankings"]
+    (row,) = rankings["annotation"]
+    assert row["original"]["median_rank"]["value"] == 1.5
+    assert "No median" not in rankings_tables(rankings, {})[1].note
+    assert "No median" not in words(designer.get(page(made.study, "results")))
 
 
 def test_only_lists_of_the_judged_split_count_and_single_captions_are_no_ranking() -> None:
