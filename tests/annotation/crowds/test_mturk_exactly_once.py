@@ -430,7 +430,7 @@ def test_what_was_refused_is_not_put_up_while_the_study_is_closed(turk: MTurkEmu
     study = one_hit(crowd={"title": "A"})
     begin_opening(study=study)
     Publication.objects.update(places=0)
-    assert kinds_of(sync(study)) == ["refused", "parked"]
+    assert kinds_of(sync(study)) == ["parked", "refused"]
     with pytest.raises(WrongState, match="the study is not open; open it, which publishes what is missing"):
         retry_call(call=CrowdCall.objects.get())
     assert up(study) == []
