@@ -288,17 +288,24 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
         yield f"figures/{plot.name}.png", drawing.png_of(figure)
         yield f"figures/{plot.name}.csv", render_table(plot.data, "csv").encode()
     for table in report.tables:
-        for form in ("html", "csv", "tex", "md"):
-            yield f"tables/{table.name}.{form}", render_table(table, form, report.signature).encode()
-    yield "index.html", render_report(report, "html", svgs).encode()
-    for form in ("md", "tex"):
-        yield f"report.{form}", render_report(report, form).encode()
-    for form in ("md", "tex"):
-        yield f"methods.{form}", render_methods(report, form).encode()
-    yield "references.bib", bibtex(report.citations).encode()
+        yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
+    for name, text in texts_of(report, svgs):
+        yield name, text.encode()
     yield "report.json", _json(as_json(report))
     if report.multiverse is not None:
         yield "multiverse.json", _json(report.multiverse)
+
+
+def texts_of(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield name and content of every file to read; ``svgs`` are the figures of ``index.html``."""
+    for table in report.tables:
+        for form in ("html", "tex", "md"):
+            yield f"tables/{table.name}.{form}", render_table(table, form, report.signature)
+    yield "index.html", render_report(report, "html", svgs)
+    for form in ("md", "tex"):
+        yield f"report.{form}", render_report(report, form)
+        yield f"methods.{form}", render_methods(report, form)
+    yield "references.bib", bibtex(report.citations)
 
 
 def manifest_of(report: Report, sums: dict[str, tuple[int, str]]) -> bytes:

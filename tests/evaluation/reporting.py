@@ -15,8 +15,9 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from common.files import indented
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.releases.bundle import SUMS
+from evaluation.data.releases.bundle import MANIFEST, SUMS
 from judgments.jobs import run_job
 from judgments.models import Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset, pets_judged
@@ -102,13 +103,25 @@ def exported(study: Study, path: Path, form: str = "jsonl", **options: Any) -> l
     return lines(path.read_bytes()) if form == "jsonl" else []
 
 
+def sum_again(files: dict[str, bytes]) -> None:
+    """Make the checksums of a bundle's files again."""
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != SUMS}
+    files[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())).encode()
+
+
 def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bool = False) -> None:
-    """Change the files of a bundle; ``hashed``: make their hashes again."""
+    """Change the files of a bundle; ``hashed``: make their hashes again, in the manifest, too."""
     files = contents(path)
     change(files)
     if hashed:
-        sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != SUMS}
-        files[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())).encode()
+        manifest = json.loads(files[MANIFEST])
+        stated = manifest["files"]
+        for name in stated.keys() & files.keys():
+            digest = hashlib.sha256(files[name]).hexdigest()
+            stated[name] |= {"sha256": digest, "bytes": len(files[name])}
+        manifest["files"] = {name: file for name, file in stated.items() if name in files}
+        files[MANIFEST] = f"{indented(manifest)}\n".encode()
+        sum_again(files)
     with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
         for name, data in files.items():
             bundle.writestr(name, data)

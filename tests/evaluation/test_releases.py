@@ -1,5 +1,6 @@
 """Releases: the same study gives the same bytes, nothing of people's names, and any change is found."""
 
+import fnmatch
 import json
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from evaluation.reports.releases.verification import _hash_row, verify_bundle
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
-from tests.evaluation.reporting import contents, lines, rewrite, rolled_back
+from tests.evaluation.reporting import contents, lines, rewrite, rolled_back, sum_again
 from tests.evaluation.studies import START, StudyOf, candidate, make_dataset
 from tests.plots import cut_fonts_again
 
@@ -260,7 +261,7 @@ def test_a_changed_judgment_is_found_by_its_figures_even_where_the_hashes_were_m
 
     rewrite(bundle, change, hashed=True)
     found = verify_bundle(bundle)
-    assert any(one.startswith("signature: ") for one in found.differences)
+    assert any(one.startswith("manifest.json.signature: ") for one in found.differences)
     assert any(one.startswith("consensus.jsonl") for one in found.differences)
     assert not any("was changed" in one for one in found.differences)
 
@@ -271,6 +272,81 @@ def test_a_changed_number_beside_a_figure_is_found_even_where_the_hashes_were_ma
     name = "report/figures/agreement.csv"
     rewrite(bundle, lambda files: files.update({name: files[name] + b"more,1,1,1\n"}), hashed=True)
     assert verify_bundle(bundle).differences == (f"{name}: its numbers are not those of report/report.json.",)
+
+
+def _with_other_digit(text: str, at: int = -1) -> str:
+    """Return a text with its last digit, or that at ``at``, changed."""
+    place = at if at >= 0 else max(index for index, letter in enumerate(text) if letter.isdigit())
+    return f"{text[:place]}{(int(text[place]) + 1) % 10}{text[place + 1 :]}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "report/report.md",
+        "report/report.tex",
+        "report/methods.md",
+        "report/index.html",
+        "report/tables/*.html",
+        "report/tables/*.tex",
+        "report/tables/*.md",
+        "README.md",
+        "datasheet.md",
+        "croissant.json",
+        "CITATION.cff",
+    ],
+)
+def test_a_changed_number_to_read_is_found_even_where_all_hashes_were_made_again(
+    bundle: Path, name: str
+) -> None:
+    for file in fnmatch.filter(contents(bundle), name):
+
+        def change(files: dict[str, bytes], file: str = file) -> None:
+            files[file] = _with_other_digit(files[file].decode()).encode()
+
+        data = bundle.read_bytes()
+        rewrite(bundle, change, hashed=True)
+        expected = f"{file} is not what the rows, manifest.json and report/report.json say."
+        assert verify_bundle(bundle).differences == (expected,)
+        bundle.write_bytes(data)
+
+
+def test_a_changed_number_of_the_manifest_is_found_even_where_the_checksums_were_made_again(
+    bundle: Path,
+) -> None:
+    text = contents(bundle)[MANIFEST].decode()
+    files = text.index('"files"')
+    places = [at for at, letter in enumerate(text) if letter.isdigit() and (at < files or at % 101 == 0)]
+    places = [
+        at for at in places if text[at - 1] not in "abcdef0123456789" or at > files
+    ]  # one of each number
+    assert len(places) > 40
+    data = bundle.read_bytes()
+    for at in places:
+
+        def change(files: dict[str, bytes], at: int = at) -> None:
+            files[MANIFEST] = _with_other_digit(text, at).encode()
+            sum_again(files)
+
+        rewrite(bundle, change)
+        differences = verify_bundle(bundle).differences
+        assert any("manifest.json" in line for line in differences), (
+            text[max(at - 40, 0) : at + 20],
+            differences,
+        )
+        bundle.write_bytes(data)
+
+
+def test_a_file_changed_with_its_checksum_is_not_the_one_of_the_manifest(bundle: Path) -> None:
+    name = "report/figures/agreement.svg"
+
+    def change(files: dict[str, bytes]) -> None:
+        files[name] = _with_other_digit(files[name].decode()).encode()
+        sum_again(files)
+
+    rewrite(bundle, change)
+    (difference,) = verify_bundle(bundle).differences
+    assert difference.startswith(f"manifest.json.files.{name}.sha256: stated ")
 
 
 def test_a_file_more_or_less_is_found(bundle: Path) -> None:

@@ -93,7 +93,9 @@ class BundleReader:
             raise VerificationError(
                 f"{path} is no release bundle: it cannot be read as a zip file."
             ) from None
+        self.sizes = {info.filename: info.file_size for info in self._zip.infolist()}
         self.names = [info.filename for info in self._zip.infolist()]
+        self.digests: dict[str, str] = {}  # of what `problems` read
 
     def close(self) -> None:
         self._zip.close()
@@ -117,7 +119,7 @@ class BundleReader:
             elif name not in self.names:
                 problems.append(f"{name} is missing.")
             else:
-                digest = self._digest(name) or "it cannot be read"
+                digest = self.digests[name] = self._digest(name) or "it cannot be read"
                 if digest != sums[name]:
                     problems.append(f"{name} was changed: {digest}, stated {sums[name]}.")
         if MANIFEST not in sums:
@@ -209,6 +211,23 @@ def check_licence(name: str) -> str:
     near = get_close_matches(name.lower(), by_lower, n=1)
     hint = f"did you mean {by_lower[near[0]]}? " if near else ""
     raise ReleaseError(f"There is no licence {name!r} here; {hint}expected one of {', '.join(LICENCES)}.")
+
+
+def documents(
+    about: About,
+    files: Mapping[str, Any],
+    agreement: Mapping[str, Any],
+    counts: Mapping[str, int],
+    design: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    quorum: str,
+) -> Iterator[tuple[str, str]]:
+    """Yield name and content of each document; ``files`` are read as they are then."""
+    yield "datasheet.md", datasheet(about, agreement, counts, design, facts)
+    yield "croissant.json", f"{indented(croissant(about, files))}\n"
+    yield "CITATION.cff", citation_cff(about)
+    yield "LICENSE", licence_text(about)
+    yield "README.md", readme(about, files, quorum)
 
 
 def licence_text(about: About) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import re
 import secrets
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -50,11 +51,7 @@ from evaluation.data.releases.bundle import (
     About,
     BundleWriter,
     check_licence,
-    citation_cff,
-    croissant,
-    datasheet,
-    licence_text,
-    readme,
+    documents,
     shareable_design,
 )
 from evaluation.data.releases.rows import ANONYMOUS, TEXTS, TIMES, ReleasedRows, Settings, to_the_minute
@@ -74,7 +71,6 @@ from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts
 from evaluation.numeric.signatures import quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
-from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
 from evaluation.reports.releases.verification import (
@@ -84,8 +80,9 @@ from evaluation.reports.releases.verification import (
     REPORT,
     Findings,
     compute_findings,
+    report_of_rows,
 )
-from evaluation.reports.storage import assemble_report, files_of
+from evaluation.reports.storage import files_of, methods
 from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATS
@@ -445,40 +442,38 @@ def _write(
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", as_json(findings.analyses()))
     progress(0.8, "drawing figures")
-    for name, content in files_of(_report_of_rows(study, about, findings)):
-        writer.write_bytes(f"{REPORT}{name}", content)
-    shared = shareable_design(study)
-    writer.write_text("design.toml", tomli_w.dumps(shared, multiline_strings=True))
     registration = Registration.objects.filter(study=study).first()
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "study": study.slug,
+        "title": about.title,
+        "version": about.version,
+        "licence": about.licence,
+        "citation": about.citation,
+        "released_on": about.on.isoformat(),
+        "simulated": study.simulated,
+        "attribution": about.attribution,
+        "texts": terms.texts,
+        "comments": terms.comments,
+        "settings": rows.settings.as_json(),
+        "seed": design.seed,
+        "signature": findings.signature,
+        "versions": versions(),
+        "registration": registration.sha256 if registration is not None else None,
+        "facts": _facts(study),
+    }
+    report = report_of_rows(manifest, findings, *methods(findings.inputs, study, findings.sections))
+    for name, content in files_of(report):
+        writer.write_bytes(f"{REPORT}{name}", content)
+    design_file = tomli_w.dumps(shareable_design(study), multiline_strings=True)
+    writer.write_text("design.toml", design_file)
     if registration is not None:
         writer.write_json(REGISTRATION, {"sha256": registration.sha256, **registration.content})
         writer.write_json(OUTCOMES, findings.outcomes)
-    writer.write_text(
-        "datasheet.md", datasheet(about, findings.agreement, findings.counts, shared, _facts(study))
-    )
-    writer.write_json("croissant.json", croissant(about, writer.files))
-    writer.write_text("CITATION.cff", citation_cff(about))
-    writer.write_text("LICENSE", licence_text(about))
-    writer.write_text("README.md", readme(about, writer.files, quorum_version()))
-    writer.close(
-        {
-            "format": FORMAT,
-            "study": study.slug,
-            "title": about.title,
-            "version": about.version,
-            "licence": about.licence,
-            "citation": about.citation,
-            "released_on": about.on.isoformat(),
-            "simulated": study.simulated,
-            "texts": terms.texts,
-            "comments": terms.comments,
-            "settings": rows.settings.as_json(),
-            "seed": design.seed,
-            "signature": findings.signature,
-            "versions": versions(),
-            "registration": registration.sha256 if registration is not None else None,
-        }
-    )
+    stated = findings.agreement, findings.counts, tomllib.loads(design_file), manifest["facts"]
+    for name, text in documents(about, writer.files, *stated, quorum_version()):
+        writer.write_text(name, text)
+    writer.close(manifest)
     return findings
 
 
@@ -502,19 +497,6 @@ def _filter_counts(study: Study) -> dict[str, int]:
     if not notes.get("audited"):
         return {}
     return {"pairs": notes["candidate_pairs"], "passed": notes["passed_filter"]}
-
-
-def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
-    evaluation = findings.inputs.evaluation
-    return assemble_report(
-        study,
-        findings.inputs,
-        findings.sections,
-        title=about.title,
-        signature=findings.signature,
-        settings={"meta-evaluation": dict(evaluation.settings)} if evaluation else {},
-        signatures=dict(evaluation.result["signatures"]) if evaluation else {},
-    )
 
 
 def _facts(study: Study) -> Mapping[str, Any]:

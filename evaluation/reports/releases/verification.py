@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import date
 from hashlib import blake2b
 from itertools import combinations, zip_longest
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from jinja2 import UndefinedError
 
 from annotation.quality.controls import control_records
 from common.amounts import as_json
@@ -42,16 +45,17 @@ from evaluation.data.ranked_lists import (
     Proposals,
     sort_into_lists,
 )
-from evaluation.data.releases.bundle import MANIFEST, BundleReader
+from evaluation.data.releases.bundle import MANIFEST, About, BundleReader, documents
 from evaluation.data.releases.rows import TIMES, ReleasedRows, Row, Settings, to_the_minute
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.numeric.signatures import BadSignature, parse
 from evaluation.planning.registration.plans import Deviation, Registered, plan_hash
-from evaluation.presentation.content import Section
-from evaluation.presentation.rendering import csv_of
+from evaluation.presentation.content import Report, Section
+from evaluation.presentation.rendering import WORDING, csv_of
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.reports.sections import registration_as_json, registration_section, sections_of
+from evaluation.reports.storage import texts_of
 from evaluation.results.aggregation import compute_aggregation, count_judgments, worker_table
 from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
 from evaluation.results.consensus import (
@@ -494,7 +498,30 @@ def compute_findings(rows: ReleasedRows, registered: Registered | None = None) -
     return Findings(rows, rows.signature(), inputs, sections, outcomes)
 
 
+def report_of_rows(
+    manifest: Mapping[str, Any], findings: Findings, methods: Sequence[str], citations: Sequence[str]
+) -> Report:
+    """Return the report of a release; its ``methods`` and ``citations`` rest on the study."""
+    inputs, evaluation = findings.inputs, findings.inputs.evaluation
+    return Report(
+        **{name: manifest[name] for name in ("study", "title", "simulated", "versions")},
+        protocol=findings.rows.settings.protocol,
+        signature=findings.signature,
+        data_hash=inputs.table.data_hash,
+        seed=inputs.seed,
+        counts=inputs.aggregation.result["counts"],
+        sections=tuple(findings.sections),
+        methods=tuple(methods),
+        citations=tuple(citations),
+        settings={RELEASE: {name: value for name, value in manifest.items() if name != "files"}}
+        | ({"meta-evaluation": dict(evaluation.settings)} if evaluation else {}),
+        signatures=dict(evaluation.result["signatures"]) if evaluation else {},
+    )
+
+
 FORMAT = 1
+ABOUT = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
+RELEASE = "release"  # the setting of a report that repeats its manifest, so that neither is changed alone
 REPORT = "report/"  # the folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
 NEAR = 1e-9  # relative: sums differ in the last bits between processors
@@ -543,7 +570,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
     """Read a bundle's rows and compute its results. Raise VerificationError."""
     manifest = reader.json(MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT}.")
+        raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT} by its {MANIFEST}.")
     try:
         rows = ReleasedRows(Settings(**manifest["settings"]))
         for row in reader.rows("pairs.jsonl"):
@@ -560,7 +587,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
         return ReadBundle(manifest, rows, compute_findings(rows, _registered(reader)))
     except NOT_OURS as error:
         raise VerificationError(
-            f"The rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
+            f"{MANIFEST} or the rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
         ) from error
 
 
@@ -603,34 +630,82 @@ def _verify(reader: BundleReader) -> Verification:
     differences, checked = reader.problems(), len(reader.names)
     try:
         bundle = read_bundle(reader)
-        findings = bundle.findings
+        findings, report = bundle.findings, reader.json(f"{REPORT}report.json")
         stated: dict[str, tuple[Any, Any]] = {
-            "signature": (bundle.manifest.get("signature"), findings.signature),
             "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
             "analyses.json": (reader.json("analyses.json"), findings.analyses()),
         }
-        sections = as_json(findings.sections)
         if findings.outcomes is not None:
             stated[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
+        differences += _check_manifest(reader, bundle, report)
         differences += _check_plan(reader, bundle.manifest)
-        report = reader.json(f"{REPORT}report.json")
-        read = _read_anew if bundle.rows.settings.wording == 0 else lambda part: part
-        stated[f"{REPORT}report.json"] = (read(_sections(report)), read(sections))
         differences += _files_of_report(reader, _sections(report))
         count, others = _compare_rows(reader, "consensus.jsonl", findings.consensus())
         checked += count
         differences += others
+        changed: list[str] = []
+        if bundle.rows.settings.wording == WORDING:
+            now, texts = _texts_made_anew(reader, bundle, report)
+            stated[f"{REPORT}report.json"] = (report, as_json(now))
+            changed = [
+                f"{name} is not what the rows, {MANIFEST} and {REPORT}report.json say."
+                for name, text in texts.items()
+                if reader.text(name) != text
+            ]
+        else:
+            stated[f"{REPORT}report.json"] = (
+                _read_anew(_sections(report)),
+                _read_anew(as_json(findings.sections)),
+            )
     except VerificationError as error:
         differences.append(str(error))
     else:
         for name, (recorded, computed) in stated.items():
             differences += describe_differences(recorded, computed, name)
             checked += sum(1 for _ in scalars_in(computed))
-        for name, file in bundle.manifest.get("files", {}).items():
-            rows = sum(1 for _ in reader.rows(name)) if "rows" in file else None
-            if rows != file.get("rows"):
-                differences.append(f"{name}: stated {file['rows']:,} rows, found {rows:,}")
+        differences += changed
     return make_verification(reader.path.name, checked, differences)
+
+
+def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> list[str]:
+    """Compare files with those of the manifest, and the rest with the report, of which old ones repeat nothing."""
+    manifest = bundle.manifest
+    files: dict[str, dict[str, Any]] = {}
+    for name, digest in reader.digests.items():
+        if name != MANIFEST:
+            files[name] = {"sha256": digest, "bytes": reader.sizes[name]}
+            if name.endswith(".jsonl"):
+                files[name]["rows"] = sum(1 for _ in reader.rows(name))
+    repeated = report.get("settings", {}).get(RELEASE, {}) if isinstance(report, dict) else {}
+    seed = bundle.rows.settings.seed
+    stated = {**repeated, "signature": bundle.findings.signature, "files": files, "seed": seed}
+    return [
+        line
+        for name, computed in stated.items()
+        for line in describe_differences(manifest.get(name), computed, f"{MANIFEST}.{name}")
+    ]
+
+
+def _texts_made_anew(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tuple[Report, dict[str, str]]:
+    """Return the report of the rows, with the ``stated`` methods, and name and content of each file to read."""
+    manifest, findings = bundle.manifest, bundle.findings
+    try:
+        report = report_of_rows(manifest, findings, stated["methods"], stated["citations"])
+        svgs = {plot.name: reader.text(f"{REPORT}figures/{plot.name}.page.svg") for plot in report.plots}
+        about = About(
+            **{name: manifest[name] for name in ABOUT},
+            on=date.fromisoformat(manifest["released_on"]),
+            signature=findings.signature,
+        )
+        design, quorum = tomllib.loads(reader.text("design.toml")), manifest["versions"]["quorum"]
+        results = findings.agreement, findings.counts, design, manifest["facts"]
+        texts = {f"{REPORT}{name}": text for name, text in texts_of(report, svgs)}
+        return report, texts | dict(documents(about, manifest["files"], *results, quorum))
+    except (*NOT_OURS, UndefinedError) as error:
+        raise VerificationError(
+            f"{MANIFEST}, design.toml or {REPORT}report.json of {reader.path} is not that of a release: "
+            f"{type(error).__name__} {error}."
+        ) from error
 
 
 def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
