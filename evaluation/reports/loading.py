@@ -60,6 +60,7 @@ class ReportInputs:
         names: worker row id -> name.
         systems: pair key -> systems of its captions.
         images: pair row id -> its image.
+        unit_weights: unit -> its weight of an audited one, where metrics were held against people with it.
         documents: as ``first_of_documents`` has them, of images.
         proposals: systems' outputs; None if units are no single captions.
         texts: returns pairs with references, and the documents of document frequency.
@@ -82,6 +83,7 @@ class ReportInputs:
     pks: Sequence[int] | None = None
     people: Floats | None = None
     captions: Sequence[tuple[Hashable, str]] = ()
+    unit_weights: Mapping[int, float] = field(default_factory=dict)
     full_depth: Collection[int] | None = None
     names: Mapping[int, str] = field(default_factory=dict)
     systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -119,6 +121,14 @@ class ReportInputs:
     def people_winners(self) -> PeoplesWinners:
         """Return the winners of scored pairs with what they are clustered by."""
         return PeoplesWinners.of(self.winners, clusters=self.people_clusters_of(self.pks or ()))
+
+    @property
+    def weights(self) -> Floats:
+        """Return (N,) weights of scored captions."""
+        known = self.unit_weights
+        return np.array(
+            [known.get(pk, 1.0) for pk in self.pks or range(len(self.captions))], dtype=np.float64
+        )
 
     @cached_property
     def standings(self) -> Standings | None:
@@ -215,7 +225,9 @@ def load_inputs(
     )
     if evaluated is None:
         return inputs
-    return replace(inputs, **{name: getattr(evaluated, name) for name in Evaluated.__slots__})
+    weights = loaders.weights_of_units(study) if "audited" in evaluated.evaluation.settings else {}
+    named = {name: getattr(evaluated, name) for name in Evaluated.__slots__}
+    return replace(inputs, unit_weights=weights, **named)
 
 
 @dataclass(frozen=True, slots=True)

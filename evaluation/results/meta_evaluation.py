@@ -44,6 +44,7 @@ from evaluation.results.metric_figures import (
     judge_pairs,
     kappa_at_cuts,
     score_pairs,
+    weights_of_captions,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields, winners_named
 from evaluation.statistics.correlation import correlation
@@ -303,25 +304,28 @@ def compute_caption_readings(
 ) -> dict[str, Any]:
     """Return the requested readings of captions that need no other scores, by metric. Raise EvaluationError."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
+    weights = weights_of_captions(captions)
     figures: dict[str, Any] = {}
 
     def by_metric(figure: Callable[[Floats], Any]) -> dict[str, Any]:
         return {name: figure(both[:, 0]) for name, both in judged.scores.items()}
 
     def tau_c(metric: Floats) -> Any:
-        return as_json(correlation(metric, people, "kendall-tau-c", clusters=clusters), *ESTIMATE)
+        tau = correlation(metric, people, "kendall-tau-c", weights=weights, clusters=clusters)
+        return as_json(tau, *ESTIMATE)
 
     if readings.tau_c:
         figures["tau_c"] = by_metric(tau_c)
     if readings.people_at_least or readings.metric_at_least:
         at_least = readings.metric_at_least
         figures["thresholds"] = by_metric(
-            lambda metric: kappa_at_cuts(metric, people, cuts, seed, clusters, at_least)
+            lambda metric: kappa_at_cuts(metric, people, cuts, seed, clusters, at_least, weights)
         )
     if readings.single_grades:
         of, grades, grade_clusters = _single_grades(captions, table, clusters)
         resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
         options: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": grade_clusters}
+        options["weights"] = None if weights is None else weights[of]
         figures["single_grades"] = by_metric(
             lambda metric: {
                 key: as_json(correlation(metric[of], grades, name, **options), *ESTIMATE)
@@ -412,6 +416,7 @@ def compute_evaluation(
     if imported.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)
     result: dict[str, Any] = {} if clustered else {"clusters": NAIVE}
+    notes = [ITEMS_CHOSEN] if design.chosen else []
     if kind.compares_pairs:
         pairs, documents, leading = pair_texts(study, consensus, references)
         kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
@@ -476,7 +481,13 @@ def compute_evaluation(
         cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
         scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
         graded = np.array([caption.people for caption in captions], dtype=np.float64)
-        result["verdict"] = {"all": correlation_verdict(scores, graded, by, cells)}
+        weights = weights_of_captions(captions)
+        result["verdict"] = {"all": correlation_verdict(scores, graded, by, cells, weights)}
+        if weights is not None:
+            settings["audited"] = float(weights.max())
+            notes.append(
+                f"Each audited caption counts {weights.max():.3g} times: so many were left out for each one drawn."
+            )
         further = compute_caption_readings(
             readings, captions, judged, table, cuts=cuts, seed=design.seed, clusters=by
         )
@@ -496,7 +507,7 @@ def compute_evaluation(
         "signatures": judged.signatures,
         **result,
         **scope_fields(deletions),
-        "notes": [*judged.notes, *([ITEMS_CHOSEN] if design.chosen else [])],
+        "notes": [*judged.notes, *notes],
     }
     return MetaEvaluation(
         study=study,
@@ -661,7 +672,7 @@ def caption_texts(
     counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     if without_own:
         counts["own_left_out"] = 0
-    of_file = loaders.systems_of_units(study)
+    of_file, weights = loaders.systems_of_units(study), loaders.weights_of_units(study)
     captions = []
     for row in judged:
         if row.score is None:
@@ -678,9 +689,9 @@ def caption_texts(
             counts["no_reference"] += 1
             continue
         systems = tuple(of_file.get(row.unit, row.systems))
-        score = float(row.score)
+        score, weight = float(row.score), weights.get(row.unit or 0, 1.0)
         captions.append(
-            CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems)
+            CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems, weight)
         )
     if not captions:
         why = f"Study {study.slug!r} has no judged caption with references to hold a metric against."

@@ -17,7 +17,7 @@ from evaluation.numeric.arrays import Flags, places_in
 from evaluation.numeric.signatures import parse
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, range_of
-from evaluation.statistics.agreement import kappa_grid
+from evaluation.statistics.agreement import kappa_grid, weighted_kappa
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import (
     CONFIDENCE,
@@ -91,7 +91,7 @@ class CaptionTexts:
     """A judged caption of an image; ``unit`` is None if several units judged it.
 
     ``people`` is the share of yes, the mean grade, or a score; ``ratings`` are what makes up the score if several
-    units did. ``systems`` are those that a file credits.
+    units did. ``systems`` are those that a file credits. ``weight`` is that of an audited one (``weights_of_units``).
     """
 
     unit: int | None
@@ -102,6 +102,7 @@ class CaptionTexts:
     people: float
     ratings: Sequence[tuple[int, float]] = ()
     systems: tuple[int, ...] = ()
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +299,7 @@ def judge_captions(
     images = [caption.item for caption in captions]
     texts = [caption.key for caption in captions]
     units = [caption.unit for caption in captions]
+    weights = weights_of_captions(captions)
     figures, scores = {}, {}
     for name, result in scored.scores.items():
         figures[name] = correlation_of_captions(
@@ -309,6 +311,7 @@ def judge_captions(
             per_image=per_image,
             seed=seed,
             clusters=clusters,
+            weights=weights,
         )
         scores[name] = result.images[:, np.newaxis]
     return MetricResults(
@@ -327,6 +330,12 @@ def judge_captions(
     )
 
 
+def weights_of_captions(captions: Sequence[CaptionTexts]) -> Floats | None:
+    """Return (N,) weights; None where all are 1."""
+    weights = np.array([caption.weight for caption in captions], dtype=np.float64)
+    return None if (weights == 1).all() else weights
+
+
 def correlation_of_captions(
     metric: Floats,
     people: Floats,
@@ -337,20 +346,30 @@ def correlation_of_captions(
     per_image: bool,
     seed: int,
     clusters: ClusterColumns,
+    weights: Floats | None = None,
 ) -> dict[str, Any]:
     """Correlate a metric with people.
 
     ``clusters`` are those of ``clusters_of_captions``; "naive" takes captions as independent, as releases before 0.6.
+    ``weights`` (N,) say how many captions each stands for; a pair of captions counts by their product in tau.
     """
     resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
     fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
     figures: dict[str, Any] = {
         key: as_json(
-            correlation(metric, people, coefficient, resamples=resamples, seed=seed, clusters=clusters),
+            correlation(
+                metric,
+                people,
+                coefficient,
+                weights=weights,
+                resamples=resamples,
+                seed=seed,
+                clusters=clusters,
+            ),
             *fields,
         )
         for key, coefficient in COEFFICIENTS.items()
-    } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters)}
+    } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters, weights=weights)}
     if per_image:
         by_rater = clusters if RATER in clusters else NAIVE  # else whole images are drawn
         figures["per_image"] = {
@@ -361,6 +380,7 @@ def correlation_of_captions(
                     images,
                     texts,
                     coefficient,
+                    weights=weights,
                     resamples=resamples,
                     seed=seed,
                     clusters=by_rater,
@@ -378,11 +398,23 @@ def kappa_at_cuts(
     seed: int,
     clusters: ClusterColumns,
     at_least: Sequence[float] = (),
+    weights: Floats | None = None,
 ) -> list[dict[str, Any]]:
     """Return kappa at every pair of thresholds; those of the metric are quantiles, unless ``at_least`` has some."""
     if not cuts:
         return []
     of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
+    if weights is not None:
+        return [
+            {
+                "metric_at_least": first,
+                "people_at_least": second,
+                **as_json(weighted_kappa(metric, people, first, second, weights, clusters)),
+                "n": len(metric),
+            }
+            for first in of_metric
+            for second in cuts
+        ]
     grid = kappa_grid(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
     return [
         {

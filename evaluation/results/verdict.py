@@ -165,7 +165,11 @@ def pair_verdicts(
 
 
 def correlation_verdict(
-    scores: Mapping[str, Floats], people: Floats, clusters: ClusterColumns, cells: Cells
+    scores: Mapping[str, Floats],
+    people: Floats,
+    clusters: ClusterColumns,
+    cells: Cells,
+    weights: Floats | None = None,
 ) -> Verdict:
     """Judge metrics by Kendall's tau-b of their (U,) scores with people's, over captions.
 
@@ -174,12 +178,13 @@ def correlation_verdict(
         people: (U,) mean judgments, nan where missing.
         clusters: of the captions, as in ``correlation``.
         cells: metric -> its tau-b with an interval.
+        weights: (U,) of the captions, if they differ.
     """
     names = [name for name in scores if cells[name]["value"] is not None]
 
     def difference(first: str, second: str) -> CorrelationDifference:
         return correlation_difference(
-            scores[first], scores[second], people, missing="leave-out", clusters=clusters
+            scores[first], scores[second], people, missing="leave-out", weights=weights, clusters=clusters
         )
 
     best = compare_with_best(

@@ -33,6 +33,7 @@ from evaluation.statistics.crossed import (
 from evaluation.statistics.inference import Clustering, Inference, Options, Sampling, signed
 from evaluation.statistics.inputs import (
     ROUNDING,
+    BadValue,
     encode,
     finite_vector,
     gappy_vector,
@@ -44,33 +45,36 @@ from evaluation.statistics.inputs import (
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 
 
-def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> Floats:
-    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors."""
+def group_coefficients(
+    x: Floats, y: Floats, starts: Ints, coefficient: str, weights: Floats | None = None
+) -> Floats:
+    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors, each row once or `weights` (N,) times."""
+    weights = np.ones(len(x)) if weights is None else weights
     if coefficient == "pearson":
-        return pearson_groups(x, y, starts)
+        return pearson_groups(x, y, starts, weights)
     if coefficient == "spearman":
         groups = owners(starts)
-        ranks = [mid_ranks(group_levels(values, groups)[0]) for values in (x, y)]
-        return pearson_groups(ranks[0], ranks[1], starts)
-    rows, columns, levels = kendall_codes(x, y, starts)
-    return taus(kendall_groups(rows, columns, np.ones(len(rows)), starts, levels), coefficient)
+        ranks = [mid_ranks(group_levels(values, groups)[0], weights) for values in (x, y)]
+        return pearson_groups(ranks[0], ranks[1], starts, weights)
+    rows, columns, levels, order = kendall_codes(x, y, starts)
+    return taus(kendall_groups(rows, columns, weights[order], starts, levels), coefficient)
 
 
 def owners(starts: Ints) -> Ints:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return (N,) rows, ascending within each group, (N,) columns from 0 on in each, and (G,) their levels."""
+def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return (N,) rows, ascending within each group, (N,) columns from 0 on in each, (G,) levels, and the order."""
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
     if len(starts) > 2:
         columns -= bounds[groups]
-    return rows, columns[order], np.diff(bounds)
+    return rows, columns[order], np.diff(bounds), order
 
 
-def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
+def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Floats:
     """Return (G,) Pearson correlations, scaled within each group against overflow."""
     sizes = np.diff(starts)
     first = starts[:-1]
@@ -79,12 +83,12 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
     for values in (x, y):
         largest, smallest = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
         constant = constant | (largest == smallest)
-        means = np.add.reduceat(values, first) / sizes
+        means = np.add.reduceat(values * weights, first) / np.add.reduceat(weights, first)
         spread = np.where(largest > smallest, np.maximum(largest - means, means - smallest), 1.0)
         centred.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
     x, y = centred
-    squares = np.add.reduceat(x * x, first) * np.add.reduceat(y * y, first)
-    return np.clip(ratio(np.add.reduceat(x * y, first), np.sqrt(squares), where=~constant), -1, 1)
+    squares = np.add.reduceat(weights * x * x, first) * np.add.reduceat(weights * y * y, first)
+    return np.clip(ratio(np.add.reduceat(weights * x * y, first), np.sqrt(squares), where=~constant), -1, 1)
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
@@ -129,7 +133,8 @@ def taus(sums: Floats, coefficient: str) -> Floats:
 
     With S = concordant - discordant pairs of n observations and m the smaller number of different values:
     tau-b = S / sqrt((n0 - n1)(n0 - n2)), n0 = n (n - 1) / 2, n1 and n2 the pairs tied in each variable
-    (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953).
+    (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953). With weights w_i each pair of observations counts
+    w_i w_j in S, n0, n1 and n2, and n is the sum of the weights, as with as many equal observations that make no pairs.
     """
     balance, n, row_squares, column_squares, rows, columns = sums.T
     smaller = np.minimum(rows, columns)
@@ -207,16 +212,25 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def correlation_influences(
-    x: Floats, y: Floats, coefficient: str, value: float, points: tuple[Floats, Floats] | None = None
+    x: Floats,
+    y: Floats,
+    coefficient: str,
+    value: float,
+    points: tuple[Floats, Floats] | None = None,
+    weights: Floats | None = None,
 ) -> Floats:
-    """Return (N,) influences of observations on their coefficient, then those that (V,) further `points` would have."""
-    rows, n = len(x), float(len(x))
-    weights = np.ones(rows)
+    """Return (N,) influences of observations on their coefficient, then those that (V,) further `points` would have.
+
+    With `weights` (N,) they are those of one unit of weight.
+    """
+    rows = len(x)
+    mass = weights = np.ones(rows) if weights is None else weights
+    n = float(mass.sum())
     if points is not None:
         x, y = np.concatenate([x, points[0]]), np.concatenate([y, points[1]])
         weights = np.concatenate([weights, np.zeros(len(points[0]))])
     if coefficient == "pearson":
-        x, y = ((column - column[:rows].mean()) / column[:rows].std() for column in (_within(x), _within(y)))
+        x, y = (_standardised(_within(column), mass) for column in (x, y))
         return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
@@ -224,11 +238,11 @@ def correlation_influences(
         varied = [
             _of_ranks(ranks, codes, ranks, weights) for ranks, codes in ((first, x_codes), (second, y_codes))
         ]
-        spread = [float(ranks[:rows] @ ranks[:rows]) / n for ranks in (first, second)]
+        spread = [float(mass @ ranks[:rows] ** 2) / n for ranks in (first, second)]
         moved = _moved(x_codes, second, weights) + _moved(y_codes, first, weights)
         influences = (first * second + moved / n) / np.sqrt(spread[0] * spread[1])
         influences -= value * (varied[0] / spread[0] + varied[1] / spread[1]) / 2
-        return np.asarray((influences - influences[:rows].mean()) / n, dtype=np.float64)
+        return np.asarray((influences - np.average(influences[:rows], weights=mass)) / n, dtype=np.float64)
     from evaluation.statistics.kernels import balances
 
     sizes = [np.bincount(codes, weights) for codes in (x_codes, y_codes)]
@@ -243,24 +257,34 @@ def correlation_influences(
     else:
         smaller = min(np.count_nonzero(size) for size in sizes)
         influences = 2 * balance * smaller / (n**2 * (smaller - 1))
-    return np.asarray(influences - influences[:rows].mean(), dtype=np.float64)
+    return np.asarray(influences - np.average(influences[:rows], weights=mass), dtype=np.float64)
+
+
+def _standardised(values: Floats, weights: Floats) -> Floats:
+    """Return values by mean and deviation of the first ones, which have weights."""
+    weighted = values[: len(weights)]
+    mean = np.average(weighted, weights=weights)
+    return np.asarray(
+        (values - mean) / np.sqrt(np.average((weighted - mean) ** 2, weights=weights)), dtype=np.float64
+    )
 
 
 def changes_without_raters(
-    x: Floats, y: Floats, coefficient: str, value: float, left: RaterDeletions
+    x: Floats, y: Floats, coefficient: str, value: float, left: RaterDeletions, weights: Floats
 ) -> Floats:
     """Return (V,) how much of the coefficient with people's means `y` is lost where a rater leaves a mean."""
     gone = np.isnan(left.value)
     means = np.where(gone, y[left.row], left.value)
-    influences = correlation_influences(x, y, coefficient, value, (x[left.row], means))
-    return np.asarray(influences[left.row] - np.where(gone, 0.0, influences[len(x) :]), dtype=np.float64)
+    influences = correlation_influences(x, y, coefficient, value, (x[left.row], means), weights)
+    changes = influences[left.row] - np.where(gone, 0.0, influences[len(x) :])
+    return np.asarray(weights[left.row] * changes, dtype=np.float64)
 
 
-def pearson_without(x: Floats, y: Floats, owner: Ints) -> Floats:
+def pearson_without(x: Floats, y: Floats, owner: Ints, weights: Floats) -> Floats:
     x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
     columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     n, sum_x, sum_y, square_x, square_y, both = (
-        column.sum() - np.bincount(owner, weights=column) for column in columns
+        column.sum() - np.bincount(owner, weights=column) for column in (weights * each for each in columns)
     )
     spread = (n * square_x - sum_x**2) * (n * square_y - sum_y**2)
     return ratio(n * both - sum_x * sum_y, np.sqrt(np.maximum(spread, 0)), where=spread > 1e-9)
@@ -302,40 +326,44 @@ class CorrelationResult(Inference):
     left_out: int
 
 
-@signed("correlation")
+@signed("correlation", data=("weights",))
 def correlation(
     first: ArrayLike,
     second: ArrayLike,
     coefficient: str = "pearson",
     *,
     missing: str = "refuse",
+    weights: ArrayLike | None = None,
     **options: Unpack[Sampling],
 ) -> CorrelationResult:
     """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
     p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908), but of Spearman without ties for n <= 9
     exact, by all orders; of Kendall: exact without ties for n <= 33, else normal with the variance for ties of Kendall
-    (1970). With `clusters`, p is of them too; they may hold `means_without_raters` of the second vector.
+    (1970). With `clusters`, p is of them too; they may hold `means_without_raters` of the second vector. With `weights`
+    (N,), how many observations each stands for (see `taus`), nothing is resampled: interval and p are of clusters,
+    or of single observations.
     """
     chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     x, y, complete = paired_observations(first, second, missing)
     x, y = x[complete], y[complete]
+    mass = observation_weights(weights, complete)
     left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
     inference = chosen.undefined(_undefined(x, y))
     if not inference.reason:
-        if coefficient.startswith("kendall"):
+        if coefficient.startswith("kendall") and weights is None:
             value, p = _kendall(x, y, coefficient)
         else:
-            value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
+            value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, mass)[0])
             p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _ENUMERATED
             if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
-        if chosen.columns or deletions is not None:
-            grouped = chosen.clusters_of("observation", complete)
-            spread = _spread(x, y, coefficient, value, grouped)
-            changes = partial(changes_without_raters, x, y, coefficient, value, left)
+        if chosen.columns or deletions is not None or weights is not None:
+            grouped = chosen.clusters_of("observation", complete).weighted(mass)
+            spread = _spread(x, y, coefficient, value, grouped, mass)
+            changes = partial(changes_without_raters, x, y, coefficient, value, left, mass)
             spread, grouped = left.widen(spread, grouped, changes)
             p = spread.p(value)
             inference = chosen.clustered(
@@ -348,11 +376,24 @@ def correlation(
     return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.shared())
 
 
-def _spread(x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters) -> Spread:
+def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
+    """Return the weights of the complete observations: 1 if there are none."""
+    if weights is None:
+        return np.ones(int(complete.sum()))
+    vector = finite_vector(weights, "weights")
+    same_length(weights=vector, observations=complete)
+    if not (vector > 0).all():
+        raise BadValue(f"the smallest of the weights is {vector.min():g}, expected positive ones")
+    return vector[complete]
+
+
+def _spread(
+    x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters, weights: Floats
+) -> Spread:
     """Return the variance of a coefficient; that of r is a jackknife's, as single clusters can carry it."""
     if coefficient != "pearson" or clusters.reason:
-        return clusters.spread(correlation_influences(x, y, coefficient, value))
-    without = (pearson_without(x, y, codes) for codes in clusters.codes)
+        return clusters.spread(weights * correlation_influences(x, y, coefficient, value, None, weights))
+    without = (pearson_without(x, y, codes, weights) for codes in clusters.codes)
     return clusters.spread_of([float(np.nansum(np.square(value - others))) for others in without])
 
 
@@ -369,7 +410,7 @@ class CorrelationDifference(Inference):
     spread: Spread
 
 
-@signed("correlation-difference")
+@signed("correlation-difference", data=("weights",))
 def correlation_difference(
     first: ArrayLike,
     second: ArrayLike,
@@ -377,11 +418,13 @@ def correlation_difference(
     coefficient: str = "kendall-tau-b",
     *,
     missing: str = "refuse",
+    weights: ArrayLike | None = None,
     **options: Unpack[Clustering],
 ) -> CorrelationDifference:
     """Return how much better (N,) scores of a first metric correlate with people's (N,) than those of a second.
 
-    Its variance is that of the difference of influences: the metrics may be correlated. `clusters` as in `correlation`.
+    Its variance is that of the difference of influences: the metrics may be correlated. `clusters` and `weights` as in
+    `correlation`.
     """
     chosen, deletions = Options.with_raters(resamples=0, **options)
     chosen = replace(chosen, seed=None)
@@ -396,24 +439,28 @@ def correlation_difference(
     same_length(**columns)
     complete: Flags = ~np.any([np.isnan(column) for column in columns.values()], axis=0)
     first_scores, second_scores, human = (column[complete] for column in columns.values())
-    n = len(human)
+    n, mass, ends = len(human), observation_weights(weights, complete), np.array([0, int(complete.sum())])
     left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     reasons = (_undefined(first_scores, human), _undefined(second_scores, human))
     values = [
-        math.nan if why else float(group_coefficients(scores, human, np.array([0, n]), coefficient)[0])
+        math.nan if why else float(group_coefficients(scores, human, ends, coefficient, mass)[0])
         for scores, why in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, spread = values[0] - values[1], NO_SPREAD
     inference = chosen.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
-        influences = [correlation_influences(scores, human, coefficient, value) for scores, value in metrics]
-        grouped = chosen.clusters_of("observation", complete)
+        influences = [
+            mass * correlation_influences(scores, human, coefficient, value, None, mass)
+            for scores, value in metrics
+        ]
+        grouped = chosen.clusters_of("observation", complete).weighted(mass)
         spread = grouped.spread(influences[0] - influences[1])
 
         def changes() -> Floats:
             first_changes, second_changes = (
-                changes_without_raters(scores, human, coefficient, value, left) for scores, value in metrics
+                changes_without_raters(scores, human, coefficient, value, left, mass)
+                for scores, value in metrics
             )
             return first_changes - second_changes
 
@@ -496,7 +543,7 @@ def _rhos_of_orders(n: int) -> Floats:
 def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
     n = len(x)
     ends = np.array([0, n])
-    rows, columns, levels = kendall_codes(x, y, ends)
+    rows, columns, levels, _ = kendall_codes(x, y, ends)
     sums = kendall_groups(rows, columns, np.ones(n), ends, levels)
     value, balance = float(taus(sums, coefficient)[0]), float(sums[0, 0])
     x_sizes, y_sizes = (np.bincount(codes).astype(np.float64) for codes in (rows, columns))

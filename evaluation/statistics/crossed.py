@@ -488,6 +488,11 @@ class Clusters:
     def alone(self, rows: int) -> bool:
         return all(count == rows for count in self.counts.values())
 
+    def weighted(self, weights: Floats) -> Clusters:
+        """Return the clusters in whose sizes each of the (N,) rows counts `weights` times."""
+        sizes = tuple(np.bincount(codes, weights=weights).astype(np.float64) for codes in self.codes)
+        return replace(self, sizes=sizes, latest={})
+
     def spread(self, influences: Floats) -> Spread:
         """Return the variance of the estimate with (N,) influences of sum zero."""
         if self.reason:

@@ -1,21 +1,27 @@
 """How systems rank, by hand: S@k, R-precision, R@k and the median rank of H13 §4.3."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from evaluation.data.releases.bundle import BundleReader
 from evaluation.data.releases.storage import Terms
+from evaluation.models import MetricScore
 from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import read_bundle, verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
+from evaluation.results.dashboard.snapshot import compute_snapshot
+from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import audit_filter, audit_sentence, rankings_tables
+from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus, RelevanceScale
 from judgments.models import Caption, Item, Output, Study, System
@@ -367,3 +373,54 @@ def test_without_an_audit_nothing_is_said_of_it(designer: Client) -> None:
     assert "filter_audit" not in result
     assert "weight" not in result["units"][0]
     assert "What does the filter miss?" not in words(designer.get(page(made.study, "results")))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("undrawn")
+def test_metrics_are_held_against_people_by_the_weights_of_the_audit(
+    designer: Client, tmp_path: Path
+) -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "relevance", filter={"bleu_pre": 0.25, "audit": 2})
+    units = [
+        made.unit("u1", "a.jpg", first="A dog runs"),
+        made.unit("u2", "a.jpg", first="A dog runs on grass", audited=True),
+        made.unit("u3", "a.jpg", first="Cars", audited=True),
+        made.unit("u4", "b.jpg", first="A cat sleeps"),
+        made.unit("u5", "b.jpg", first="A black cat on a chair"),
+    ]
+    hit = made.hit("h1", units)
+    for name, values in (("w-1", [1, 0, 1, 1, 0]), ("w-2", [1, 0, 0, 1, 1]), ("w-3", [0, 1, 0, 1, 1])):
+        made.answer(hit, name, values)
+    notes = {"candidate_pairs": 18, "passed_filter": 3, "audited": 2}
+    Study.objects.filter(pk=made.study.pk).update(notes=notes)
+    made.study.refresh_from_db()
+    aggregated = aggregate_study(study=made.study)
+    weights = np.array([unit.get("weight", 1) for unit in aggregated["units"]])
+    assert weights.tolist() == [1, 7.5, 7.5, 1, 1]
+    people = np.array([unit["share"] for unit in aggregated["units"]])
+    result = evaluate_study(study=made.study, metrics=["bleu-1", "rouge-l"], tau_c=True)
+    scores = MetricScore.objects.filter(metric="rouge-l").order_by("unit__position")
+    metric = np.array(scores.values_list("first", flat=True))
+    signs = np.sign(metric[:, None] - metric) * np.sign(people[:, None] - people)
+    pairs = np.outer(weights, weights)
+    untied = [pairs[values[:, None] != values].sum() for values in (metric, people)]
+    tau = (pairs * signs).sum() / math.sqrt(untied[0] * untied[1])
+    figures = result["metrics"]["rouge-l"]
+    assert figures["kendall_tau_b"]["value"] == pytest.approx(tau)
+    assert tau != pytest.approx(kendall_tau_b(metric, people))
+    covariance = np.cov(metric, people, aweights=weights)
+    r = covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1])
+    assert figures["pearson"]["value"] == pytest.approx(r)
+    assert [note for note in result["notes"] if "counts 7.5 times" in note]
+    assert "Each audited caption counts 7.5 times" in words(designer.get(page(made.study, "results")))
+    board = compute_snapshot(study=made.study).values["result"]["evaluation"]["kinds"]["all"]
+    assert board["metrics"]["rouge-l"]["value"] == pytest.approx(tau)
+    assert board["verdict"]["leaders"] == result["verdict"]["all"]["leaders"]
+    Study.objects.filter(pk=made.study.pk).update(state=Study.State.CLOSED)
+    made.study.refresh_from_db()
+    path = tmp_path / "audited.zip"
+    release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path)
+    assert verify_bundle(path).differences == ()
+    with ZipFile(path) as bundle:
+        analyses = json.loads(bundle.read("analyses.json"))
+    assert analyses["metrics"]["rouge-l"]["kendall_tau_b"]["value"] == pytest.approx(tau)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.correlation import COEFFICIENTS, correlation, kendall_tau_b
-from evaluation.statistics.inputs import BadShape, BadValue
+from evaluation.statistics.agreement import threshold_kappa, weighted_kappa
+from evaluation.statistics.correlation import COEFFICIENTS, correlation, kendall_tau_b, means_without_raters
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
     accuracy_difference,
     correlation_difference,
@@ -447,3 +448,85 @@ def test_more_pairs_than_could_be_listed_are_counted() -> None:
     assert result.pairs == 59_999 * 30_000
     # Two random grades tie with 1/4.
     assert (result.tied_both + result.tied_people) / result.pairs == pytest.approx(0.25, abs=0.003)
+
+
+X, Y = np.array([1.0, 3, 2, 2, 5, 4, 6, 3]), np.array([1.0, 2, 2, 4, 3, 5, 5, 1])
+OTHER = np.array([2.0, 1, 3, 5, 4, 4, 7, 2])
+TIMES = np.array([1, 8, 1, 1, 2, 1, 3, 8])
+GROUPS = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+PLACES = np.arange(8)
+
+
+def test_weighted_rows_give_the_figures_of_as_many_equal_rows() -> None:
+    repeated = np.repeat(PLACES, TIMES)
+    for coefficient in COEFFICIENTS:
+        ours = correlation(X, Y, coefficient, weights=TIMES, clusters={"item": PLACES})
+        theirs = correlation(X[repeated], Y[repeated], coefficient, clusters={"item": repeated})
+        assert [ours.value, ours.low, ours.high, ours.p] == pytest.approx(
+            [theirs.value, theirs.low, theirs.high, theirs.p]
+        )
+        assert (ours.n, theirs.n) == (8, 25)
+        difference = correlation_difference(
+            X, OTHER, Y, coefficient, weights=TIMES, clusters={"item": PLACES}
+        )
+        of_rows = correlation_difference(
+            X[repeated], OTHER[repeated], Y[repeated], coefficient, clusters={"item": repeated}
+        )
+        assert [difference.difference, difference.low, difference.p] == pytest.approx(
+            [of_rows.difference, of_rows.low, of_rows.p]
+        )
+        alone = correlation(X, Y, coefficient, weights=TIMES)  # each row is a cluster
+        assert [alone.low, alone.p] == pytest.approx([ours.low, ours.p])
+
+
+def test_a_pair_of_weighted_rows_counts_by_the_product_in_tau_b() -> None:
+    weights = TIMES * 0.9
+    signs = np.sign(X[:, None] - X) * np.sign(Y[:, None] - Y)
+    both = np.outer(weights, weights)
+    untied = [both[values[:, None] != values].sum() for values in (X, Y)]
+    expected = (both * signs).sum() / math.sqrt(untied[0] * untied[1])
+    assert correlation(X, Y, "kendall-tau-b", weights=weights, resamples=0).value == pytest.approx(expected)
+
+
+def test_weights_count_within_items_which_count_equally() -> None:
+    for coefficient in COEFFICIENTS:
+        options: dict[str, Any] = {"clusters": {"item": GROUPS}}
+        ours = grouped_correlation(X, Y, GROUPS, PLACES, coefficient, weights=TIMES, **options)
+        each = [
+            correlation(X[rows], Y[rows], coefficient, weights=TIMES[rows], resamples=0).value
+            for rows in (GROUPS == 0, GROUPS == 1)
+        ]
+        assert ours.value == pytest.approx(np.mean(each))
+    with pytest.raises(BadOption, match="expected grouping 'item'"):
+        grouped_correlation(X, Y, GROUPS, PLACES, weights=TIMES, grouping="none")
+
+
+def test_weights_are_positive_and_one_for_each_row() -> None:
+    with pytest.raises(BadValue, match="smallest of the weights is 0"):
+        correlation(X, Y, weights=PLACES)
+    with pytest.raises(BadShape, match="weights 3"):
+        correlation(X, Y, weights=TIMES[:3])
+
+
+def test_a_rater_less_loses_what_their_weighted_row_loses() -> None:
+    raters = [rater for _ in PLACES for rater in "abc"]
+    ratings = np.repeat(Y, 3) + np.tile([-0.5, 0, 0.5], 8) * np.repeat(TIMES % 3, 3)
+    once = means_without_raters(np.repeat(PLACES, 3), raters, ratings, 8)
+    for coefficient in ("pearson", "kendall-tau-b"):
+        plain = correlation(X, Y, coefficient, clusters={"item": PLACES, "rater": once})
+        ones = correlation(X, Y, coefficient, weights=np.ones(8), clusters={"item": PLACES, "rater": once})
+        assert [plain.low, plain.high] == pytest.approx([ones.low, ones.high])
+        weighted = correlation(X, Y, coefficient, weights=TIMES, clusters={"item": PLACES, "rater": once})
+        assert weighted.low < weighted.value < weighted.high
+        assert weighted.value != pytest.approx(plain.value)
+
+
+def test_weighted_kappa_is_that_of_as_many_equal_rows() -> None:
+    repeated = np.repeat(PLACES, TIMES)
+    for at in (2, 3, 4):
+        ours = weighted_kappa(X, Y, at, 3, TIMES, {"item": PLACES})
+        theirs = threshold_kappa(X[repeated], Y[repeated], at, 3, clusters={"item": repeated})
+        assert [ours.value, ours.low, ours.high] == pytest.approx(
+            [theirs.kappa.value, theirs.kappa.low, theirs.kappa.high]
+        )
+    assert math.isnan(weighted_kappa(X, Y, 0, 0, TIMES).value)

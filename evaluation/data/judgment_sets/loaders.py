@@ -643,6 +643,13 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
     return by_audit
 
 
+def weights_of_units(study: Study) -> dict[int, float]:
+    """Return how many left-out captions each audited unit stands for; the others stand for themselves."""
+    notes = study.notes
+    audited = units_by_filter(study)[1] if notes.get("audited") else set()
+    return {unit: (notes["candidate_pairs"] - notes["passed_filter"]) / len(audited) for unit in audited}
+
+
 def full_depth_units(study: Study) -> set[int] | None:
     """Return the unstopped units; None without early stopping."""
     if not stops_early(study):

@@ -28,7 +28,14 @@ from evaluation.results.consensus import (
     with_decisions,
 )
 from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
-from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
+from evaluation.results.metric_figures import (
+    CaptionTexts,
+    PairTexts,
+    References,
+    score_captions,
+    score_pairs,
+    weights_of_captions,
+)
 from evaluation.results.worker_models import SMOOTHING
 from evaluation.statistics.aggregation import (
     accuracy_weights,
@@ -464,6 +471,7 @@ class CaptionMetrics(_Metrics):
         )
         self._by_unit = scores is None
         self._captions, counts = caption_texts(study, rated, self._references)
+        self._weights = weights_of_captions(self._captions)
         self._has_own = counts["own_reference_dropped"] > 0
         self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]
 
@@ -523,13 +531,15 @@ class CaptionMetrics(_Metrics):
         coefficient = chosen.get("coefficient", COEFFICIENTS[0])
         values, influences = {}, {}
         for name, scores in self.scores(chosen).items():
-            estimate = correlation(scores[used], people[used], coefficient, resamples=0)
+            weights = None if self._weights is None else self._weights[used]
+            estimate = correlation(scores[used], people[used], coefficient, weights=weights, resamples=0)
             values[name] = estimate.value
             influences[name] = np.zeros(len(people))
             if not estimate.reason:
-                influences[name][used] = correlation_influences(
-                    scores[used], people[used], coefficient, estimate.value
+                of_rows = correlation_influences(
+                    scores[used], people[used], coefficient, estimate.value, None, weights
                 )
+                influences[name][used] = of_rows if weights is None else weights * of_rows
         return _figures(values, influences, used, self._images, chosen)
 
 

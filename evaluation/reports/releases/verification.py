@@ -367,6 +367,11 @@ def _caption_inputs(
         if rows.settings.clustered
         else NAIVE
     )
+    if "audited" in rows.settings.evaluation["settings"]:  # since 0.6
+        weight = inputs.aggregation.result["filter_audit"]["weight"]
+        audited = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
+        inputs = replace(inputs, unit_weights=dict.fromkeys(audited, weight), pks=pks)
+    weights = inputs.weights if inputs.unit_weights else None
     scores: dict[str, Floats] = {}
     metrics = {}
     for metric, metric_rows in by_metric.items():
@@ -381,10 +386,11 @@ def _caption_inputs(
             per_image=kind.comparison.per_image,
             seed=rows.settings.seed,
             clusters=clusters,
+            weights=weights,
         )
     cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
     columns = {metric: column[:, 0] for metric, column in scores.items()}
-    verdict = {"all": correlation_verdict(columns, people, clusters, cells)}
+    verdict = {"all": correlation_verdict(columns, people, clusters, cells, weights)}
     result = {
         "metrics": metrics,
         "verdict": verdict,

@@ -361,7 +361,7 @@ def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section 
     flat = {name: scores.ravel() for name, scores in inputs.scores.items()}
     people = inputs.people
     with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
-    rows = _rows(flat, people if with_people else None)
+    rows = _rows(flat, people if with_people else None, inputs.weights)
     known = [row for row in rows if row[2] is not None and row[1] != MEAN]
     of_tau = [row[2] for row in known]
     alike = say(
@@ -379,14 +379,19 @@ def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section 
     return section("between-metrics", [sentence], plots, [data])
 
 
-def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
-    pairs = [(name, other, flat[name], flat[other]) for name, other in combinations(flat, 2)]
+def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> Rows:
+    pairs: list[tuple[str, str, Floats, Floats, Floats | None]] = [
+        (name, other, flat[name], flat[other], None) for name, other in combinations(flat, 2)
+    ]
     if people is not None:
         judged = ~np.isnan(people)
-        pairs += [(name, MEAN, scores[judged], people[judged]) for name, scores in flat.items()]
+        of = None if (weights == 1).all() else weights[judged]
+        pairs += [(name, MEAN, scores[judged], people[judged], of) for name, scores in flat.items()]
     rows: Rows = []
-    for name, other, first, second in pairs:
-        estimates = [correlation(first, second, coefficient, resamples=0) for coefficient in (TAU, RHO, R)]
+    for name, other, first, second, of in pairs:
+        estimates = [
+            correlation(first, second, coefficient, weights=of, resamples=0) for coefficient in (TAU, RHO, R)
+        ]
         rows.append((name, other, *(json_float(estimate.value) for estimate in estimates), estimates[0].n))
     return rows
 

@@ -42,6 +42,7 @@ from evaluation.results.metric_figures import (
     CaptionTexts,
     score_captions,
     score_pairs,
+    weights_of_captions,
 )
 from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.statistics.crossed import ITEM, ClusterColumns
@@ -126,7 +127,8 @@ def compare_metrics(
     if not alone:
         progress(0.6, "comparing")
         both = [columns[name] for name in names]
-        rows = _compare_on_captions(both, people, caption_clusters(study, table, consensus, captions))
+        clusters = caption_clusters(study, table, consensus, captions)
+        rows = _compare_on_captions(both, people, clusters, weights_of_captions(captions))
     return result | {
         "what": "captions",
         "signatures": {name: signatures[name] for name in names},
@@ -298,11 +300,13 @@ def _compare_on_pairs(
 
 
 def _compare_on_captions(
-    scores: Sequence[Floats], people: Floats, clusters: Mapping[str, Any]
+    scores: Sequence[Floats], people: Floats, clusters: Mapping[str, Any], weights: Floats | None = None
 ) -> list[dict[str, Any]]:
     rows = []
     for name, statistic in COEFFICIENTS.items():
-        difference = correlation_difference(scores[0], scores[1], people, statistic, clusters=clusters)
+        difference = correlation_difference(
+            scores[0], scores[1], people, statistic, weights=weights, clusters=clusters
+        )
         rows.append({"measure": name, **as_json(difference, *DIFFERENCE)})
     return rows
 

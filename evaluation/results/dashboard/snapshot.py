@@ -196,7 +196,10 @@ def means_so_far(
 
 
 def correlation_so_far(
-    means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], clusters: Mapping[str, Any]
+    means: Sequence[tuple[int, Floats]],
+    scores: Mapping[str, Floats],
+    clusters: Mapping[str, Any],
+    weights: Floats | None = None,
 ) -> dict[str, Any]:
     """Return Kendall's tau-b of each metric with mean judgments at each checkpoint.
 
@@ -215,6 +218,7 @@ def correlation_so_far(
                     mean,
                     "kendall-tau-b",
                     missing="leave-out",
+                    weights=weights,
                     resamples=0,
                     clusters=clusters if last else NAIVE,
                 )
@@ -225,7 +229,7 @@ def correlation_so_far(
     return {
         "metrics": cells,
         "earlier": earlier,
-        "verdict": correlation_verdict(scores, means[-1][1], clusters, cells),
+        "verdict": correlation_verdict(scores, means[-1][1], clusters, cells, weights),
     } | raters
 
 
@@ -435,7 +439,9 @@ def _evaluation(
             decided=loaders.decisions_of(study),
             anonymous=votes.anonymous,
         )
-        return {"all": correlation_so_far(means, scores["metrics"], clusters)}
+        known = loaders.weights_of_units(study)
+        weights = np.array([known.get(pk, 1.0) for pk in scores["of"].tolist()]) if known else None
+        return {"all": correlation_so_far(means, scores["metrics"], clusters, weights)}
     pairs = len(scores["of"])
     pair = places_in(scores["of"], units.pair)
     winners = list(winners_so_far(votes, pair, scores["images"], _decided_units(study, units)))

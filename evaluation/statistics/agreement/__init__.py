@@ -47,5 +47,6 @@ from evaluation.statistics.agreement.kappa import (
     kappa_grid,
     kappa_interval,
     threshold_kappa,
+    weighted_kappa,
 )
 from evaluation.statistics.agreement.spans import SpanAgreement, span_alpha, span_f1

@@ -43,13 +43,16 @@ from evaluation.statistics.agreement.coefficient import (
     ratings_of,
 )
 from evaluation.statistics.crossed import (
+    CONFIDENCE,
     NAIVE,
     NO_DELETIONS,
+    ClusterColumns,
     Clusters,
     Estimate,
     RaterDeletions,
     Spread,
     coefficient_interval,
+    columns_and_deletions,
     share_of_rows,
 )
 from evaluation.statistics.inference import Inference, Options, Result, Sampling, signed
@@ -565,6 +568,61 @@ def kappa_grid(
     defined = [cell for cell in cells if not math.isnan(cell.kappa.value)]
     best = max(defined, key=lambda cell: cell.kappa.value) if defined else None
     return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), cells, best)
+
+
+def weighted_kappa(
+    first: Floats,
+    second: Floats,
+    first_at_least: float,
+    second_at_least: float,
+    weights: Floats,
+    clusters: ClusterColumns = NAIVE,
+) -> Estimate:
+    """Return kappa of `threshold_kappa` where each of (N,) rows counts `weights` times, by the influences of rows."""
+    columns, deletions = columns_and_deletions(clusters)
+    yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
+    cell = _cells(yes_first, yes_second)
+    table = np.bincount(cell, weights, minlength=4).astype(np.float64)
+    value = float(_figures(table[np.newaxis])[0, 0])
+    if math.isnan(value):
+        return Estimate(*(math.nan,) * 3)
+    slope = _slope_of_kappa(table, value)
+    left = (deletions or NO_DELETIONS).of_rows(np.ones(len(cell), dtype=np.bool_), "pair")
+
+    def changes() -> Floats:
+        others = _cells(yes_first[left.row], at_least(left.value, second_at_least))
+        then = np.where(np.isnan(left.value), 0.0, slope[others])
+        return np.asarray(weights[left.row] * (slope[cell[left.row]] - then), dtype=np.float64)
+
+    grouped = Options.of(clusters=columns).clusters_of("pair", np.ones(len(cell), dtype=np.bool_))
+    grouped = grouped.weighted(weights)
+    spread, grouped = left.widen(grouped.spread(weights * slope[cell]), grouped, changes)
+    ends = coefficient_interval(
+        value, spread, grouped.number, CONFIDENCE, chance_of_difference=_expected(table) / table.sum() ** 2
+    )
+    return Estimate(value, *ends)
+
+
+def _cells(first: Flags, second: Flags) -> Ints:
+    """Return (N,) who says yes: 0 both, 1 the first only, 2 the second only, 3 neither."""
+    return np.asarray(3 - 2 * first.astype(np.int64) - second, dtype=np.int64)
+
+
+def _slope_of_kappa(table: Floats, value: float) -> Floats:
+    """Return (4,) how fast kappa rises with the weight of each cell of a table."""
+    both, first_only, second_only, neither = table
+    of_first, of_second = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
+    n, first, second = table.sum(), both + first_only, both + second_only
+    grown = of_first * (n - second) + first * (1 - of_second) + of_second * (n - first)
+    grown += second * (1 - of_first)
+    balance = 2 * np.array([neither, -second_only, -first_only, both])
+    return np.asarray((balance - value * grown) / _expected(table), dtype=np.float64)
+
+
+def _expected(table: Floats) -> float:
+    """Return n^2 times the chance that two who answer at random differ."""
+    n, first, second = table.sum(), table[:2].sum(), table[::2].sum()
+    return float(first * (n - second) + second * (n - first))
 
 
 def _prepare(

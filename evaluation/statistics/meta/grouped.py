@@ -21,6 +21,7 @@ from evaluation.statistics.correlation import (
     Patterns,
     correlation_influences,
     group_coefficients,
+    observation_weights,
     paired_observations,
 )
 from evaluation.statistics.crossed import (
@@ -78,7 +79,7 @@ class Table:
     left_out: int
 
 
-@signed("grouped-correlation")
+@signed("grouped-correlation", data=("weights",))
 def grouped_correlation(
     first: ArrayLike,
     second: ArrayLike,
@@ -88,13 +89,14 @@ def grouped_correlation(
     *,
     grouping: str = "item",
     missing: str = "refuse",
+    weights: ArrayLike | None = None,
     **options: Unpack[Sampling],
 ) -> GroupedCorrelationResult:
     """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
 
     `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each system,
     "system-level" the systems' means, without clusters, as ranks of a few systems move in steps. A naive interval
-    resamples items, or systems for "system".
+    resamples items, or systems for "system". `weights` (N,), for "item", as in `correlation`; items count equally.
     """
     chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -108,19 +110,22 @@ def grouped_correlation(
             "clusters has columns at the system level, expected 'naive': whole items are resampled there"
         )
     x, y, table = long_table(first, second, items, systems, missing)
-    names, statistic, values = _arranged(x, y, table, coefficient, grouping)
+    if weights is not None and grouping != "item":
+        raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
+    complete = paired_observations(first, second, missing)[2]
+    mass = observation_weights(weights, complete)
+    names, statistic, values = _arranged(x, y, table, coefficient, grouping, mass)
     defined = ~np.isnan(values)
     value = float(values[defined].mean()) if defined.any() else math.nan
     over = "systems" if grouping == "system" else "items"
     units = len(table.system_names if over == "systems" else table.item_names)
     inference = chosen.undefined("" if defined.any() else NO_GROUP)
     if (chosen.columns or deletions is not None) and defined.any():
-        complete = paired_observations(first, second, missing)[2]
-        grouped = chosen.clusters_of("observation", complete)
+        grouped = chosen.clusters_of("observation", complete).weighted(mass)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
-        spread = grouped.spread(_influences(x, y, codes, coefficient, values))
+        spread = grouped.spread(_influences(x, y, codes, coefficient, values, mass))
         left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
-        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left)
+        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left, mass)
         spread, grouped = left.widen(spread, grouped, changes)
         inference = chosen.clustered(
             grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
@@ -145,7 +150,9 @@ def grouped_correlation(
     )
 
 
-def _influences(x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats) -> Floats:
+def _influences(
+    x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, weights: Floats
+) -> Floats:
     """Return (N,) influences of the rows on the mean of the defined (G,) values of groups.
 
     A row moves its group's value; all rows of a group move the mean by that value's distance from it.
@@ -157,13 +164,14 @@ def _influences(x: Floats, y: Floats, codes: Ints, coefficient: str, values: Flo
     bounds = starts_of(np.bincount(codes))
     for group in np.flatnonzero(defined).tolist():
         rows = order[bounds[group] : bounds[group + 1]]
-        within = correlation_influences(x[rows], y[rows], coefficient, float(values[group]))
-        influences[rows] = (within + (values[group] - mean) / len(rows)) / count
+        mass = weights[rows]
+        within = correlation_influences(x[rows], y[rows], coefficient, float(values[group]), None, mass)
+        influences[rows] = (mass * within + (values[group] - mean) / len(rows)) / count
     return influences
 
 
 def _changes_without_raters(
-    x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, left: RaterDeletions
+    x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, left: RaterDeletions, weights: Floats
 ) -> Floats:
     """Return (V,) how much of the mean of groups' values is lost where a rater leaves one of people's means `y`.
 
@@ -184,7 +192,7 @@ def _changes_without_raters(
     without = np.zeros(len(left.row))
     if len(cells):
         without[cells] = np.nan_to_num(
-            group_coefficients(x[rows[here]], means[here], starts, coefficient) - mean
+            group_coefficients(x[rows[here]], means[here], starts, coefficient, weights[rows[here]]) - mean
         )
     return np.asarray((np.nan_to_num(values - mean)[group] - without) / count, dtype=np.float64)
 
@@ -226,7 +234,7 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
 
 
 def _arranged(
-    x: Floats, y: Floats, table: Table, coefficient: str, grouping: str
+    x: Floats, y: Floats, table: Table, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[NDArray[Any], Estimator, Floats]:
     everything = np.array(["all"], dtype=object)
     if not len(x):
@@ -248,7 +256,8 @@ def _arranged(
         (table.items, table.item_names) if grouping == "item" else (table.systems, table.system_names)
     )
     order = np.argsort(codes, kind="stable")
-    values = group_coefficients(x[order], y[order], starts_of(np.bincount(codes)), coefficient)
+    starts = starts_of(np.bincount(codes))
+    values = group_coefficients(x[order], y[order], starts, coefficient, weights[order])
     return names, _mean_of(values), values
 
 
