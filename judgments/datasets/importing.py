@@ -515,7 +515,7 @@ def import_candidates(
         stored = _store_contents(row_system, source.contents, items)
         if there is None:
             remember_mapping(row_dataset, "import_candidates", mapping)
-    counts = summary.counts | {f"images with {kind}": count for kind, count in stored.items()}
+    counts = summary.counts | {f"images with {kind}": count for kind, count in stored.items() if count}
     return replace(summary, created=summary.created or any(stored.values()), counts=counts)
 
 
