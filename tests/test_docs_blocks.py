@@ -352,6 +352,7 @@ def test_open_answers_leave_as_gold(clone: Clone) -> None:
     one: dict[str, Any] = {"judgments_per_unit": 2, "controls": {"per_hit": 0}, "units_per_hit": 2}
     answered(make_study(scenes, "keywords", slug="news", **one), ["dog", "barn"], ["dog", "oak"])
     make_study(scenes, "grounding", slug="boxes", **one)
+    (clone.here / "ours.csv").write_text("image,boxes\nscene-0.jpg,0 1\nscene-1.jpg,\n")
     clone.run(blocks_of("docs/content-and-keywords.md"))
     assert (clone.here / "gold.jsonl").read_text().count('"dog": 2') >= 2
 
