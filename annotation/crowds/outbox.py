@@ -570,7 +570,15 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
 
 @transaction.atomic
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Retry a failed call with a new reservation; the same key makes this safe."""
+    """Retry a failed call with a new reservation; the same key makes this safe.
+
+    What a closed study never put up is put up by opening it again.
+    """
+    withdrawn = call.publication is not None and call.publication.state == Publication.State.WITHDRAWN
+    if withdrawn and call.study.state != Study.State.OPEN:
+        raise WrongState(
+            "Nothing was changed: the study is not open; open it, which publishes what is missing."
+        )
     _start_again(call, "Nothing was changed: only a failed call can be tried again.", by)
     message = f"A failed call is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", sentence=message, by=by, call=call.pk)

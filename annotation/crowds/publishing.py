@@ -26,7 +26,13 @@ from annotation.crowds.outbox import (
     write_message,
 )
 from annotation.crowds.prolific.notifications import fetch_demographics
-from annotation.crowds.sync import SYNC, SYNC_LATER, sync_crowd, sync_if_calls_wait
+from annotation.crowds.sync import (
+    SYNC,
+    SYNC_LATER,
+    close_if_all_refused,
+    sync_crowd,
+    sync_if_calls_wait,
+)
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker, at_crowd
 from annotation.money.ledger import as_one_order, budget_of, set_budget
 from annotation.money.orders import confirmable
@@ -273,6 +279,8 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
             _("Study %(slug)r is open, but its crowd stopped at %(done)s publications: %(stopped)s")
             % {"slug": study.slug, "done": carried.done, "stopped": carried.stopped}
         )
+    if refused := close_if_all_refused(study):
+        raise WrongState(refused)
     return unfinished_calls(study, carried)
 
 

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.crowds import BACKENDS, Ability, CrowdBackend, backend_of
 from annotation.crowds.base import SeenPublication, TryLater
@@ -43,7 +44,7 @@ from judgments.access.roles import note_event
 from judgments.jobs import Progress, enqueue
 from judgments.models import Job, Study
 from judgments.operations import FollowUp
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, lock_study, mark_closed
 
 Status = CrowdSession.Status
 State = Publication.State
@@ -229,7 +230,29 @@ def sync_crowd(
 
 def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
     carried = carry_out_calls(study=study, wait=wait, progress=progress)
-    return [Discrepancy("stopped", carried.stopped)] if carried.stopped else []
+    stopped = [Discrepancy("stopped", carried.stopped)] if carried.stopped else []
+    refused = close_if_all_refused(study)
+    return stopped + ([Discrepancy("refused", refused)] if refused else [])
+
+
+@transaction.atomic
+def close_if_all_refused(study: Study) -> str:
+    """Close an open study of which the crowd refused every publication; return why, or ""."""
+    lock_study(study)
+    rows = at_crowd(Publication, study)
+    calls = at_crowd(CrowdCall, study).filter(kind=Ability.PUBLISH, state=CrowdCall.State.FAILED)
+    refused = calls.order_by("pk").first()
+    if study.state != Study.State.OPEN or refused is None:
+        return ""
+    if rows.exclude(state=Publication.State.WITHDRAWN).exists():
+        return ""
+    sentence = _(
+        "Study %(slug)r was not opened: its crowd refused every publication. The first answer: %(answer)s"
+    )
+    sentence %= {"slug": study.slug, "answer": refused.problem}
+    mark_closed(study=study)
+    note_event(study=study, what="closed", sentence="Closed: its crowd refused every publication.")
+    return sentence
 
 
 @dataclass(slots=True)

@@ -1,6 +1,9 @@
 """Tokenizers and stemmers against the programs that they follow."""
 
+import re
+from itertools import chain
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +25,7 @@ from tests.metrics.reading import GOLDEN, read_json, read_lines
 
 PTB = read_json(GOLDEN / "ptb_tokenizer.json")["sentences"]
 TOKENS = read_json(GOLDEN / "small/tokens.json")
+NOWHERE = re.compile("(?!)")
 LINE_BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]
 
 
@@ -94,6 +98,59 @@ def test_a_caption_of_thirty_kilobytes_is_cut_like_a_short_one(piece: str) -> No
 def test_cutting_piece_by_piece_gives_what_cutting_the_whole_caption_gives(caption: str) -> None:
     for name, tokenizer in TOKENIZERS.items():
         assert encoded([caption], name) == [tokenizer.tokens(caption)]
+
+
+# Texts with all that is cut in a way of its own, and marks that only together, or across blanks, are words.
+FRAGMENTS = """
+a dog runs Re-use O'Brien don't n't cannot They're I. The No. fig. Mr. U.S. Ph.D. e.g. DOGS AT&T C++ and/or dog, dog.
+1999 '99 $12.99 12:30 1,000 (555) 555 123-4567 +1 5 1/2 3/4 ½ http://www.dog.com/1.html dog@cat.org #dog @cat
+img_0123.jpg <b>dog</b> <a href='x'> <br /> <dog </dog <3 🐕 café 狗 كلب ٣ "dog" “dog” 'dog' ``dog''
+. . .5 ... … -- ? !! :) &amp; &nbsp; % %s %c \xad No.\xad \xad5
+"""
+fragments = st.lists(
+    st.tuples(st.sampled_from(FRAGMENTS.split()), st.sampled_from([*" " * 9, "", "  ", "\t", "\n", "\xa0"])),
+    max_size=7,
+).map(lambda parts: "".join(chain.from_iterable(parts)))
+
+
+@settings(max_examples=300)
+@given(fragments)
+def test_cutting_a_text_of_all_sorts_piece_by_piece_gives_what_cutting_it_whole_gives(caption: str) -> None:
+    assert encoded([caption], "ptb") == [tokens.ptb_tokens(caption)]
+
+
+@settings(max_examples=300)
+@given(fragments)
+def test_no_rule_is_left_out_that_would_cut_a_longer_token(caption: str) -> None:
+    every = [rule for _, rule in tokens._RULES]
+    with patch.object(tokens, "_rules_at", lambda character: every), patch.object(tokens, "_ALONE", NOWHERE):
+        plainly = tokens.raw_tokens(caption)
+    assert tokens.raw_tokens(caption) == plainly
+
+
+@pytest.mark.parametrize("many", [1, 100])
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("(555) 123-4567", ["-lrb-555-rrb-\xa0123-4567"]),
+        ("(555)  123-4567", ["-lrb-", "555", "-rrb-", "123-4567"]),
+        ("call 555 123\t4567", ["call", "555", "123", "4567"]),
+        ("<a href='x y'>dog</a> 5", ["<a\xa0href='x\xa0y'>", "dog", "</a>", "5"]),
+        ("a <b dog\nruns> 5  dogs", ["a", "<b\xa0dog\nruns>", "5", "dogs"]),
+        ("I. The I. dog", ["i", "the", "i.", "dog"]),
+        ("no. \xad 5 no. dog", ["no.", "5", "no", "dog"]),
+        (". . .5", ["5"]),
+        ("5%s 100% &#39;", ["5", "%", "s", "100", "%", "&#39;"]),
+        ("1" * 99, ["1" * 99]),
+    ],
+)
+def test_words_that_hold_blanks_or_depend_on_neighbours_are_cut_across_pieces(
+    caption: str, words: list[str], many: int
+) -> None:
+    assert encoded(["a dog", *[caption] * many, "runs 1/2"], "ptb") == [
+        ["a", "dog"], *[words] * many, ["runs", "1/2"]
+    ]  # fmt: skip
+    assert tokens.ptb_tokens(caption) == words
 
 
 @pytest.mark.large

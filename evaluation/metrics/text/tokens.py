@@ -1,7 +1,7 @@
 """Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
-Arrow cuts the texts at blanks, which all line breaks are; the tokenizer sees each distinct piece once. Only a caption
-with a piece that depends on its neighbours is tokenised as a whole. docs/metrics.md describes `TOKENIZERS`; `CHANGES`
+Arrow cuts the texts at blanks, which all line breaks are; the tokenizer sees each distinct piece once. Neighbours that
+may change each other's words are joined before. docs/metrics.md describes `TOKENIZERS`; `CHANGES`
 names what is done to words between tokenising and counting.
 
 `ptb` is the tokenizer of the MS COCO caption evaluation, without Java. The evaluation runs Stanford's PTBTokenizer
@@ -15,9 +15,9 @@ break is a blank. Tokens that hold a blank (`1 1/2`) hold U+00A0, as in the prog
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from importlib import resources
-from itertools import chain
+from itertools import chain, compress
 from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
@@ -103,54 +103,67 @@ _PARTS["SIMPLE"] = "(?:{A}+(?:{HYPHEN}{A}+)*)".format(**_PARTS)
 _URL_INSIDE = r'[^\s"<>|()]'
 _URL_END = r'[^\s"<>|.!?(){{}},\-]'
 
-# Where a rule has a group, the group is the token and the rest is what the rule looked ahead at.
+# What a rule begins with spares trying it elsewhere. Where a rule has a group, the group is the token and the rest is
+# what the rule looked ahead at.
 _SOURCES = (
     # Markup, addresses, names of accounts.
-    r"</?[A-Za-z][A-Za-z0-9:._-]*(?:[ \t]+[A-Za-z][^<>]{{0,500}}|[ \t]*/)?>|<[!?][A-Za-z-][^<>]{{0,500}}>",
-    rf"https?://{_URL_INSIDE}{{{{1,500}}}}\.{_URL_INSIDE}{{{{0,500}}}}{_URL_END}",
-    rf"(?:www\.)?(?:{{L}}+\.)+(?:com|net|org|edu)/{_URL_INSIDE}{{{{1,500}}}}{_URL_END}",
-    r'<?[A-Za-z0-9][^\s"<>|()]{{0,100}}@(?:[^\s"<>|().]+\.)*[^\s"<>|().]+>?',
-    r"@[A-Za-z_][A-Za-z0-9_]*|#{L}+",
-    r"&[lg]t;|&amp;|&AMP;|&quot;|&nbsp;|&[mn]dash;|&#[0-9]+;",
+    (
+        "<",
+        r"</?[A-Za-z][A-Za-z0-9:._-]*(?:[ \t]+[A-Za-z][^<>]{{0,500}}|[ \t]*/)?>|<[!?][A-Za-z-][^<>]{{0,500}}>",
+    ),
+    ("h", rf"https?://{_URL_INSIDE}{{{{1,500}}}}\.{_URL_INSIDE}{{{{0,500}}}}{_URL_END}"),
+    ("{L}", rf"(?:www\.)?(?:{{L}}+\.)+(?:com|net|org|edu)/{_URL_INSIDE}{{{{1,500}}}}{_URL_END}"),
+    ("[<A-Za-z0-9]", r'<?[A-Za-z0-9][^\s"<>|()]{{0,100}}@(?:[^\s"<>|().]+\.)*[^\s"<>|().]+>?'),
+    ("[@#]", r"@[A-Za-z_][A-Za-z0-9_]*|#{L}+"),
+    ("&", r"&[lg]t;|&amp;|&AMP;|&quot;|&nbsp;|&[mn]dash;|&#[0-9]+;"),
     # Contractions and what is glued together in writing.
-    r"(?:{GLUED})(?!{A})",
-    r"({L}*(?![nN]){L})[nN](?:{APOS}|[`\u2018])[tT]",
-    r"[nN](?:{APOS}|[`\u2018])[tT](?!{L})",
-    r"('[tT])(?:[iI][sS]|[wW][aA][sS])",
-    r"({A}+){AUXILIARY}",
-    r"{AUXILIARY}",
-    r"{APOS}[nN](?:{APOS}|(?!{A}))|[\u2019\x92][nN]|{APOS}[eE][mM]",
-    r"{APOS}[tT][iI][lL][lL]?|{APOS}[cC][aA][uU][sS][eE]",
-    r"{APOS}[0-9][0-9]s|{APOS}[0-9][0-9](?=\s|$)",
-    r"[lLdDjJ]{APOS}|([yY]{APOS}){L}|[Dd]unkin{APOS}|[Ss]omethin{APOS}|[Oo][Ll]{APOS}",
-    r"[eE]{APOS}er|[cC]{APOS}(?:mon|est)|[lL]i{APOS}l|[nN]at{APOS}l",
-    r"{L}+[aeiouyA-Z]{APOS}[aeiouA-Z]{L}*",
+    ("[CGLWcglw]", r"(?:{GLUED})(?!{A})"),
+    ("{L}", r"({L}*(?![nN]){L})[nN](?:{APOS}|[`\u2018])[tT]"),
+    ("[Nn]", r"[nN](?:{APOS}|[`\u2018])[tT](?!{L})"),
+    ("'", r"('[tT])(?:[iI][sS]|[wW][aA][sS])"),
+    ("{A}", r"({A}+){AUXILIARY}"),
+    ("['\u2019\x92&]", r"{AUXILIARY}"),
+    ("['\u2019\x92&]", r"{APOS}[nN](?:{APOS}|(?!{A}))|[\u2019\x92][nN]|{APOS}[eE][mM]"),
+    ("['\u2019\x92&]", r"{APOS}[tT][iI][lL][lL]?|{APOS}[cC][aA][uU][sS][eE]"),
+    ("['\u2019\x92&]", r"{APOS}[0-9][0-9]s|{APOS}[0-9][0-9](?=\s|$)"),
+    ("[A-Za-z]", r"[lLdDjJ]{APOS}|([yY]{APOS}){L}|[Dd]unkin{APOS}|[Ss]omethin{APOS}|[Oo][Ll]{APOS}"),
+    ("[CELNceln]", r"[eE]{APOS}er|[cC]{APOS}(?:mon|est)|[lL]i{APOS}l|[nN]at{APOS}l"),
+    ("{L}", r"{L}+[aeiouyA-Z]{APOS}[aeiouA-Z]{L}*"),
     # Words, alone and joined by hyphens, slashes, underscores or full stops.
-    r"{COMP}(?:(?:{HYPHEN}|_){COMP})*",
-    r"[nN]['\u2019]{L}{L}+",
-    r"{SIMPLE}{SLASH}{SIMPLE}(?:{SLASH}{SIMPLE})?",
-    r"{L}{A}*(?:[.!?]{L}{A}*)+",
-    r"{A}(?:{A}|[.,]){{0,100}}(?:{HYPHEN}{A}+)+",
-    r"[A-Z]+(?:(?:\+|{AMP})[A-Z]+)+|[cC]\+\+|[cCfF]#",
+    ("{A}", r"{COMP}(?:(?:{HYPHEN}|_){COMP})*"),
+    ("[Nn]", r"[nN]['\u2019]{L}{L}+"),
+    ("{A}", r"{SIMPLE}{SLASH}{SIMPLE}(?:{SLASH}{SIMPLE})?"),
+    ("{L}", r"{L}{A}*(?:[.!?]{L}{A}*)+"),
+    ("{A}", r"{A}(?:{A}|[.,]){{0,100}}(?:{HYPHEN}{A}+)+"),
+    ("[A-Zcf]", r"[A-Z]+(?:(?:\+|{AMP})[A-Z]+)+|[cC]\+\+|[cCfF]#"),
     # Abbreviations.
-    r"(?!I\.\s+(?:{STARTER})(?!{A}))(?:[A-Za-z]\.)+|[Pp][Hh]\.?[Dd]\.|[Ee][Dd]\.[Dd]\.",
-    r"(?:{ABBREVIATION})\.",
-    r"(?:{NUMBERED})\.(?=\s*[0-9])",
-    r"((?:{A}+{HYPHEN})*{A}+\.)[,;:]",
+    ("[A-Za-z]", r"(?!I\.\s+(?:{STARTER})(?!{A}))(?:[A-Za-z]\.)+|[Pp][Hh]\.?[Dd]\.|[Ee][Dd]\.[Dd]\."),
+    ("[A-Za-z]", r"(?:{ABBREVIATION})\."),
+    ("[A-Za-z]", r"(?:{NUMBERED})\.(?=\s*[0-9])"),
+    ("{A}", r"((?:{A}+{HYPHEN})*{A}+\.)[,;:]"),
     # Numbers.
-    r"[-+]?(?:{D}*(?:[.,:]{D}+)+|{D}+)",
-    r"(?:[0-9]{{1,4}}[- \xa0])?[0-9]{{1,4}}{SLASH}[0-9]{{1,4}}",
-    r"(?:\([0-9]{{2,3}}\)[ \xa0]?|(?:\+\+?)?(?:[0-9]{{2,4}}[- \xa0])?[0-9]{{2,4}}[- \xa0])"
-    r"[0-9]{{3,4}}[- \xa0]?[0-9]{{3,5}}",
-    r"[A-Z]{{1,3}}\$",
+    ("{D}|[-+.,:]", r"[-+]?(?:{D}*(?:[.,:]{D}+)+|{D}+)"),
+    ("[0-9]", r"(?:[0-9]{{1,4}}[- \xa0])?[0-9]{{1,4}}{SLASH}[0-9]{{1,4}}"),
+    (
+        "[0-9(+]",
+        r"(?:\([0-9]{{2,3}}\)[ \xa0]?|(?:\+\+?)?(?:[0-9]{{2,4}}[- \xa0])?[0-9]{{2,4}}[- \xa0])"
+        r"[0-9]{{3,4}}[- \xa0]?[0-9]{{3,5}}",
+    ),
+    ("[A-Z]", r"[A-Z]{{1,3}}\$"),
     # Marks.
-    r"[<>]?[:;=][-o*']?[()\[\]DdPp|@\\O](?!{A})",
-    r"[?!]+|\.{{3,}}|\.(?:\s\.){{2,}}|-{{2,}}|\*+|_+|#+|@+|``|\'\'",
-    "[{CURLED}]{{2,}}",
-    r"-[LR][RCS]B-|-[lr][rcs]b-|-L[rcs]b-|-R[rcs]b-",
+    ("[<>:;=]", r"[<>]?[:;=][-o*']?[()\[\]DdPp|@\\O](?!{A})"),
+    ("[-?!.*_#@`']", r"[?!]+|\.{{3,}}|\.(?:\s\.){{2,}}|-{{2,}}|\*+|_+|#+|@+|``|\'\'"),
+    ("[{CURLED}]", "[{CURLED}]{{2,}}"),
+    ("-", r"-[LR][RCS]B-|-[lr][rcs]b-|-L[rcs]b-|-R[rcs]b-"),
 )
 
-_RULES = tuple(re.compile(source.format(**_PARTS)) for source in _SOURCES)
+_RULES = [tuple(re.compile(part.format(**_PARTS)) for part in source) for source in _SOURCES]
+
+
+@lru_cache(maxsize=1 << 12)
+def _rules_at(character: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(rule for beginning, rule in _RULES if beginning.match(character))
+
 
 _SPELLED = {
     "(": "-lrb-",
@@ -197,6 +210,11 @@ def raw_tokens(caption: str) -> list[str]:
         if ignored:
             at = ignored.end()
             continue
+        alone = _ALONE.match(text, at)
+        if alone and alone.group().lower() not in _NOT_PLAIN:
+            at = alone.end()
+            tokens.append(alone.group().lower())
+            continue
         token = _longest(text, at)
         at += len(token)
         tokens.extend(_spelled(token, text, at))
@@ -207,26 +225,73 @@ def ptb_tokens(caption: str) -> list[str]:
     return [token for token in raw_tokens(caption) if token not in PUNCTUATION]
 
 
-def ptb_piece(text: str) -> list[str] | None:
-    """Cut a blank-separated piece; None if its neighbours may change its words."""
+def ptb_piece(text: str) -> list[str]:
+    """Cut a blank-separated piece; those that differ in digits alone are cut once."""
     if _PLAIN.fullmatch(text):
         word = text.rstrip(".,").lower()
         if word not in _NOT_PLAIN:
             return [word] if word else []
-    return None if _NEEDS_CONTEXT.search(text) else ptb_tokens(text)
+    raw = text.encode("utf-8", "surrogatepass")
+    digits = raw.translate(None, _NO_DIGITS)
+    if not digits or len(raw) > LONGEST_TEMPLATE or "\n" in text:
+        return ptb_tokens(text)
+    return (_template(raw.translate(_ZEROS)) % tuple(digits)).split("\n")
 
+
+@lru_cache(maxsize=1 << 14)
+def _template(raw: bytes) -> str:
+    """Return the tokens, one a line, with %c for each 0: no rule tells ASCII digits apart."""
+    return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
+
+
+LONGEST_TEMPLATE = 64  # bytes; bounds the memory of the cache
 
 # Letters, perhaps with hyphens, perhaps with one mark behind: one word, unless it is among those below.
-_PLAIN = re.compile(r"(?:[A-Za-z]{2,}(?:-[A-Za-z]+)*)?[.,]?")
+_PLAIN = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**_PARTS))
 _NOT_PLAIN = frozenset([*_GLUED_SPLIT, *chain.from_iterable(_SHORT.values())])
 
-# Tags, telephone numbers and mixed fractions hold blanks; some abbreviations ask what comes next.
-_NEEDS_CONTEXT = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.$".format(**_PARTS))
+# A word, unless it is among those: no rule goes on behind it, or behind a mark that follows it.
+_ALONE = re.compile(
+    rf"{{L}}{{A}}++(?!{_URL_INSIDE}{{{{0,100}}}}@)"
+    r"(?![.,:;!?]?+(?:{A}|{APOS}|{AMP}|{HYPHEN}|{SLASH}|[.,:;!?`\u2018_+$]))".format(**_PARTS)
+)
+_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+
+# What a piece begins with, and what the end of a piece awaits of the next, as bits, the latter
+# higher; a tag awaits any up to a bracket.
+ANY, NUMBER, STOP, BRACKET, TAG = 1, 2, 4, 8, 16
+AWAITED = 8  # places higher
+_NUMBERS = dict.fromkeys("0123456789", NUMBER)
+_BEGINS = {".": STOP} | _NUMBERS
+_AWAITS = {".": STOP, ")": NUMBER} | _NUMBERS
+_ASKS_FOR_NUMBER = re.compile(r"(?:{NUMBERED})\.$".format(**_PARTS))
+_OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
+
+
+def ptb_edges(text: str) -> int:
+    """Say which neighbours may change a piece's words: tags and numbers hold blanks, `No.` asks for a number."""
+    if text.isalpha():
+        return ANY
+    if not text:  # where blanks end a caption
+        return 0
+    text = text.replace("\xad", "")
+    if not text:  # nothing to the program, and `No.` looks past it
+        return ANY | NUMBER | ANY << AWAITED
+    begins, awaited = ANY | _BEGINS.get(text[0], 0), _AWAITS.get(text[-1], 0)
+    if awaited == STOP and _ASKS_FOR_NUMBER.search(text):
+        awaited |= NUMBER
+    if text.endswith("I."):
+        awaited |= ANY
+    if "<" in text or ">" in text:
+        begins |= BRACKET
+        awaited |= TAG | ANY if _OPEN_TAG.search(text) else 0
+    return begins | awaited << AWAITED
 
 
 def _longest(text: str, at: int) -> str:
     best, reach = text[at], at + 1
-    for rule in _RULES:
+    for rule in _rules_at(text[at]):
         match = rule.match(text, at)
         if match is not None and match.end() > reach:
             best, reach = (match.group(1) if rule.groups else None) or match.group(), match.end()
@@ -284,12 +349,13 @@ FIRST = "1.0"
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """`tokens` cuts a caption, `piece` a blank-separated piece, unless its words depend on its neighbours (None)."""
+    """`tokens` cuts a caption, `piece` what stands between blanks, but for pieces whose `edges` join them."""
 
     name: str
     version: str
     tokens: Callable[[str], list[str]]
-    piece: Callable[[str], list[str] | None]
+    piece: Callable[[str], list[str]]
+    edges: Callable[[str], int] | None = None
 
     @property
     def label(self) -> str:
@@ -322,7 +388,7 @@ def _v15(caption: str) -> list[str]:
 TOKENIZERS = {
     tokenizer.name: tokenizer
     for tokenizer in (
-        Tokenizer("ptb", FIRST, ptb_tokens, ptb_piece),
+        Tokenizer("ptb", FIRST, ptb_tokens, ptb_piece, ptb_edges),
         _local("space", FIRST, str.split),
         _local("h13", FIRST, _h13),
         _local("rouge", FIRST, _rouge),
@@ -411,33 +477,58 @@ class Pieces:
         self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
     def tokenized(self, tokenizer: Tokenizer) -> TokenizedTexts:
-        known: dict[str, int] = {}
-        token_numbers: list[int] = []
-        ends = np.zeros(len(self.distinct) + 1, dtype=np.int64)
-        needs_context = np.zeros(len(self.distinct), dtype=np.bool_)
-        for number, piece in enumerate(self.distinct):
-            piece_tokens = tokenizer.piece(piece)
-            if piece_tokens is None:
-                needs_context[number] = True
-            else:
-                token_numbers.extend([known.setdefault(token, len(known)) for token in piece_tokens])
-            ends[number + 1] = len(token_numbers)
-        tokens_of_pieces = np.array(token_numbers, dtype=np.int32)
-        tokens, starts, whole = _replaced(self.numbers, self.starts, tokens_of_pieces, ends, needs_context)
-        if whole.size:
-            tokens, starts = self._with_whole(tokens, starts, whole, tokenizer, known)
-        return TokenizedTexts(tokens, starts, list(known))
+        numbers, starts, distinct = self.numbers, self.starts, self.distinct
+        if tokenizer.edges is not None:
+            marks = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
+            is_joined = _joints(numbers, starts, marks)
+            if is_joined.any():
+                numbers, starts, distinct = self._joined(is_joined)
+        cut = [tokenizer.piece(piece) for piece in distinct]
+        tokens = list(chain.from_iterable(cut))
+        vocabulary = list(dict.fromkeys(tokens))
+        numbers_of = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+        tokens_of_pieces = np.fromiter(map(numbers_of.__getitem__, tokens), np.int32, len(tokens))
+        ends = starts_of([len(piece_tokens) for piece_tokens in cut])
+        return TokenizedTexts(*_replaced(numbers, starts, tokens_of_pieces, ends), vocabulary)
 
-    def _with_whole(
-        self, tokens: Numbers, starts: Ints, whole: Ints, tokenizer: Tokenizer, known: dict[str, int]
-    ) -> tuple[Numbers, Ints]:
-        parts, lengths, at = [], np.diff(starts), 0
-        for text in whole.tolist():
-            numbers = [known.setdefault(token, len(known)) for token in tokenizer.tokens(self._texts[text])]
-            parts += [tokens[at : starts[text]], np.array(numbers, dtype=np.int32)]
-            lengths[text] = len(numbers)
-            at = starts[text + 1]
-        return np.concatenate([*parts, tokens[at:]]), starts_of(lengths)
+    def _joined(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
+        """Return numbers, starts and distinct pieces, with each piece in `is_joined` as part of the one before."""
+        whole = self._with_other_blanks(is_joined)
+        for text in whole:
+            is_joined[self.starts[text] + 1 : self.starts[text + 1]] = True
+        inner = np.flatnonzero(is_joined)
+        is_second = np.diff(inner, prepend=-1) > 1
+        firsts, lengths = inner[is_second] - 1, np.diff(np.flatnonzero(np.append(is_second, True))) + 1
+        runs = dict(zip(firsts.tolist(), self._runs(firsts, lengths), strict=True))
+        runs |= {int(self.starts[text]): self._texts[text] for text in whole}
+        numbers_of = {
+            run: number for number, run in enumerate(dict.fromkeys(runs.values()), len(self.distinct))
+        }
+        numbers = self.numbers.copy()
+        numbers[firsts] = [numbers_of[run] for run in runs.values()]
+        numbers, distinct = _used(numbers[~is_joined], [*self.distinct, *numbers_of])
+        return numbers, self.starts - np.searchsorted(inner, self.starts), distinct
+
+    def _with_other_blanks(self, is_joined: Flags) -> list[int]:
+        """Return which texts with a joint have others than single blanks, as `_runs` puts between pieces."""
+        texts = np.flatnonzero(np.diff(np.searchsorted(np.flatnonzero(is_joined), self.starts)))
+        return [text for text in texts.tolist() if not _has_single_blanks(self._texts[text])]
+
+    def _runs(self, firsts: Ints, lengths: Ints) -> list[str]:
+        pieces = pa.array(self.distinct, pa.large_string()).take(self.numbers[ranges(firsts, lengths)])
+        lists = pa.ListArray.from_arrays(pa.array(starts_of(lengths), pa.int32()), pieces)
+        texts: list[str] = pc.binary_join(lists, pa.scalar(" ", pa.large_string())).to_pylist()
+        return texts
+
+
+def _has_single_blanks(text: str) -> bool:
+    return (text.isprintable() and "  " not in text) or " ".join(text.split()) == text.strip()
+
+
+def _used(numbers: Numbers, pieces: list[str]) -> tuple[Numbers, list[str]]:
+    is_used = np.zeros(len(pieces), dtype=np.bool_)
+    is_used[numbers] = True
+    return (np.cumsum(is_used, dtype=np.int32) - 1)[numbers], list(compress(pieces, is_used.tolist()))
 
 
 def _arrow(texts: list[str]) -> pa.Array:
@@ -464,21 +555,28 @@ def _left_over(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Number
 
 
 @compiled
-def _replaced(
-    pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: Ints, needs_context: Flags
-) -> tuple[Numbers, Ints, Ints]:
-    """Replace every piece by its tokens; also return the texts with a piece that depends on others."""
+def _joints(pieces: Numbers, starts: Ints, marks: Numbers) -> Flags:
+    """Say for each piece whether the one before may change its words, or the reverse; `ptb_edges` gives the marks."""
+    is_joined = np.zeros(pieces.size, dtype=np.bool_)
+    for text in range(starts.size - 1):
+        awaited = 0
+        for at in range(starts[text], starts[text + 1]):
+            mark = marks[pieces[at]]
+            is_joined[at] = mark & awaited
+            in_tag = awaited & TAG and not mark & BRACKET
+            awaited = mark >> AWAITED | (TAG | ANY if in_tag else 0)
+    return is_joined
+
+
+@compiled
+def _replaced(pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: Ints) -> tuple[Numbers, Ints]:
+    """Replace every piece by its tokens."""
     count = starts.size - 1
     new_starts = np.zeros(count + 1, dtype=np.int64)
-    whole = []
     for text in range(count):
         total = new_starts[text]
-        is_whole = False
         for at in range(starts[text], starts[text + 1]):
             total += ends[pieces[at] + 1] - ends[pieces[at]]
-            is_whole |= needs_context[pieces[at]]
-        if is_whole:
-            whole.append(text)
         new_starts[text + 1] = total
     tokens = np.empty(new_starts[count], dtype=np.int32)
     end = 0
@@ -486,7 +584,7 @@ def _replaced(
         for word in range(ends[pieces[at]], ends[pieces[at] + 1]):
             tokens[end] = tokens_of_pieces[word]
             end += 1
-    return tokens, new_starts, np.array(whole, dtype=np.int64)
+    return tokens, new_starts
 
 
 def encode(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:

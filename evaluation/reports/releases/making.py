@@ -414,7 +414,7 @@ def _write(
             clustered=True,
             both_orders=kind.two_sided,
             raters_known=not is_anonymous(study),
-            credited=kind.relevance is not None and study.source == Study.Source.IMPORTED,
+            credited=kind.relevance is not None,
         )
     )
     progress(0.05, "writing units")

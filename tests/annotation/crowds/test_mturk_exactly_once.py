@@ -20,11 +20,18 @@ from annotation.crowds.outbox import (
     carry_out_calls,
     retry_call,
 )
-from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study, open_study
+from annotation.crowds.publishing import (
+    ask_to_extend,
+    begin_opening,
+    carry_out_opening,
+    close_study,
+    open_study,
+)
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication
 from annotation.money.ledger import OverBudget
 from annotation.money.payments import decide_session, pay_bonus
 from common.errors import WrongState
+from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.crowds.turking import (
     Crowd,
@@ -184,8 +191,6 @@ def test_nothing_is_booked_that_was_refused(turk: MTurkEmulator) -> None:
     assert carry_out(study).parked == 1
     assert books(study) == (0, 0)
     assert Publication.objects.get().state == "withdrawn"
-    assert kinds_of(sync(study)) == ["parked"]
-
     Publication.objects.update(places=2)
     retry_call(call=CrowdCall.objects.get())
     assert books(study) == (24, 0)
@@ -395,3 +400,37 @@ def test_a_letter_is_sent_once_at_most(kind: Any, letters: int, turk: MTurkEmula
         carry_out(study)
     assert len(turk.dump()["mails"]) == letters
     assert ("parked" in kinds_of(sync(study))) == (kind != "throttle")
+
+
+@pytest.mark.parametrize("by_sync", [False, True])
+def test_a_study_all_of_whose_hits_were_refused_does_not_open(by_sync: bool, turk: MTurkEmulator) -> None:
+    study = one_hit(crowd={"title": "A"})
+    begin_opening(study=study)
+    Publication.objects.update(places=0)  # which the service takes for nonsense
+    sentence = "was not opened: its crowd refused every publication. The first answer: "
+    if by_sync:
+        report = sync(study)
+        assert "refused" in kinds_of(report)
+        assert any(sentence in discrepancy.words for discrepancy in report.discrepancies)
+    else:
+        with pytest.raises(WrongState, match=sentence):
+            carry_out_opening(study=study)
+    study.refresh_from_db()
+    assert study.state == "closed"
+    assert books(study) == (0, 0)
+    assert check_integrity().problems == []
+
+    open_study(study=study)  # the design is put right, or the crowd
+    study.refresh_from_db()
+    assert (study.state, len(up(study))) == ("open", 1)
+    same_money(study, turk)
+
+
+def test_what_was_refused_is_not_put_up_while_the_study_is_closed(turk: MTurkEmulator) -> None:
+    study = one_hit(crowd={"title": "A"})
+    begin_opening(study=study)
+    Publication.objects.update(places=0)
+    assert kinds_of(sync(study)) == ["parked", "refused"]
+    with pytest.raises(WrongState, match="the study is not open; open it, which publishes what is missing"):
+        retry_call(call=CrowdCall.objects.get())
+    assert up(study) == []

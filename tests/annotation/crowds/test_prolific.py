@@ -94,7 +94,8 @@ def test_what_people_read_there_is_text_and_never_markup(prolific: ProlificEmula
 def test_more_than_was_reserved_is_never_bought(prolific: ProlificEmulator, settings: Settings) -> None:
     settings.PROLIFIC_FEE_PERCENT = Decimal("20")
     study = panel_study()
-    open_study(study=study)
+    with pytest.raises(WrongState, match="its crowd refused every publication"):
+        open_study(study=study)
     call = CrowdCall.objects.get(study=study)
     assert call.state == "parked"
     assert "Prolific asks 1600 cents for 8 places at 150 cents, and 1440 are reserved" in call.problem
@@ -393,7 +394,8 @@ def test_what_prolific_does_not_know_is_refused_before_anything_is_made(
 def test_prolific_is_asked_again_where_it_was_away(prolific: ProlificEmulator) -> None:
     study = panel_study(workers={"countries": ["FR"]})
     prolific.faults.plan("list filters", Fault.ERROR_BEFORE)
-    open_study(study=study)
+    with pytest.raises(WrongState, match="its crowd refused every publication"):
+        open_study(study=study)
     call = CrowdCall.objects.get(study=study)
     assert (call.state, "'France'" in call.problem) == ("parked", True)
     assert not prolific.world.studies

@@ -321,7 +321,8 @@ def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulat
     said = "pays in GBP, and the study's amounts are in USD; set crowd.currency to 'GBP'"
     if away:  # then the message to publish finds it
         prolific.faults.plan("get balance", Fault.ERROR_BEFORE)
-        open_study(study=study)
+        with pytest.raises(WrongState, match="its crowd refused every publication"):
+            open_study(study=study)
         assert said in CrowdCall.objects.get(kind=Ability.PUBLISH).problem
     else:
         with pytest.raises(WrongState, match=said):

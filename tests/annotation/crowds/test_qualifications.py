@@ -95,7 +95,8 @@ def test_a_group_at_prolific_keeps_the_people_of_a_pilot_out(
 
 def test_an_allow_list_of_ids_is_a_group_at_prolific(prolific: ProlificEmulator) -> None:
     study = panel_study(workers={"requires": ["pilot", "careful"]})
-    open_study(study=study)
+    with pytest.raises(WrongState, match="its crowd refused every publication"):
+        open_study(study=study)
     [call] = study.crowd_calls.all()
     assert "workers.requires names 'pilot', and the workspace has no such group" in call.problem
     for name in ("pilot", "careful"):
@@ -172,7 +173,8 @@ def test_ids_of_people_who_never_came_are_forgotten_too(prolific: ProlificEmulat
 def test_the_problem_of_publishing_names_no_raw_id(prolific: ProlificEmulator) -> None:
     study = panel_study(workers=MAIN)
     give(study, "aa~1")
-    open_study(study=study)
+    with pytest.raises(WrongState, match="its crowd refused every publication"):
+        open_study(study=study)
     [call] = study.crowd_calls.all()
     assert "is no id of a participant" in call.problem
     assert "aa~1" not in call.problem
