@@ -27,7 +27,7 @@ from evaluation.statistics.meta import PeoplesWinners, metric_winners, winners_w
 from evaluation.statistics.power import People, Size, TwoMetrics, TwoSystems, power_of
 
 SEED = 31
-STUDIES = 400
+STUDIES = 1600
 SIMULATIONS = 2000
 MOST_OFF, LEAST, MOST = 0.05, 0.75, 0.88
 MANY, SETS = Size(2000, 1, 1), 8  # items, and data sets of them, that tell the difference of a gap

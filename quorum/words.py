@@ -17,7 +17,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
     DATASETS: {
         "dataset import": ("import_dataset", "images (or texts) and reference captions",
             "judgments.management.datasets.ImportDataset"),
-        "dataset candidates": ("import_candidates", "one system's captions",
+        "dataset candidates": ("import_candidates", "one system's captions, boxes or keywords",
             "judgments.management.datasets.ImportCandidates"),
         "dataset rankings": ("import_rankings", "systems' ranked lists",
             "judgments.management.datasets.ImportRankings"),

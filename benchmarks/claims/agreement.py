@@ -1,8 +1,9 @@
 # ruff: noqa: E501 (a sentence is one line)
 """Sentences of agreement."""
 
-from benchmarks.claims.patterns import inside, near, number, sentences_about
+from benchmarks.claims.patterns import inside, near, number, sentences_about, two_digits
 from benchmarks.claims.rows import Rows, items
+from benchmarks.claims.variances import components
 
 says = sentences_about("agreement")
 
@@ -61,13 +62,18 @@ def _(rows: Rows, n: str, least: str) -> bool:
 
 
 @says(
-    "Of the variance of answers <items:PC> lies between items, <people:PC> between people and <rest:PC> beyond both. "
-    "The mean answer has a standard error of <now:CO>; it would be <a:CO> with twice as many items, <b:CO> with twice as "
-    "many people, and <c:CO> with twice as many answers of these people on these items."
+    "Of the variance of answers <item:PC> lies between items, <rater:PC> between people and <residual:PC> beyond both, "
+    "with differences between texts of one item. The mean answer has a standard error of <error:CO>; it would be <a:CO> "
+    "with twice as many items, <b:CO> with twice as many people, and <c:CO> with twice as many answers of these people on "
+    "these items."
 )
-def _(rows: Rows, items: str, people: str, rest: str, now: str, **doubled: str) -> bool:
-    whole = sum(number(share) for share in (items, people, rest))
-    return 99 <= whole <= 101 and all(number(one) <= number(now) for one in doubled.values())
+def _(rows: Rows, error: str, a: str, b: str, c: str, **shares: str) -> bool:
+    parts = components(rows)
+    whole = parts.item + parts.rater + parts.residual
+    exact = all(near(share, getattr(parts, name) / whole) for name, share in shares.items())
+    ratios = (1.0, parts.ratio(items=2, answers=2), parts.ratio(raters=2, answers=2), parts.ratio(answers=2))
+    errors = zip((error, a, b, c), ratios, strict=True)
+    return exact and all(two_digits(said, ratio * parts.error) for said, ratio in errors)
 
 
 @says("Fleiss’ kappa is undefined: every judgment names the same category.")

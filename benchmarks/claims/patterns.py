@@ -1,6 +1,7 @@
 # ruff: noqa: E501 (a sentence is one line)
 """Patterns of sentences, each registered with the function that checks what it claims."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -74,6 +75,12 @@ def number(text: str) -> float:
 def near(text: str, value: float, unit: float = 0.01) -> bool:
     """Whether a rounded number is that value."""
     return abs(number(text) * (0.01 if "%" in text or unit == 1 else 1) - value) <= 0.0051
+
+
+def two_digits(text: str, value: float) -> bool:
+    """Whether a number rounded to two significant digits is that value."""
+    last = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 1e-9 else 1e-9
+    return abs(number(text) - value) <= 0.51 * last
 
 
 def inside(ends: str, value: float) -> bool:

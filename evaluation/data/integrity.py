@@ -47,6 +47,7 @@ from judgments.models import (
     Item,
     PublishedPair,
     Study,
+    SystemContent,
     SystemPair,
     Unit,
 )
@@ -574,6 +575,17 @@ def erased_people_are_gone() -> Sentences:
         )
 
 
+def systems_name_boxes_of_their_images() -> Sentences:
+    rows = SystemContent.objects.values_list(
+        "system__name", "system__dataset", "item__name", "item__dataset", "kind", "names", "item__boxes"
+    )
+    for system, dataset, item, other, kind, names, boxes in rows.iterator(ROWS_AT_ONCE):
+        if dataset != other:
+            yield f"System {system} names {kind} of {item}, an image of another dataset."
+        elif kind == SystemContent.Kind.BOXES and (unknown := {*names} - {box["id"] for box in boxes}):
+            yield f"System {system} names boxes that {item} has not: {', '.join(sorted(unknown))}."
+
+
 CHECKS = (
     designs_can_be_read,
     drafts_are_empty,
@@ -583,6 +595,7 @@ CHECKS = (
     rows_of_a_study_belong_together,
     pairs_have_units,
     pairs_name_known_references,
+    systems_name_boxes_of_their_images,
     slots_match_assignments,
     hits_ask_for_what_the_design_says,
     finished_work_is_complete,

@@ -15,7 +15,8 @@ from evaluation.data.judgment_sets.loaders import documents_of
 from evaluation.data.judgment_sets.records import Flags, Ints
 from evaluation.numeric.arrays import pairs_of_equal, places_in
 from evaluation.statistics.inputs import encode
-from judgments.models import Caption, Item, Output, Study, System, Unit
+from judgments.kinds import KINDS
+from judgments.models import Caption, Item, Output, Study, System, SystemContent, Unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,8 +169,17 @@ def outputs_of(study: Study) -> QuerySet[Output]:
     return Output.objects.of_study(study)
 
 
+def scored_rows(study: Study) -> QuerySet[Any]:
+    """Return what of systems the study's answers score: outputs, boxes or keywords; nothing where pairs are judged."""
+    kind = KINDS[study.protocol]
+    if kind.system_content:
+        return SystemContent.objects.of_study(study, kind.system_content)
+    return outputs_of(study) if kind.judges_one_caption else Output.objects.none()
+
+
 def newest_output(study: Study) -> int:
-    newest = outputs_of(study).aggregate(last=Max("pk"))
+    """Return the last row id of ``scored_rows``, 0 for none."""
+    newest = scored_rows(study).aggregate(last=Max("pk"))
     return newest["last"] or 0
 
 

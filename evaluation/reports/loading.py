@@ -268,9 +268,9 @@ def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
 
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
-    newest = (None, newest_output(study))
+    newest = newest_output(study)
     for analysis in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
-        if "outputs" not in analysis.result or analysis.result["outputs"] not in newest:
+        if "outputs" not in analysis.result or (analysis.result["outputs"] or 0) != newest:
             break
         return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
     computed = compute_aggregation(study=study)

@@ -53,14 +53,14 @@ from evaluation.results.rankings import (
     rankings_of,
     rankings_tables,
 )
-from evaluation.results.standings import outputs_of_answers
-from evaluation.results.systems import SystemsVerdict, verdict_of_systems
+from evaluation.results.standings import Standings, outputs_of_answers
+from evaluation.results.systems import SystemsVerdict, decide, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.crossed import NAIVE
 from judgments.access.roles import note_event
 from judgments.design.scale import Scale, display_number, plain_number
-from judgments.kinds import KINDS, Kind, KindResults
+from judgments.kinds import KINDS, IncludedJudgment, Kind, KindResults
 from judgments.models import Study
 from judgments.studies.generation import Progress, describe_stopping, no_progress
 from judgments.studies.studies import design_of, kind_of, stops_early
@@ -224,6 +224,17 @@ def _systems_of(
     return tallies, {}, verdict_of_systems(study, table, consensus)
 
 
+def _content_of_systems(
+    study: Study, kind: Kind, judged: Sequence[IncludedJudgment], seed: int
+) -> tuple[dict[str, Any], Standings | None] | None:
+    if not (kind.system_content and judged):
+        return None
+    # Imported lazily: the metrics' machine code would cost every web process memory.
+    from evaluation.results.system_content.scoring import content_of_systems
+
+    return content_of_systems(study, kind, judged, seed=seed)
+
+
 def _standardised(table: JudgmentTable) -> Floats:
     """Return (N,) answers standardised per worker, nan where they do not count."""
     counted, z = table.counted, np.full(len(table), np.nan)
@@ -273,6 +284,9 @@ def compute_aggregation(
     audit, audited = _audit_filter_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
+    content, standings = _content_of_systems(study, kind, judged, design.seed) or (None, None)
+    if standings is not None:
+        verdict = decide(standings)
     settings = {
         "protocol": study.protocol,
         "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -300,9 +314,9 @@ def compute_aggregation(
             "systems": systems,
             "systems_verdict": verdict,
             "rankings": rankings,
-            "outputs": newest_output(study) if kind.judges_one_caption else None,
+            "outputs": newest_output(study) if kind.judges_one_caption or kind.system_content else None,
             **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),
-            "figures": dict(figures.study),
+            "figures": {**figures.study, **({"system_content": content} if content else {})},
             **({"clusters": NAIVE} if clusters == NAIVE else {}),
             **({"dawid_skene": without_units(model)} if model else {}),
             **({"models": {name: without_units(other) for name, other in others.items()}} if others else {}),
@@ -644,6 +658,8 @@ def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
     tables = [*_pairs_tables(result.get("pairs", ())), *_systems_tables(result.get("systems", ()))]
     if result.get("rankings"):
         tables += rankings_tables(result["rankings"], result.get("filter_audit", {}))
+    if content := result.get("figures", {}).get("system_content"):
+        tables.append(content_table(content))
     tables.append(_agreement_table(result["agreement"]))
     return [*tables, leave_one_out_table(bounds)] if bounds.get("metrics") else tables
 
@@ -711,6 +727,21 @@ def leave_one_out_table(bounds: Mapping[str, Any]) -> Table:
         for name, figures in bounds["metrics"].items()
     ]  # fmt: skip
     return rendering.table("leave-one-out", rows, captions=bounds["captions"], images=bounds["images"])
+
+
+def content_table(content: Mapping[str, Any]) -> Table:
+    """Return what systems name, people and baselines, each best first, with the mean of each measure."""
+    rows = [
+        (
+            row["name"] if row["who"] == "system" else _(row["name"]),
+            _(row["who"]),
+            *(estimate_of(row["figures"][name], with_n=False) for name in content["measures"]),
+            row["figures"][content["decides"]]["n"],
+        )
+        for row in content["rows"]
+    ]
+    about = {name: content[name] for name in ("scope", "left_out", "signatures")}
+    return rendering.table(f"system-{content['kind']}", rows, name="system-content", **about)
 
 
 def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:

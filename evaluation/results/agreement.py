@@ -279,9 +279,9 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     errors = {"error": components["standard_error"], **components["twice"]}
     return _(
         "Of the variance of answers %(item)s lies between items, %(rater)s between people and %(residual)s beyond "
-        "both. The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many items, "
-        "%(raters)s with twice as many people, and %(judgments)s with twice as many answers of these people on these "
-        "items."
+        "both, with differences between texts of one item. The mean answer has a standard error of %(error)s; it would "
+        "be %(items)s with twice as many items, %(raters)s with twice as many people, and %(judgments)s with twice as "
+        "many answers of these people on these items."
     ) % {
         **dict(zip(("item", "rater", "residual"), shares, strict=True)),
         **{name: f"{round(value, 9):.2g}".removeprefix("0") or "0" for name, value in errors.items()},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import Any, TypedDict
 
 import scipy  # its parts load when they are first used
@@ -11,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.amounts import thousands
-from evaluation.statistics.crossed import FEWEST, Contrast
+from evaluation.statistics.crossed import FEWEST, Contrast, Spread
 from evaluation.statistics.significance import LEVEL
 
 POWER = 0.8
@@ -63,16 +65,30 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
 
 
 def _expected_power(contrast: Contrast, times: float, people: float, level: float) -> float:
-    spread = contrast.spread
-    scales = [1.0]
-    if spread.df < math.inf:
-        scales = (spread.df / scipy.special.chdtri(spread.df, TAILS)).tolist()
-    return sum(
-        spread.scaled(spread.variance * scale)
-        .of_larger_study(times, people)
-        .power(contrast.difference, level)
-        for scale in scales
-    ) / len(scales)
+    powers = [
+        spread.of_larger_study(times, people).power(contrast.difference, level)
+        for spread in _plausible_spreads(contrast.spread)
+    ]
+    return sum(powers) / len(powers)
+
+
+def _plausible_spreads(spread: Spread) -> list[Spread]:
+    """Return what a spread may be in truth, by the chi-squared distributions of its parts by items and by raters."""
+    by_items, by_rater = spread.variance - spread.by_raters, spread.by_raters + spread.within
+    items_df = spread.df if math.isnan(spread.items) else max(spread.items, FEWEST) - 1
+    raters_df = max(spread.raters, FEWEST) - 1
+    plausible = []
+    for of_items, of_raters in product(_scales(items_df), _scales(raters_df)):
+        by_raters = max(by_rater * of_raters - spread.within, 0.0)
+        variance = by_items * of_items + by_raters
+        plausible.append(replace(spread, variance=variance, by_raters=by_raters))
+    return plausible
+
+
+def _scales(df: float) -> list[float]:
+    """Return by what an estimated variance may be multiplied."""
+    scales: list[float] = (df / scipy.special.chdtri(df, TAILS)).tolist() if df < math.inf else [1.0]
+    return scales
 
 
 def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:

@@ -39,6 +39,7 @@ from evaluation.statistics.significance import BestResult
 from judgments.kinds import RelevanceScale
 
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
+F1, OOT = "f1", "oot"  # of what systems name
 
 
 # Of the positions of two systems, the first less the second.

@@ -24,7 +24,9 @@ from evaluation.results.larger_studies import (
 )
 from evaluation.results.standings import (
     BEST,
+    F1,
     MEAN,
+    OOT,
     WON,
     YES,
     Outputs,
@@ -196,6 +198,8 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
         BEST: _("named the best in %(value)s of %(n)s lists (95 %% interval %(ends)s)"),
         YES: _("%(value)s yes for %(n)s outputs (95 %% interval %(ends)s)"),
         MEAN: _("a mean of %(value)s for %(n)s outputs (95 %% interval %(ends)s)"),
+        F1: _("a mean F of %(value)s for %(n)s items (95 %% interval %(ends)s)"),
+        OOT: _("a mean oot of %(value)s for %(n)s items (95 %% interval %(ends)s)"),
     }
     return sentences[measure] % {"value": value, "n": thousands(row["n"]), "ends": ends}
 

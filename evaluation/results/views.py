@@ -32,7 +32,7 @@ from common.texts import readable
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets.records import AS_IMPORTED
-from evaluation.data.ranked_lists import outputs_of
+from evaluation.data.ranked_lists import scored_rows
 from evaluation.data.releases.storage import erased_since
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import percent
@@ -249,7 +249,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     newest = {}
     for analysis in Analysis.objects.filter(
         Q(pk=_newest(study, Analysis.What.AGGREGATION)) | Q(pk=_newest(study, Analysis.What.META_EVALUATION))
-    ).annotate(last_output=Subquery(outputs_of(study).order_by("-pk").values("pk")[:1])):
+    ).annotate(last_output=Subquery(scored_rows(study).order_by("-pk").values("pk")[:1])):
         newest[analysis.what] = analysis
     aggregation = newest.get(Analysis.What.AGGREGATION)
     evaluation = newest.get(Analysis.What.META_EVALUATION)
@@ -374,8 +374,8 @@ def _freshness(
         )
         revised = progress["revised_at"]
         current = (revised is None or revised <= since) and not decided.exists()
-        known = aggregation.result.get("outputs")
-        current = current and known in (None, getattr(aggregation, "last_output", None) or 0)
+        last = getattr(aggregation, "last_output", None) or 0
+        current = current and (aggregation.result.get("outputs", last) or 0) == last
         current = current and not erased_since(aggregation)
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash

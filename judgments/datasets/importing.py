@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
     CandidateRow,
+    CandidateSource,
     DocumentRow,
     ImageRow,
     InputRow,
@@ -51,7 +53,16 @@ from judgments.importers.tables import ALL, TableCandidates, Taken, systems_name
 from judgments.importers.textio import ImportNotes
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
-from judgments.models import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
+from judgments.models import (
+    Caption,
+    Dataset,
+    DatasetRole,
+    Item,
+    Output,
+    PublishedPair,
+    System,
+    SystemContent,
+)
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
@@ -471,11 +482,11 @@ def import_candidates(
     user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Import one system's captions; ``user`` owns a new system, which is unpublished.
+    """Import one system's captions, boxes and keywords; ``user`` owns a new system, which is unpublished.
 
     Raises:
-        NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image. DataConflict: the system
-            exists with other captions.
+        NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image or box. DataConflict: the
+            system exists with other captions, boxes or keywords.
     """
     row_dataset = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=row_dataset).values_list("name", "pk"))
@@ -487,43 +498,96 @@ def import_candidates(
     source = open_candidates(format, path, encoding=encoding, taken=taken, mapping=mapping)
     if isinstance(source, TableCandidates):
         names = SimpleLazyObject(partial(names_by_text, row_dataset))
+        boxes = SimpleLazyObject(partial(boxes_by_image, row_dataset, path))
         source.items_of = lambda text: names.get(text, ())
+        source.boxes_of = lambda image: boxes.get(image, ())
     rows = source.candidates(items)
-    if there is not None and not there.fingerprint:
-        return _complete(there, rows, items, source.notes)
-    if there is not None:
-        outputs = there.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
-        if fingerprint_of(rows) != there.fingerprint and not _same(source.candidates(items), outputs):
-            raise DataConflict(
-                f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
-            )
-        return ImportSummary(system, False, {"captions": there.outputs.annotations().count()})
-    fingerprint = Fingerprint()
-    stored = 0
+    first = next(rows, None)  # None: the file says no captions, and is read to its end
     with _stored_once(f"System {system!r}"), transaction.atomic():
-        row_system = System.objects.create(
+        row_system = there or System.objects.create(
             dataset=row_dataset, name=system, owner=user, private=user is not None
         )
-        for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
-            captions = store_candidates(row_dataset, {row.text for row in batch})
-            Output.objects.bulk_create(
-                Output(
-                    system=row_system,
-                    item_id=items[row.image],
-                    caption_id=captions[row.text],
-                    rank=row.rank or 1,
-                    score=row.score,
-                )
-                for row in batch
+        if first is None:
+            summary = ImportSummary(system, False, {"captions": 0}, source.notes.sentences())
+        else:
+            rows = chain((first,), rows)
+            summary = _import_captions(row_system, rows, items, source, new=there is None, progress=progress)
+        stored = _store_contents(row_system, source.contents, items)
+        if there is None:
+            remember_mapping(row_dataset, "import_candidates", mapping)
+    counts = summary.counts | {f"images with {kind}": count for kind, count in stored.items()}
+    return replace(summary, created=summary.created or any(stored.values()), counts=counts)
+
+
+def boxes_by_image(dataset: Dataset, path: Path) -> dict[str, list[str]]:
+    """Return image -> ids of its boxes. Raise DataConflict if no image has any."""
+    rows = Item.objects.filter(dataset=dataset).exclude(boxes=[]).values_list("name", "boxes")
+    boxes = {name: [box["id"] for box in listed] for name, listed in rows.iterator(ROWS_AT_ONCE)}
+    if not boxes:
+        raise DataConflict(
+            f"{path} names boxes, but no image of dataset {dataset.name!r} has any; expected a dataset that was "
+            "imported with a column boxes."
+        )
+    return boxes
+
+
+def _import_captions(
+    system: System,
+    rows: Iterable[CandidateRow],
+    items: dict[str, int],
+    source: CandidateSource,
+    *,
+    new: bool,
+    progress: Progress,
+) -> ImportSummary:
+    """Store the captions of a new system; complete one that is known in part, compare those of another."""
+    if not new and not system.fingerprint:
+        return _complete(system, rows, items, source.notes)
+    if not new:
+        outputs = system.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
+        if fingerprint_of(rows) != system.fingerprint and not _same(source.candidates(items), outputs):
+            raise _other(system, "captions")
+        return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
+    fingerprint = Fingerprint()
+    stored = 0
+    for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
+        captions = store_candidates(system.dataset, {row.text for row in batch})
+        Output.objects.bulk_create(
+            Output(
+                system=system,
+                item_id=items[row.image],
+                caption_id=captions[row.text],
+                rank=row.rank or 1,
+                score=row.score,
             )
-            stored += len(batch)
-            progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
-        if not stored:
-            raise DataConflict(f"{path} holds no captions; nothing was imported.")
-        row_system.fingerprint = fingerprint.hexdigest()
-        row_system.save(update_fields=["fingerprint"])
-        remember_mapping(row_dataset, "import_candidates", mapping)
-    return ImportSummary(system, True, {"captions": stored}, source.notes.sentences())
+            for row in batch
+        )
+        stored += len(batch)
+        progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+    system.fingerprint = fingerprint.hexdigest()
+    system.save(update_fields=["fingerprint"])
+    return ImportSummary(system.name, True, {"captions": stored}, source.notes.sentences())
+
+
+def _other(system: System, what: str) -> DataConflict:
+    return DataConflict(
+        f"Dataset {system.dataset.name!r} has a system {system.name!r} with other {what}; choose another name."
+    )
+
+
+def _store_contents(
+    system: System, contents: Mapping[tuple[str, str], Sequence[str]], items: dict[str, int]
+) -> dict[str, int]:
+    """Store what a system names of images; return how many rows are new. Raise DataConflict where it names others."""
+    stored = {}
+    for kind in SystemContent.Kind.values:
+        names = {items[image]: list(listed) for (image, of), listed in contents.items() if of == kind}
+        there = dict(system.contents.filter(kind=kind).values_list("item", "names")) if names else {}
+        if there and there != names:
+            raise _other(system, kind)
+        rows = [] if there else [(system.pk, item, kind, listed) for item, listed in names.items()]
+        stored[kind] = insert_rows(SystemContent, ("system_id", "item_id", "kind", "names"), rows)
+    return stored
 
 
 def _same(rows: Iterable[CandidateRow], stored: Iterable[tuple[str, str, int, float | None]]) -> bool:
@@ -558,9 +622,7 @@ def _complete(
     for (_, item), positions in known.items():
         new_list = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
         if any(new_list.get(position) != text for position, text in positions.items()):
-            raise DataConflict(
-                f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."
-            )
+            raise _other(system, "captions")
     fresh = [
         (item, position, row)
         for item, ranked in lists.items()

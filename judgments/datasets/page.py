@@ -62,7 +62,18 @@ from judgments.importers import (
 )
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
-from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, PublishedPair, Study, System
+from judgments.models import (
+    Caption,
+    Dataset,
+    DatasetRole,
+    Item,
+    Job,
+    Output,
+    PublishedPair,
+    Study,
+    System,
+    SystemContent,
+)
 from judgments.studies.study_page import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
@@ -810,6 +821,7 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             .annotate(
                 n=count_of(Output.objects.annotations(), "system"),
                 search_results=count_of(Output.objects.searches(), "system"),
+                contents_count=count_of(SystemContent.objects.all(), "system"),
             )
         ),
         "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:20]),

@@ -29,6 +29,7 @@ from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record, is_blank
 from judgments.importers.tables import (
     CANDIDATE_COLUMNS,
+    CONTENTS,
     DATASET_COLUMNS,
     Taken,
     first_lines,
@@ -48,6 +49,8 @@ REQUIRED = {
     "import_candidates": ("image", "caption"),
     "import_judgments": ("unit", "worker"),
 }
+# Each of these does instead of a required column.
+INSTEAD = {"import_candidates": {"caption": CONTENTS}}
 
 WANTED: dict[str, tuple[str, ...]] = {
     "dataset": (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
@@ -99,7 +102,9 @@ class Table:
 
     def fits(self, use: str) -> bool:
         """Return whether the columns have our names already."""
-        return set(REQUIRED[use]) <= {name.lower() for name in self.names}
+        names = {name.lower() for name in self.names}
+        instead = INSTEAD.get(use, {})
+        return all(name in names or names & set(instead.get(name, ())) for name in REQUIRED[use])
 
     def has_our_names(self) -> bool:
         """Return whether a dataset's table calls its images as we do; others of its columns may be captions."""

@@ -561,7 +561,15 @@ class DatasetSource(Source, ABC):
 
 
 class CandidateSource(Source, ABC):
-    """One system's captions. With `images`, an image outside them is an ImportProblem."""
+    """One system's captions. With `images`, an image outside them is an ImportProblem.
+
+    Attributes:
+        contents: image, and "boxes" or "keywords" -> what the system names; complete when the captions are exhausted.
+    """
+
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
+        super().__init__(path, encoding)
+        self.contents: dict[tuple[str, str], tuple[str, ...]] = {}
 
     @abstractmethod
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]: ...
@@ -602,7 +610,7 @@ _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 class Columns:
     """The columns of a table. `strict` refuses others; otherwise they are ignored.
 
-    `loose` does not look for misspelt names. `instead` maps a required column to its substitute.
+    `loose` does not look for misspelt names. `instead` maps a required column to its substitutes.
 
     `header_row` is the line of the header, from 1, below rows of a title. Of tables in layouts of others: `header`
     names the columns of one without a header; `rest` takes the cells of a row from its place on; `quoted` is false
@@ -613,7 +621,7 @@ class Columns:
     optional: tuple[str, ...] = ()
     strict: bool = False
     loose: bool = False
-    instead: Mapping[str, str] = field(default_factory=dict)
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     header: tuple[str, ...] = ()
     rest: str = ""
     quoted: bool = True
@@ -627,7 +635,7 @@ class Columns:
     def score(self, names: list[str]) -> int:
         """Return how well a header fits: required columns count most, or where none is, all columns."""
         if self.required:
-            return sum(name in names for name in self.required)
+            return sum(self._holds(names, name) for name in self.required)
         return len(self.optional) * sum(name in self.optional for name in names) + len(names)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
@@ -642,8 +650,11 @@ class Columns:
                 raise ImportProblem(file, line, None, f"the unknown column {quoted(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:
-            if name not in names and self.instead.get(name) not in names:
+            if not self._holds(names, name):
                 raise ImportProblem(file, line, name, "no such field", "it in every record")
+
+    def _holds(self, names: Collection[str], required: str) -> bool:
+        return any(name in names for name in (required, *self.instead.get(required, ())))
 
 
 RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Record]]

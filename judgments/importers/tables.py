@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,7 @@ from common.texts import one_text, parting
 from judgments.importers.names import NamesOfImages
 from judgments.importers.records import (
     IF_TITLE,
+    NAME_LIMIT,
     SEPARATORS,
     SHORT_NAME_LIMIT,
     Address,
@@ -60,15 +61,20 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_head, re
 DATASET_COLUMNS = Columns(
     ("image", "caption"),
     ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height", "document"),
-    instead={"caption": "text"},
+    instead={"caption": ("text",)},
 )
 
 PAIR_COLUMNS = Columns(("image", "caption"))
 
 INPUTS = Columns((), loose=True)
 
+# What a system names of an image, and what separates its names in a cell.
+CONTENTS = {"boxes": r"[\s;]+", "keywords": ";"}
+
 CANDIDATE_COLUMNS = Columns(
-    ("image", "caption"), ("rank", "score", "system", "text"), instead={"image": "text"}
+    ("image", "caption"),
+    ("rank", "score", "system", "text", *CONTENTS),
+    instead={"image": ("text",), "caption": tuple(CONTENTS)},
 )
 
 STANDARD = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COLUMNS.optional}
@@ -76,6 +82,8 @@ STANDARD = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COL
 MOST_TEXT = 100_000  # characters of an image's text
 
 MOST_BOXES = 100
+
+MOST_NAMES = 1_000  # that a system gives for an image
 
 SIZE = ("image_width", "image_height")
 
@@ -308,7 +316,10 @@ class Taken:
                 several = replace(wanted, optional=tuple({*wanted.optional, "system"}))
                 for record in records(path, several, notes, encoding):
                     if str(record.get("system") or "").strip() == self.only:
-                        values = {name: value for name, value in record.values.items() if name != "system"}
+                        left_out = (
+                            ("system", "boxes") if self.only and _defines_boxes(record) else ("system",)
+                        )
+                        values = {name: cell for name, cell in record.values.items() if name not in left_out}
                         yield replace(record, values=values)
 
         return read
@@ -319,13 +330,19 @@ class Taken:
         optional = (*wanted.optional, *self.columns)
         wide = Columns(("image",), optional, loose=True, instead=wanted.instead)
         for record in records(path, wide, ImportNotes(), encoding):
-            about = {
-                name: value for name, value in record.values.items() if name in ("image", *wanted.optional)
-            }
+            shared = {"image", *wanted.optional}
+            shared -= set(CONTENTS) if self.of_system else set()  # boxes are the dataset's there
+            about = {name: value for name, value in record.values.items() if name in shared}
             for column in self.columns:
                 if column in record.values if self.of_system else not is_blank(record.values.get(column)):
                     values = {**about, "caption": record.values[column]}
                     yield replace(record, values=values, origins={"caption": column})
+
+
+def _defines_boxes(record: Record) -> bool:
+    """Return whether a row has the boxes of its image, as in a dataset, and not what a system names of them."""
+    boxes = record.get("boxes")
+    return "{" in boxes if isinstance(boxes, str) else any(isinstance(box, dict) for box in boxes or ())
 
 
 ALL = Taken()
@@ -466,17 +483,19 @@ def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
 
 
 class TableCandidates(CandidateSource):
-    """One system's captions: `image, caption`, optionally `rank, score`.
+    """One system's captions: `image, caption`, optionally `rank, score`; or the `boxes` and `keywords` that it names.
 
     Several captions of an image need distinct ranks. A `system` column must name one system. Without `image`, `text`
     names the items by their source texts; where several items have one, what is said of it in turn is about each.
 
     Attributes:
         items_of: source text in one form -> names of the dataset's items with it.
+        boxes_of: image -> ids of its boxes in the dataset; None takes any.
     """
 
     shape = Shape(CandidateRow, columns={"text": "caption"})
     items_of: Callable[[str], Sequence[str]] | None = None
+    boxes_of: Callable[[str], Collection[str]] | None = None
 
     def __init__(
         self,
@@ -508,20 +527,59 @@ class TableCandidates(CandidateSource):
                 system = name
             if "image" not in record.values:
                 record = self._with_item(record, outputs)
-            row = self.shape.read(record)
+            kinds = [kind for kind in CONTENTS if kind in record.values]
+            says = "caption" in record.values or not kinds
+            row = self.shape.read(record) if says else CandidateRow(record.read("image", read_image), "")
             if names is not None and images is not None and row.image not in images:
                 row = replace(row, image=names.name_of(row.image))
-            return row if register.add(record, row) else None
+            register.check_image(record, row.image)
+            for kind in kinds:
+                self._add_content(record, row.image, kind)
+            return row if says and register.add(record, row) else None
 
         yield from filter(None, self._read(self._records, CANDIDATE_COLUMNS, new_row))
-        register.finish(self.path)
+        if not self.contents:
+            register.finish(self.path)
+
+    def _add_content(self, record: Record, image: str, kind: str) -> None:
+        """Take what a row names of an image; of several rows of an image, others may repeat it or be empty."""
+        listed = self._names_in(record, kind)
+        if kind == "boxes" and listed and self.boxes_of is not None:
+            there = self.boxes_of(image)
+            for name in listed:
+                if name not in there:
+                    expected = f"boxes of image {quoted(image)}: {', '.join(there) or 'it has none'}"
+                    raise record.problem(kind, quoted(name), expected)
+        before = self.contents.get((image, kind), ())
+        if before and listed and before != listed:
+            raise record.problem(
+                kind, f"other {kind} of image {quoted(image)} than before", "one list an image"
+            )
+        self.contents[image, kind] = before or listed
+
+    def _names_in(self, record: Record, kind: str) -> tuple[str, ...]:
+        cell = record.get(kind)
+        if isinstance(cell, str) and (record.textual or record.json_texts):
+            in_json = cell.lstrip().startswith("[")
+            cell = json_cell(record, kind) if in_json else re.split(CONTENTS[kind], cell)
+            cell = [name for name in cell if not is_blank(name)] if isinstance(cell, list) else cell
+        if cell is None:
+            return ()
+        if not isinstance(cell, list) or len(cell) > MOST_NAMES:
+            actual = f"{len(cell):,} of them" if isinstance(cell, list) else quoted(cell)
+            raise record.problem(kind, actual, f"a list of at most {MOST_NAMES:,} {kind}, or nothing")
+        read = _box_id if kind == "boxes" else _keyword
+        try:
+            return tuple(dict.fromkeys(map(read, cell)))
+        except BadValue as unfit:
+            raise record.problem(kind, unfit.actual, unfit.expected) from None
 
     def _text_of(self, image: str, rank: int) -> str | None:
         """Return the first caption that the file has there; None if its rows do not name items."""
         for record in self._records(self.path, CANDIDATE_COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
                 row = self.shape.read(record)
-                if (row.image, row.rank or 1) == (image, rank):
+                if "caption" in record.values and (row.image, row.rank or 1) == (image, rank):
                     return row.text
         return None
 
@@ -533,9 +591,21 @@ class TableCandidates(CandidateSource):
                 "text", quoted(record.get("text")), "the source text of an item of the dataset"
             )
         before = outputs[text]
-        position = before.setdefault(hash(str(record.get("caption"))), len(before))
+        said = [record.get(name) for name in ("caption", *CONTENTS)]
+        position = before.setdefault(hash(str(said)), len(before))
         image = items[min(position, len(items) - 1)]
         return replace(record, values={**record.values, "image": image})
+
+
+def _box_id(value: object) -> str:
+    return read_name(value, "a box's id", SHORT_NAME_LIMIT)
+
+
+def _keyword(value: object) -> str:
+    keyword = " ".join(read_text(value, "a keyword").split())
+    if len(keyword) > NAME_LIMIT:
+        raise BadValue(f"a keyword of {len(keyword):,} characters", f"at most {NAME_LIMIT} characters")
+    return keyword
 
 
 class CandidateRegister:
@@ -554,18 +624,21 @@ class CandidateRegister:
         self._looked_back = False
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
 
-    def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
-        """Return whether the candidate is new; refuse another caption of the same rank."""
-        if self._images is not None and row.image not in self._images:
+    def check_image(self, record: Record, image: str) -> None:
+        """Refuse an image that the dataset has not."""
+        if self._images is not None and image not in self._images:
             self._dataset_images = self._dataset_images or NamesOfImages(self._images)
-            raise record.problem(column, quoted(row.image), self._dataset_images.expected(row.image))
+            raise record.problem("image", quoted(image), self._dataset_images.expected(image))
+
+    def add(self, record: Record, row: CandidateRow) -> bool:
+        """Return whether the candidate is new; refuse another caption of the same rank."""
         key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
         if key in self._seen:
             line, before = self._seen[key]
             if before != content:
                 where = "" if line is None else f" (the first is on line {line})"
                 actual = f"a second caption of image {quoted(row.image)}{where}{self._parting(row)}"
-                raise record.problem(column, actual, "one caption an image, or ranks that differ")
+                raise record.problem("image", actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False
         self._seen[key] = (record.line, content)

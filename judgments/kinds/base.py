@@ -399,6 +399,7 @@ class Kind(ABC):
         defaults: values of the study file that differ from the design's defaults.
         own_keys: keys of the study file that only this kind uses.
         needs: what its items need besides captions: "texts", "boxes".
+        system_content: what systems may name of its items beside people (``SystemContent.Kind``); "" for nothing.
         least_options: systems whose captions a unit shows together, at least.
         labelled: answers that ``labels`` of the study file name, in order.
         content: what its units show besides captions, by which imported ones are checked.
@@ -425,6 +426,7 @@ class Kind(ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     own_keys: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
+    system_content: ClassVar[str] = ""
     least_options: ClassVar[int] = 0
     labelled: tuple[float, ...] = ()
     content: ClassVar[type[Shown]] = Shown

@@ -252,6 +252,7 @@ class Grounding(OpenKind):
     own_formats = ("grounding",)
     rehearsal = GroundingRehearsal()
     needs = ("boxes",)
+    system_content = "boxes"
     own_keys = ("sampling.references",)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:

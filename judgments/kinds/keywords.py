@@ -235,6 +235,7 @@ class Keywords(OpenKind):
     own_formats = ("keywords",)
     rehearsal = KeywordRehearsal()
     needs = ("texts",)
+    system_content = "keywords"
     own_keys = ("keywords.titles", "keywords.longest")
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:

@@ -74,7 +74,7 @@ class ImportDataset(QuorumCommand):
 
 
 class ImportCandidates(QuorumCommand):
-    help = "Import one system's captions (docs/formats.md)."
+    help = "Import one system's captions, boxes or keywords (docs/formats.md)."
     example = "manage.py import_candidates coco results.json --dataset coco --system my-model"
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from judgments.models.datasets import (
     Output,
     PublishedPair,
     System,
+    SystemContent,
 )
 from judgments.models.studies import (
     HIT,

@@ -298,9 +298,10 @@ class SystemQuerySet(models.QuerySet["System"]):
         return self.filter(dataset=study.dataset_id).open_to(study.created_by_id)
 
     def captioners(self) -> SystemQuerySet:
-        """Return systems that gave captions or belong to a pair, not those that only ranked."""
+        """Return systems that gave captions or belong to a pair, not those that only ranked or named."""
         outputs = Output.objects.filter(system=OuterRef("pk"))
-        return self.exclude(Exists(outputs.searches()) & ~Exists(outputs.annotations()))
+        others = Exists(outputs.searches()) | Exists(SystemContent.objects.filter(system=OuterRef("pk")))
+        return self.exclude(others & ~Exists(outputs.annotations()))
 
 
 class System(models.Model):
@@ -391,6 +392,40 @@ class Output(models.Model):
 
     def __str__(self) -> str:
         return f"{self.system}: {self.caption}"
+
+
+class SystemContentQuerySet(models.QuerySet["SystemContent"]):
+    def of_study(self, study: Any, kind: str) -> SystemContentQuerySet:
+        return self.filter(kind=kind, system__in=System.objects.of_study(study).order_by().values("pk"))
+
+
+class SystemContent(models.Model):
+    """What a system names of an image, the best first: ids of its boxes (WG15 §3), or keywords (MC12 §3.2)."""
+
+    class Kind(models.TextChoices):
+        BOXES = "boxes", "boxes"
+        KEYWORDS = "keywords", "keywords"
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="contents")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="contents")
+    kind = models.CharField(max_length=10, choices=Kind)
+    names = models.JSONField(default=list, blank=True)
+
+    objects = SystemContentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system", "item", "kind"], name="one_content_per_system_image_and_kind"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=["boxes", "keywords"]), name="content_kind_is_a_known_one"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system}: {', '.join(self.names)}"
 
 
 class PublishedPair(models.Model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -25,6 +25,7 @@ from evaluation.presentation.content import (
     Panel,
     Plot,
     Section,
+    Table,
     estimate_of,
     join_names,
     levels_of,
@@ -32,7 +33,12 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import NEAR, one_against_cut, one_against_mean
-from evaluation.results.aggregation import captions_table, leave_one_out_table, questions_tables
+from evaluation.results.aggregation import (
+    captions_table,
+    content_table,
+    leave_one_out_table,
+    questions_tables,
+)
 from evaluation.results.consensus import scope_sentence
 from evaluation.results.metric_figures import heads_of, readings_tables, within_items_sentence
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
@@ -181,11 +187,12 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
 
 def protocol_sections(inputs: ReportInputs) -> list[Section]:
     figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
-    sections = {
+    sections: dict[str, Callable[[Mapping[str, Any]], Section]] = {
         "leave_one_out": _leave_one_out_section,
         "captions": _captions_section,
         "pairwise_f1": _keywords_section,
         "content_selection": _content_section,
+        "system_content": partial(_system_content_section, inputs.aggregation.result.get("systems_verdict")),
         "questions": _questions_section,
         "spans": _spans_section,
     }
@@ -271,6 +278,27 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
     sentence = say("content")
     caption = f"{sentence} {say('content-floor', floor=len(panels) > 1)}"
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
+
+
+def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> Section:
+    """Show what systems name against what people name, by the measure that decides (WG15 §5, MC12 §6.2)."""
+    content = figures["system_content"]
+    data, decides = content_table(content), content["decides"]
+    (people,) = (row["figures"][decides] for row in content["rows"] if row["who"] == "people")
+    drawn = [row for row in content["rows"] if row["who"] != "people"]
+    systems = sum(row["who"] == "system" for row in drawn)
+    leaders, cells = [drawn[0]["name"]], {row["name"]: row["figures"][decides] for row in drawn[:systems]}
+    compared: list[Table] = []
+    if verdict is not None:
+        leaders, value = verdict["leaders"], ("F" if decides == "f1" else decides, "coefficient")
+        compared = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
+    best = {"best": drawn[0], "people": people, "baseline": drawn[systems]}
+    sentence = say("system-content", content=content, systems=systems, **best)
+    estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn)
+    panel = Panel("", estimates, tuple(levels_of("one person", estimate_of(people))))
+    names, axis = tuple(row["name"] for row in drawn), f"mean {decides} over items, 95 % interval"
+    drawing = Dots(names, (panel,), axis, accent=tuple(leaders))
+    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
 
 
 def _spans_section(figures: Mapping[str, Any]) -> Section:

@@ -1,0 +1,80 @@
+"""Variance components of answers and the error of their mean, by dense matrices, as docs/statistics.md defines them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.claims.rows import PAIRED, Rows
+
+
+class Components(NamedTuple):
+    """Variances between items, between people and beyond both, and the standard error of the mean answer."""
+
+    item: float
+    rater: float
+    residual: float
+    error: float
+    items: int
+    raters: int
+    answers: int
+
+    def ratio(self, *, items: int = 1, raters: int = 1, answers: int = 1) -> float:
+        """How the error of an even study changes with so many times the items, the people and the answers."""
+        larger = self.variance(items, raters, answers)
+        return float((larger / self.variance(1, 1, 1)) ** 0.5)
+
+    def variance(self, items: int, raters: int, answers: int) -> float:
+        parts = self.item / (items * self.items), self.rater / (raters * self.raters)
+        return sum(parts) + self.residual / (answers * self.answers)
+
+
+def same(labels: list[object]) -> np.ndarray:
+    """(N, N) ones where two answers have the same label."""
+    return np.array([[float(one == other) for other in labels] for one in labels])
+
+
+def components(rows: Rows) -> Components:
+    """Henderson 1953, method 1: each sum of squares is what the components let expect."""
+    answers = [
+        (rows.units[unit].item_id, name, value_of(rows, value))
+        for unit, votes in rows.votes.items()
+        for name, value in votes
+    ]
+    items, people, values = map(list, zip(*answers, strict=True))
+    groupings = [same(items), same(people), same(list(zip(items, people, strict=True)))]
+    centring = np.eye(len(values)) - 1 / len(values)
+    forms = [centring @ grouping @ centring for grouping in groupings]
+    squares = [max(float(np.array(values) @ form @ np.array(values)), 0.0) for form in forms]
+    expected = [[(form * grouping).sum() for grouping in groupings] for form in forms]
+    item, rater, residual = np.maximum(np.linalg.solve(expected, squares), 0).tolist()
+    by_item, by_rater, by_cell = (one / len(values) ** 2 for one in squares)
+    of_items, of_people = ([labels.count(label) for label in set(labels)] for labels in (items, people))
+    error = error_of_mean(by_item, by_rater, by_cell, of_items, of_people)
+    return Components(item, rater, residual, error, len(of_items), len(of_people), len(values))
+
+
+def value_of(rows: Rows, value: float) -> float:
+    return {1.0: 1.0, 2.0: 0.0}.get(value, 0.5) if rows.protocol in PAIRED else value
+
+
+def effective(sizes: list[int]) -> float:
+    return float(sum(sizes) ** 2 / sum(size**2 for size in sizes))
+
+
+def enlarged(number: float) -> float:
+    """What a variance from so few loses; no number is taken for less than two."""
+    return max(number, 2) / (max(number, 2) - 1)
+
+
+def error_of_mean(
+    by_item: float, by_rater: float, by_cell: float, items: list[int], raters: list[int]
+) -> float:
+    """The variance by items, and what people add to it beyond the noise of their answers."""
+    people, answers = effective(raters), sum(raters)
+    squares = sum(size**2 for size in raters)
+    missing = max(len(raters) - answers / len(items), 0) / (len(raters) - 1)
+    scale = enlarged(people)
+    if squares > answers:
+        scale *= (squares - answers * missing) / (squares - answers)
+    added = scale * (by_rater - by_cell + by_item / people)
+    return float((by_item * enlarged(effective(items)) + max(added, 0)) ** 0.5)

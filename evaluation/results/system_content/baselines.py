@@ -1,0 +1,114 @@
+"""What can be named of images without looking at them, in the form of what a system names.
+
+Boxes are ranked by size, by the distance to the centre in shares of the sides, and by how often people name their
+labels (WG15 section 4); as many are named as people name. Keywords come from the texts (MC12 section 4). A prior is
+fitted on one half of the images, whole documents, for the other half.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from evaluation.metrics.content_baselines import (
+    SIDES,
+    BigramPrior,
+    BoxRanks,
+    UnigramPrior,
+    bigram_ranks,
+    centre_ranks,
+    mentions_of,
+    random_ranks,
+    size_ranks,
+    unigram_ranks,
+)
+from evaluation.metrics.keyword_baselines import corpus_frequency, sentence_extraction, term_frequency, tf_idf
+from evaluation.metrics.keywords import keyword_terms
+from evaluation.metrics.text.stemming import smart_stop_words
+from evaluation.numeric.arrays import Ints
+from evaluation.numeric.signatures import Value, parse
+
+ROLES = SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
+DRAWS = 20  # of random boxes
+PRIORS: dict[str, tuple[Any, Any]] = {
+    gettext_noop("labels that people name often"): (unigram_ranks, UnigramPrior),
+    gettext_noop("labels in people's order"): (bigram_ranks, BigramPrior),
+}
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+Selections = Sequence[Sequence[Any]]
+People = Sequence[Sequence[Sequence[Any]]]  # image -> what each description, or each person, names
+
+
+class Source(NamedTuple):
+    """Where boxes or keywords of each image come from; of a random one there are several draws."""
+
+    who: str
+    name: str
+    draws: Sequence[Selections]
+    signature: str = ""
+
+
+def boxes_of_people(people: People) -> int:
+    """Return how many boxes a description names on average, as a whole number from 1."""
+    return max(1, round(float(np.mean([len(boxes) for image in people for boxes in image if boxes]))))
+
+
+def box_baselines(units: Sequence[Any], people: People, cluster: Ints, seed: int) -> Iterator[Source]:
+    k = boxes_of_people(people)
+    labels = [[box["label"] for box in unit.content["boxes"]] for unit in units]
+    sides = [
+        np.array([[box[side] for side in ("x", "y", "width", "height")] for box in unit.content["boxes"]])
+        for unit in units
+    ]
+    sides = [table.reshape(-1, SIDES) for table in sides]
+    ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]
+    yield _source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
+    yield _source(gettext_noop("larger boxes"), [size_ranks(sides)], k)
+    yield _source(
+        gettext_noop("boxes near the centre"),
+        [centre_ranks(sides, np.ones((len(sides), 2)))],
+        k,
+        sides="shares",
+    )
+    if len(np.unique(cluster)) < 2:
+        return
+    for name, (ranks_of, prior) in PRIORS.items():
+        boxes: list[Sequence[int]] = [()] * len(labels)
+        for half in (cluster % 2 == 0, cluster % 2 == 1):
+            here, others = np.flatnonzero(half).tolist(), np.flatnonzero(~half).tolist()
+            mentions = mentions_of([labels[image] for image in others], [people[image] for image in others])
+            fitted = _source(
+                name, [ranks_of([labels[image] for image in here], prior.fit(mentions))], k, fit="half"
+            )
+            for image, selected in zip(here, fitted.draws[0], strict=True):
+                boxes[image] = selected
+        yield fitted._replace(draws=[boxes])
+
+
+def _source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> Source:
+    signed = parse(ranks[0].signature)
+    for field, value in {"boxes": k, **fields}.items():
+        signed = signed.with_field(field, value)
+    return Source(BASELINE, name, [draw.selections(k) for draw in ranks], str(signed))
+
+
+def keyword_baselines(units: Sequence[Any], people: People, cluster: Ints, seed: int) -> Iterator[Source]:
+    stop_words = smart_stop_words()
+    texts = [keyword_terms(SENTENCE_END.split(unit.content["text"]), stop_words=stop_words) for unit in units]
+    documents = [list(chain.from_iterable(text)) for text in texts]
+    tags = [Counter(chain.from_iterable(image)) for image in people]
+    lists = {
+        gettext_noop("frequent words of the text"): term_frequency(documents),
+        gettext_noop("frequent keywords of other items"): corpus_frequency(tags),
+        gettext_noop("the sentence nearest to the text"): sentence_extraction(texts),
+    }
+    if len(documents) > 1:
+        lists[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(documents)
+    for name, keywords in lists.items():
+        yield Source(BASELINE, name, [keywords.annotations], keywords.signature)
