@@ -98,12 +98,16 @@ COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOS
 BY_PROLIFIC = COMMON_REQUIREMENTS | {LANGUAGES, DEVICES, QUOTAS}  # with panel.api
 
 CROWDS: dict[str, CrowdOffer] = {
-    "local": CrowdOffer("People who come by the link", COMMON_REQUIREMENTS),
     "external": CrowdOffer(
-        "A panel that sends its people here (Prolific, Connect, SONA, links of your own)",
+        "A panel that sends its people here (Prolific, CloudResearch Connect, SONA, links of your own)",
         frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
     ),
-    "mturk": CrowdOffer("Amazon Mechanical Turk", COMMON_REQUIREMENTS, currency="USD"),
+    "local": CrowdOffer("People who come by the link", COMMON_REQUIREMENTS),
+    "mturk": CrowdOffer(
+        "Mechanical Turk, which Amazon closed on 30 September 2026: an emulator or a server with its API",
+        COMMON_REQUIREMENTS,
+        currency="USD",
+    ),
 }
 
 MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")

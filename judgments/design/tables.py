@@ -665,9 +665,13 @@ class Crowd(Part):
         "",
         pattern=r"^([A-Z]{3})?$",
         title="Currency",
-        description="Three letters, such as EUR. Empty: the crowd's own, else USD. Mechanical Turk pays in USD.",
+        description="Three letters, such as EUR. Empty: the crowd's own, else USD. Mechanical Turk’s API pays in USD.",
     )
-    live: bool = Field(False, title="Live", description="Otherwise its sandbox, which costs nothing.")
+    live: bool = Field(
+        False,
+        title="Live",
+        description="On a server that pays people. Otherwise its sandbox, which costs nothing.",
+    )
     question: Literal["external", "html"] = Field(
         "external",
         title="Page shown there",

@@ -176,3 +176,13 @@ def test_groups_for_one_crowd_say_so() -> None:
 def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> None:
     with pytest.raises(DesignError, match=said):
         design(**panel)
+
+
+def test_panels_and_links_are_offered_before_mechanical_turk_which_is_said_to_be_closed() -> None:
+    form = filled({})
+    first, second, last = [label for _, label in form.fields["crowd-backend"].choices]
+    assert "Prolific, CloudResearch Connect, SONA, links of your own" in first
+    assert "link" in second
+    assert "which Amazon closed on 30 September 2026" in last
+    assert form["crowd-backend"].value() == "local"
+    assert {"prolific", "connect", "sona", "plain"} == set(PANEL_PRESETS)

@@ -512,6 +512,11 @@ class MTurkBackend(CrowdBackend):
 
     def describe_entrance(self, study: Study) -> str:
         platform = study.platform or self.platform(design_of(study))
+        if not settings.MTURK_ENDPOINT:
+            return _(
+                "Amazon closed Mechanical Turk on 30 September 2026: set AWS_ENDPOINT_URL_MTURK to an emulator or "
+                "another server with its API."
+            )
         if platform == LIVE:
             sentence = _("Participants find it at %(site)s; what they do there costs real money.")
         else:

@@ -156,7 +156,9 @@ SECTIONS = (
         crowd="external",
     ),
     Section(
-        "People", "Mechanical Turk", "What its workers are shown, and which site it is.",
+        "People", "Mechanical Turk",
+        "Amazon closed it on 30 September 2026; choose a panel to pay people. These are for an emulator, or a server "
+        "with the same API.",
         "crowd.question crowd.keywords crowd.masters crowd.live",
         crowd="mturk",
     ),

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from django.core.management import call_command
+from django.test import override_settings
 from django.utils import timezone
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -632,6 +633,15 @@ def test_whatever_is_changed_is_refused_by_name(name: str, value: Any) -> None:
     assume(value != message().get(name))
     with pytest.raises(NotificationProblem):
         read(message() | {name: value})
+
+
+def test_without_a_server_the_entrance_says_that_amazon_closed_it(turk: MTurkEmulator) -> None:
+    study = make_turk_study()
+    with override_settings(MTURK_ENDPOINT=""):
+        sentence = backend_of(study).describe_entrance(study)
+    assert sentence.startswith(
+        "Amazon closed Mechanical Turk on 30 September 2026: set AWS_ENDPOINT_URL_MTURK"
+    )
 
 
 def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> None:

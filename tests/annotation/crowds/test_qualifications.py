@@ -302,5 +302,5 @@ def test_what_it_cannot_do_is_refused_by_name(study: Study) -> None:
 
 
 def test_a_crowd_that_nobody_knows_is_an_error_of_the_study_file() -> None:
-    with pytest.raises(DesignError, match="there is no crowd 'bord'; there are local, external, mturk"):
+    with pytest.raises(DesignError, match="there is no crowd 'bord'; there are external, local, mturk"):
         make_turk_study(crowd={"backend": "bord"})
