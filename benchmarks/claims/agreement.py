@@ -1,11 +1,15 @@
 # ruff: noqa: E501 (a sentence is one line)
 """Sentences of agreement."""
 
+from collections import defaultdict
+
 from benchmarks.claims.patterns import inside, near, number, sentences_about, two_digits
 from benchmarks.claims.rows import Rows, items
 from benchmarks.claims.variances import components
+from benchmarks.claims.worker_models import likely_answers
 
 says = sentences_about("agreement")
+NARROW = 0.05  # as wide is an interval that more judgments hardly move
 
 
 @says(
@@ -15,8 +19,7 @@ says = sentences_about("agreement")
 @says(
     "Judges agree with alpha <value:CO> ({nominal|interval} level[, 95 % interval <ends:ENDS>]) on <n:N> unit{s|}."
 )
-@says("Alpha <value:CO>[, 95 % interval <ends:ENDS>,] from <n:N> items with two judgments or more.")
-def _(rows: Rows, value: str, ends: str | None, n: str) -> bool:
+def says_alpha(rows: Rows, value: str, ends: str | None, n: str) -> bool:
     alpha = rows.alpha
     return (
         alpha is not None
@@ -26,19 +29,35 @@ def _(rows: Rows, value: str, ends: str | None, n: str) -> bool:
     )
 
 
-@says("The interval is <width:CO> wide.")
-def _(rows: Rows, width: str) -> bool:
-    return number(width) >= 0.05
+def wide(ends: str) -> float:
+    low, high = (number(end) for end in ends.split(" to "))
+    return high - low
 
 
-@says("More judgments will hardly move it.")
-def _(rows: Rows) -> bool:
-    return len(rows.pairable) > 1
+@says(
+    "Alpha <value:CO>[, 95 % interval <ends:ENDS>,] from <n:N> items with two judgments or more.[ The interval is <width:CO> "
+    "wide.]"
+)
+def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bool:
+    apart = width is None or (abs(number(width) - wide(ends or "")) <= 0.0151 and number(width) >= NARROW)
+    return apart and says_alpha(rows, value, ends, n)
+
+
+@says(
+    "Alpha <value:CO>, 95 % interval <ends:ENDS>, from <n:N> items with two judgments or more. More judgments will hardly "
+    "move it."
+)
+def _(rows: Rows, value: str, ends: str, n: str) -> bool:
+    return wide(ends) <= NARROW + 0.01 and says_alpha(rows, value, ends, n)
 
 
 @says("<kind:NAMES> pairs are clearest to them (<value:CO>).")
 def _(rows: Rows, kind: str, value: str) -> bool:
-    return kind in {unit.kind for unit in rows.units.values()} and number(value) <= 1
+    of_kind = defaultdict(list)
+    for unit in rows.pairable:
+        of_kind[rows.units[unit].kind].append(unit)
+    alphas = {name: alpha for name, units in of_kind.items() if (alpha := rows.alpha_of(units)) is not None}
+    return len(alphas) > 1 and alphas[kind] == max(alphas.values()) and near(value, alphas[kind])
 
 
 @says("{There is no interval: |Note: }there is 1 item, expected 2 or more to say what others would give.")
@@ -93,22 +112,23 @@ def _(rows: Rows) -> bool:
     return len(items(rows, rows.pairable)) == 1
 
 
+def apart(rows: Rows) -> tuple[int, int]:
+    """On how many items the model differs from the consensus, and how many it decides that are tied."""
+    likely, consensus = likely_answers(rows), rows.consensus
+    decided = [unit for unit, answer in likely.items() if answer is not None]
+    tied = sum(consensus[unit] is None for unit in decided)
+    return sum(consensus[unit] != likely[unit] for unit in decided) - tied, tied
+
+
 @says(
     "No: on none of <n:N> judged items does a model that weighs participants by their accuracy come to another answer."
 )
-def _(rows: Rows, n: str) -> bool:
-    return number(n) == len(rows.votes) > 0
-
-
 @says(
     "On <differ:N> of <n:N> judged items a model that weighs participants by their accuracy comes to another answer than "
     "the consensus[, and it decides <ties:N> that are tied]."
 )
-def _(rows: Rows, differ: str, n: str, ties: str | None) -> bool:
-    tied = rows.tied
-    if rows.protocol == "relevance":  # the majority is two thirds, the tie of a model one half
-        tied = len(rows.votes)
-    return number(n) == len(rows.votes) and number(differ) <= rows.decided and number(ties or "0") <= tied
+def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
+    return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == apart(rows)
 
 
 @says("Note: there is one worker, so nothing tells their errors from the truth.")

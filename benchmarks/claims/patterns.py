@@ -79,7 +79,7 @@ def near(text: str, value: float, unit: float = 0.01) -> bool:
 
 def two_digits(text: str, value: float) -> bool:
     """Whether a number rounded to two significant digits is that value."""
-    last = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 1e-9 else 1e-9
+    last = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 1e-6 else 1e-6
     return abs(number(text) - value) <= 0.51 * last
 
 

@@ -5,10 +5,13 @@ from collections import Counter, defaultdict
 from itertools import combinations
 from statistics import mean
 
+from benchmarks.claims.correlations import of_name, tau_b
+from benchmarks.claims.halves import of_pairs
 from benchmarks.claims.patterns import inside, named, near, number, sentences_about, spread
-from benchmarks.claims.rows import METRICS, PAIRED, Rows, mirrored, tau_b
+from benchmarks.claims.rankings import precisions
+from benchmarks.claims.rows import METRICS, PAIRED, Rows, mirrored
+from benchmarks.claims.thresholds import best_of_judge, best_of_metric
 from benchmarks.claims.verdicts import figure_of
-from evaluation.models import Analysis
 from judgments.models import Output
 
 says = sentences_about("collection, systems and ceilings of the report")
@@ -52,7 +55,9 @@ def _(rows: Rows, n: str, aside: str | None) -> bool:
 
 @says("{Guessing would get <share:PC>.|What guessing would reach is not known for this kind.}")
 def _(rows: Rows, share: str | None) -> bool:
-    return share is None or 0 < number(share) <= 50
+    return (
+        rows.protocol == "slider" if share is None else number(share) == 50
+    )  # half of the answers are right
 
 
 def shared(rows: Rows) -> dict[tuple[str, str], list[bool]]:
@@ -123,8 +128,7 @@ def _(rows: Rows) -> bool:
     "No ceiling is drawn: no pair has votes enough for two halves that name a winner, so what people reach is not known."
 )
 def _(rows: Rows) -> bool:
-    units = Counter(rows.units[unit].pair_id for unit in rows.votes)
-    return not rows.pairable or any(n > 1 for n in units.values())  # of several units, units are halved
+    return not of_pairs(rows)
 
 
 @says("No ceiling is drawn: people choose between captions here, and score none.")
@@ -147,7 +151,7 @@ def against_others(rows: Rows) -> tuple[list[float], list[float]]:
 )
 def _(rows: Rows) -> bool:
     return rows.protocol not in PAIRED and (
-        tau_b(*against_others(rows)) is None or rows.protocol in ("graded", "slider", "relevance")
+        tau_b(*against_others(rows)) is None or best_of_judge(rows, *against_others(rows)) is None
     )
 
 
@@ -158,41 +162,33 @@ def _(rows: Rows, tau: str) -> bool:
 
 
 @says(
-    "{Kendall's tau-b|Spearman's rho|Pearson's r} between metrics, over all judged candidates; 0: unrelated."
+    "<name:WHY> between metrics, over all judged candidates; 0: unrelated.[ People: the mean of all judges.][ One judge "
+    "against the mean of the others reaches <value:CO>[ (95 % interval <ends:ENDS>)].]"
 )
-def _(rows: Rows) -> bool:
-    return True
-
-
-@says("People: the mean of all judges.")
-def _(rows: Rows) -> bool:
-    return rows.protocol not in PAIRED
-
-
-@says("One judge against the mean of the others reaches <value:CO>[ (95 % interval <ends:ENDS>)].")
-def _(rows: Rows, value: str, ends: str | None) -> bool:
-    return len(against_others(rows)[0]) > 1 and inside(ends or "undefined", number(value))
+def _(rows: Rows, name: str, value: str | None, ends: str | None) -> bool:
+    own = None if rows.protocol in PAIRED else of_name(name, *against_others(rows))
+    if value is None or own is None:
+        return value is own is None
+    return near(value, own) and inside(ends or "undefined", own)
 
 
 @says(
     "Each cut where it agrees best with people, metrics reach a kappa of <kappa:RANGE>; 0 is chance, 1 full agreement."
 )
 def _(rows: Rows, kappa: str) -> bool:
-    return -1 <= number(kappa.split(" to ")[0]) <= number(kappa.split(" to ")[-1]) <= 1
+    best = [best_of_metric(rows, name) for name in rows.scores]
+    return spread(kappa, [value for value in best if value is not None])
 
 
 @says("Kappa is undefined at every pair of thresholds.")
 def _(rows: Rows) -> bool:
-    return (
-        len(rows.scores[METRICS[0]]) < 2
-        or len({rows.people_of(unit) for unit in rows.scores[METRICS[0]]}) == 1
-        or all(len({one for one, _ in scores.values()}) == 1 for scores in rows.scores.values())
-    )
+    return all(best_of_metric(rows, name) is None for name in rows.scores)
 
 
 @says("One judge against the mean of the others, both cut alike, reaches <kappa:CO> at most.")
 def _(rows: Rows, kappa: str) -> bool:
-    return len(against_others(rows)[0]) > 1 and number(kappa) <= 1
+    value = best_of_judge(rows, *against_others(rows))
+    return value is not None and near(kappa, value)
 
 
 def flat(rows: Rows, metric: str) -> list[float]:
@@ -263,7 +259,7 @@ def _(
 
 @says("No system can be ranked: R-precision is undefined for all.")
 def _(rows: Rows) -> bool:
-    return rows.protocol not in PAIRED
+    return not precisions(rows)
 
 
 @says(
@@ -278,12 +274,11 @@ def _(
     one: str | None,
     own: str | None,
 ) -> bool:
-    ranked = Analysis.objects.newest(rows.study, Analysis.What.AGGREGATION)
-    assert ranked is not None
-    cells = {row["system"]: row["R-precision"]["value"] for row in ranked.result["rankings"]["annotation"]}
-    known = {name: value for name, value in cells.items() if value is not None}
+    values = precisions(rows)
     if one:
-        return list(known) == [one] and near(own or "", known[one])
-    if leader:
-        return len(known) > 1 and known[leader] == max(known.values()) and near(share or "", known[leader])
-    return spread(range or "", [known[name] for name in named(leaders or "")]) and len(known) > 1
+        return list(values) == [one] and near(own or "", values[one])
+    top, names = max(values.values()), named(leader or leaders or "")
+    first = len(values) > 1 and top == max(values[name] for name in names)
+    return first and (
+        near(share or "", top) if leader else spread(range or "", [values[name] for name in names])
+    )

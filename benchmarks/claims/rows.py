@@ -1,12 +1,14 @@
 """A study's rows, and what follows from them by counting, in plain code that shares nothing with the product's."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import combinations
 from statistics import mean
 from typing import Any
 
 from annotation.models import Assignment, Judgment
+from benchmarks.claims.correlations import tau_b
 from evaluation.models import Analysis, MetricScore
 from judgments.models import Output, Study
 from judgments.studies.studies import design_of
@@ -19,13 +21,6 @@ PAIRED, INTERVAL = ("pairwise", "triplet"), ("graded", "slider")
 def mirrored(value: float) -> float:
     """A choice of one of two texts if these change places."""
     return 3 - value if value in (1, 2) else value
-
-
-def tau_b(first: list[float], second: list[float]) -> float | None:
-    pairs = list(combinations(zip(first, second, strict=True), 2))
-    signs = [((a > c) - (a < c), (b > d) - (b < d)) for (a, b), (c, d) in pairs]
-    here, there = (sum(sign[side] != 0 for sign in signs) for side in (0, 1))
-    return sum(one * other for one, other in signs) / (here * there) ** 0.5 if here and there else None
 
 
 class Rows:
@@ -114,9 +109,12 @@ class Rows:
 
     @cached_property
     def alpha(self) -> float | None:
-        """Krippendorff 2011, by every two values; choices between two texts in both orders."""
+        return self.alpha_of(self.pairable)
+
+    def alpha_of(self, of: Iterable[int]) -> float | None:
+        """Krippendorff 2011, by every two values of some units; choices between two texts in both orders."""
         far = (lambda a, b: (a - b) ** 2) if self.protocol in INTERVAL else (lambda a, b: float(a != b))
-        units = list(self.pairable.values())
+        units = [self.pairable[unit] for unit in of]
         if self.protocol in PAIRED:
             units += [list(map(mirrored, of_unit)) for of_unit in units]
         values = [value for of_unit in units for value in of_unit]

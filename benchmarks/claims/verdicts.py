@@ -2,9 +2,11 @@
 """Sentences of which metric, which system and which side people prefer."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from statistics import mean
 
+from benchmarks.claims.halves import people_and_ceiling
+from benchmarks.claims.halves import reached as share_of_halves
 from benchmarks.claims.patterns import inside, named, near, number, sentences_about, spread
 from benchmarks.claims.rows import METRICS, PAIRED, Rows, items
 
@@ -129,13 +131,9 @@ def _(rows: Rows) -> bool:
     "<leaders:NAMES> on <reached:RANGE>; answers can be expected to reach <most:PC> at most."
 )
 def _(rows: Rows, people: str, leaders: str, reached: str, most: str) -> bool:
-    several = Counter(rows.units[unit].pair_id for unit in rows.votes)
-    halved = any(n > 1 for n in several.values()) or bool(rows.pairable)
-    return (
-        halved
-        and set(named(leaders)) <= set(METRICS)
-        and number(people) <= 100 >= number(most) >= number(people)
-    )
+    half, ceiling = people_and_ceiling(rows)
+    said = spread(reached, [share_of_halves(rows, name) for name in named(leaders)])
+    return said and near(people, half) and near(most, ceiling)
 
 
 @says("Whoever names none is wrong; halves that are tied need not be named.")

@@ -1,0 +1,74 @@
+"""What people and metrics reach on halves of the votes, by trying every split of every pair."""
+
+from collections import Counter, defaultdict
+from itertools import combinations
+from statistics import mean
+from typing import NamedTuple
+
+from benchmarks.claims.rows import Rows
+
+
+class Chances(NamedTuple):
+    """How often two halves of a pair's votes agree, name different winners, and a half names either winner."""
+
+    agree: float
+    apart: float
+    named: dict[int, float]
+
+    @property
+    def decided(self) -> float:
+        return sum(self.named.values())
+
+
+def leads(votes: list[float]) -> int:
+    """The winner by most votes, 1 or 2, or 0 for a tie."""
+    count = Counter(votes)
+    return 1 if count[1] > count[2] else 2 * (count[2] > count[1])
+
+
+def split_votes(rows: Rows) -> dict[int, list[float]]:
+    """Pair -> the votes to split; where a pair has several units, their winners."""
+    of_pair: defaultdict[int, list[float]] = defaultdict(list)
+    units = Counter(unit.pair_id for unit in rows.units.values() if unit.pair_id is not None)
+    several = max(units.values(), default=1) > 1
+    for unit, votes in rows.votes.items():
+        values = [value for _, value in votes]
+        pair = rows.units[unit].pair_id
+        if pair is not None:
+            of_pair[pair] += [leads(values)] if several else values
+    return of_pair
+
+
+def chances(votes: list[float]) -> Chances:
+    winners = []
+    for half in combinations(range(len(votes)), len(votes) // 2):
+        rest = [vote for place, vote in enumerate(votes) if place not in half]
+        winners.append((leads([votes[place] for place in half]), leads(rest)))
+    agree = mean(float(one == other != 0) for one, other in winners)
+    apart = mean(float(0 != one != other != 0) for one, other in winners)
+    named = {side: mean(both.count(side) / 2 for both in winners) for side in (1, 2)}
+    return Chances(agree, apart, named)
+
+
+def of_pairs(rows: Rows) -> dict[int, Chances]:
+    """Pair -> its chances, where a half may name a winner."""
+    every = {pair: chances(votes) for pair, votes in split_votes(rows).items() if len(votes) > 1}
+    return {pair: one for pair, one in every.items() if one.decided}
+
+
+def people_and_ceiling(rows: Rows) -> tuple[float, float]:
+    pairs = list(of_pairs(rows).values())
+    decided = sum(one.decided for one in pairs)
+    better = max(mean(one.agree - one.apart for one in pairs), 0) ** 0.5
+    return sum(one.agree for one in pairs) / decided, min((1 + better * len(pairs) / decided) / 2, 1)
+
+
+def reached(rows: Rows, metric: str) -> float:
+    pairs = of_pairs(rows)
+    choices = {pair: side_of(*rows.scores[metric][pair]) for pair in pairs}
+    hits = sum(one.named.get(choices[pair], 0.0) for pair, one in pairs.items())
+    return hits / sum(one.decided for one in pairs.values())
+
+
+def side_of(first: float, second: float) -> int:
+    return 1 if first > second else 2 * (second > first)

@@ -1,0 +1,43 @@
+"""R-precision of systems' lists, item by item."""
+
+from collections import Counter, defaultdict
+from statistics import mean
+from typing import Any
+
+from benchmarks.claims.rows import Rows
+from judgments.models import Output
+
+LEAST = {"graded": 1.5, "slider": 0.5, "relevance": 0.5}  # nearer to the next point than to the lowest
+
+
+def relevance(rows: Rows) -> dict[tuple[int, int], bool]:
+    """Item and text -> whether people find it relevant."""
+    return {
+        (rows.units[unit].item_id, rows.units[unit].first_id or 0): (value or 0) > LEAST[rows.protocol]
+        for unit, value in rows.consensus.items()
+    }
+
+
+def systems(rows: Rows) -> dict[str, dict[int, list[int]]]:
+    """System -> item -> its texts, best first; ranks tell their order alone, and may have gaps."""
+    lists: Any = defaultdict(lambda: defaultdict(list))
+    outputs = Output.objects.filter(item__dataset=rows.study.dataset).select_related("system")
+    for output in outputs.order_by("rank"):
+        lists[output.system.name][output.item_id].append(output.caption_id)
+    return lists
+
+
+def precisions(rows: Rows) -> dict[str, float]:
+    """System -> the mean over items with r relevant texts of the share of these among its first r places."""
+    judged, values = relevance(rows), {}
+    wanted = Counter(item for (item, _), relevant in judged.items() if relevant)
+    for name, of_item in systems(rows).items():
+        took_part = any((item, text) in judged for item, texts in of_item.items() for text in texts)
+        shares = [
+            sum(judged.get((item, text), False) for text in texts[: wanted[item]]) / wanted[item]
+            for item, texts in of_item.items()
+            if wanted[item]
+        ]
+        if took_part and shares:
+            values[name] = mean(shares)
+    return values
