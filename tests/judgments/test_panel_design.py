@@ -1,8 +1,9 @@
 """The panel's keys of a study file: presets, addresses that people may be sent to, the form, and TOML."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from django import forms
 
 from common.errors import DesignError
 from judgments.design.editing.form import DesignForm, sections_for, starting_values
@@ -180,7 +181,8 @@ def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> 
 
 def test_panels_and_links_are_offered_before_mechanical_turk_which_is_said_to_be_closed() -> None:
     form = filled({})
-    first, second, last = [label for _, label in form.fields["crowd-backend"].choices]
+    backends = cast("forms.ChoiceField", form.fields["crowd-backend"])
+    first, second, last = [str(label) for _, label in cast("list[tuple[str, str]]", list(backends.choices))]
     assert "Prolific, CloudResearch Connect, SONA, links of your own" in first
     assert "link" in second
     assert "which Amazon closed on 30 September 2026" in last
