@@ -1,9 +1,8 @@
 """The panel's keys of a study file: presets, addresses that people may be sent to, the form, and TOML."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from django import forms
 
 from common.errors import DesignError
 from judgments.design.editing.form import DesignForm, sections_for, starting_values
@@ -181,8 +180,7 @@ def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> 
 
 def test_panels_and_links_are_offered_before_mechanical_turk_which_is_said_to_be_closed() -> None:
     form = filled({})
-    backends = cast("forms.ChoiceField", form.fields["crowd-backend"])
-    first, second, last = [str(label) for _, label in cast("list[tuple[str, str]]", list(backends.choices))]
+    first, second, last = [str(choice) for choice in form["crowd-backend"].subwidgets]
     assert "Prolific, CloudResearch Connect, SONA, links of your own" in first
     assert "link" in second
     assert "which Amazon closed on 30 September 2026" in last
