@@ -180,7 +180,7 @@ def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> 
 
 def test_panels_and_links_are_offered_before_mechanical_turk_which_is_said_to_be_closed() -> None:
     form = filled({})
-    first, second, last = [label for _, label in form.fields["crowd-backend"].choices]
+    first, second, last = [str(choice) for choice in form["crowd-backend"].subwidgets]
     assert "Prolific, CloudResearch Connect, SONA, links of your own" in first
     assert "link" in second
     assert "which Amazon closed on 30 September 2026" in last
