@@ -61,7 +61,7 @@ WALKS = {
     "triplet": Walk(KNOW_METRICS, "Triplets", verdict="No metric is ahead"),
     "pairwise": Walk(KNOW_SYSTEMS, "Pairwise", rows=60, unready=("Power",)),
     "relevance": Walk(KNOW_LABELS, "Relevance", verdict="360 of 360 items have a consensus"),
-    "slider": Walk(KNOW_SYSTEMS, "Slider", unready=("Power",), clicks=11),
+    "slider": Walk(KNOW_SYSTEMS, "Slider", unready=("Power",)),
     "best-worst": Walk(KNOW_SYSTEMS, "Best-worst", rows=80),
     "spans": Walk(KNOW_SYSTEMS, "Error span annotation", texts=True),
     "own texts": Walk(KNOW_SYSTEMS, "Pairwise", rows=60, texts=True, unready=("Power",)),

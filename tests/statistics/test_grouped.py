@@ -530,3 +530,9 @@ def test_weighted_kappa_is_that_of_as_many_equal_rows() -> None:
             [theirs.kappa.value, theirs.kappa.low, theirs.kappa.high]
         )
     assert math.isnan(weighted_kappa(X, Y, 0, 0, TIMES).value)
+    raters, ratings = list("abc" * 8), np.repeat(Y, 3) + np.tile([-2, 0, 2], 8)
+    people = means_without_raters(np.repeat(PLACES, 3), raters, ratings, 8)
+    alone = weighted_kappa(X, Y, 2, 3, TIMES, {"item": PLACES})
+    both = weighted_kappa(X, Y, 2, 3, TIMES, {"item": PLACES, "rater": people})
+    assert both.value == alone.value
+    assert both.high - both.low > alone.high - alone.low  # whoever is left out turns some answers
