@@ -83,6 +83,14 @@ def two_digits(text: str, value: float) -> bool:
     return abs(number(text) - value) <= 0.51 * last
 
 
+def says_p(text: str, p: float) -> bool:
+    """Whether p = .013 or p < .001 is that p."""
+    digits = text[text.index(".") + 1 :]
+    if "<" in text or ">" in text:
+        return p < float(f".{digits}") if "<" in text else p > float(f".{digits}")
+    return abs(float(f".{digits}") - p) <= 0.51 * 10 ** -len(digits)
+
+
 def inside(ends: str, value: float) -> bool:
     if ends == "undefined":
         return True

@@ -1,8 +1,10 @@
-"""Variance components of answers and the error of their mean, by dense matrices, as docs/statistics.md defines them."""
+"""Variances of answers and of their mean, by dense matrices and sums, as docs/statistics.md defines them."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 from benchmarks.claims.rows import PAIRED, Rows
 
@@ -66,15 +68,30 @@ def enlarged(number: float) -> float:
     return max(number, 2) / (max(number, 2) - 1)
 
 
+class People(NamedTuple):
+    """What people add to the variance of an estimate, the most that their answers allow, and its degrees of freedom."""
+
+    added: float
+    most: float
+    df: float
+
+
+def people_add(by_item: float, by_rater: float, by_answer: float, items: int, raters: list[int]) -> People:
+    """By sums of squares of influences, and how many answers each person gave on so many items."""
+    number, answers, squares = effective(raters), sum(raters), sum(size**2 for size in raters)
+    missing = max(len(raters) - answers / items, 0) / (len(raters) - 1)
+    scale = enlarged(number)
+    if squares > answers:
+        scale *= (squares - answers * missing) / (squares - answers)
+    within, df = scale * (by_answer - by_item / number), max(number, 2) - 1
+    # Fewer than five may be alike by chance, whatever their answers allow.
+    most = math.inf if len(raters) < 5 else scale * by_rater * df / float(chi2.ppf(0.05, df)) - within
+    return People(max(scale * by_rater - within, 0.0), max(most, 0.0), df)
+
+
 def error_of_mean(
     by_item: float, by_rater: float, by_cell: float, items: list[int], raters: list[int]
 ) -> float:
     """The variance by items, and what people add to it beyond the noise of their answers."""
-    people, answers = effective(raters), sum(raters)
-    squares = sum(size**2 for size in raters)
-    missing = max(len(raters) - answers / len(items), 0) / (len(raters) - 1)
-    scale = enlarged(people)
-    if squares > answers:
-        scale *= (squares - answers * missing) / (squares - answers)
-    added = scale * (by_rater - by_cell + by_item / people)
-    return float((by_item * enlarged(effective(items)) + max(added, 0)) ** 0.5)
+    added = people_add(by_item, by_rater, by_cell, len(items), raters).added
+    return float((by_item * enlarged(effective(items)) + added) ** 0.5)

@@ -5,9 +5,10 @@ import re
 from collections import defaultdict
 from statistics import mean
 
+from benchmarks.claims.contrasts import p_of_accuracies
 from benchmarks.claims.halves import people_and_ceiling
 from benchmarks.claims.halves import reached as share_of_halves
-from benchmarks.claims.patterns import inside, named, near, number, sentences_about, spread
+from benchmarks.claims.patterns import inside, named, near, number, says_p, sentences_about, spread
 from benchmarks.claims.rows import METRICS, PAIRED, Rows, items
 
 says = sentences_about("metrics and systems")
@@ -21,6 +22,9 @@ def settled(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
     top = max(values.values())
     apart = p is None or (float(re.sub(r"[^\d.]", "", p)) <= 0.05) == bool(rest)
     behind = all(values[name] < top for name in others)
+    if rows.protocol in PAIRED and p is not None:
+        best_first = sorted(METRICS, key=lambda name: -values[name])
+        apart &= says_p(p, p_of_accuracies(rows, *best_first))
     return (
         bool(first)
         and any(values[name] == top for name in first)
