@@ -39,8 +39,9 @@ def step(name: str, folder: Path) -> None:
     """Run one step; print its seconds and memory."""
     set_up()
     from evaluation.data.releases.storage import Terms
+    from evaluation.reports.releases.comparing import compare_releases
     from evaluation.reports.releases.making import write_release
-    from evaluation.reports.releases.verification import compare_releases, verify_bundle
+    from evaluation.reports.releases.verification import verify_bundle
     from judgments.studies.studies import find_study
 
     bundles = [folder / "release-1.0.zip", folder / "release-1.1.zip"]

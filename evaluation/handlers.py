@@ -33,8 +33,8 @@ from evaluation.planning.choosing.selecting import ALL, compute_choice, store_ch
 from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
+from evaluation.reports.releases.comparing import compare_releases as compared
 from evaluation.reports.releases.making import write_release
-from evaluation.reports.releases.verification import compare_releases as compared
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation

@@ -125,7 +125,7 @@ class CompareReleases(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from evaluation.presentation.content import format_cell
-        from evaluation.reports.releases.verification import compare_releases
+        from evaluation.reports.releases.comparing import compare_releases
 
         comparison = compare_releases(options["before"], options["after"])
         self.write_output(options, comparison)

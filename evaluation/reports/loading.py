@@ -1,4 +1,4 @@
-"""Load a report's inputs from a study; ``evaluation.reports.releases.verification`` does so from a release."""
+"""Load a report's inputs from a study; ``evaluation.reports.releases.findings`` does so from a release."""
 
 from __future__ import annotations
 

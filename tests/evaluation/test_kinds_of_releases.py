@@ -14,8 +14,9 @@ from annotation.rehearsal import Crowd, rehearse
 from common.amounts import as_json
 from evaluation.data.releases.rows import Settings
 from evaluation.data.releases.storage import Terms
+from evaluation.reports.releases.comparing import compare_releases
 from evaluation.reports.releases.making import release_study
-from evaluation.reports.releases.verification import compare_releases, describe_differences, verify_bundle
+from evaluation.reports.releases.verification import describe_differences, verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study

@@ -19,8 +19,8 @@ from annotation.quality.flags import exclude_worker
 from evaluation.data.releases.storage import Terms, place_for_release
 from evaluation.models import Release
 from evaluation.planning.registration.plans import make_plan, plan_hash, register_study
+from evaluation.reports.releases.comparing import compare_releases
 from evaluation.reports.releases.making import release_study
-from evaluation.reports.releases.verification import compare_releases
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent

@@ -21,8 +21,9 @@ from evaluation.data.releases.rows import Settings
 from evaluation.data.releases.storage import Terms, next_version
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
+from evaluation.reports.releases.comparing import _hash_row
 from evaluation.reports.releases.making import release_study
-from evaluation.reports.releases.verification import _hash_row, verify_bundle
+from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent

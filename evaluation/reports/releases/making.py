@@ -73,15 +73,8 @@ from evaluation.numeric.signatures import quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
-from evaluation.reports.releases.verification import (
-    FORMAT,
-    OUTCOMES,
-    REGISTRATION,
-    REPORT,
-    Findings,
-    compute_findings,
-    report_of_rows,
-)
+from evaluation.reports.releases.findings import Findings, compute_findings, report_of_rows
+from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
 from evaluation.reports.storage import files_of, methods
 from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right

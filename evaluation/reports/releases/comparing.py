@@ -1,0 +1,135 @@
+"""Compare two releases of a study."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.data.releases.bundle import BundleReader
+from evaluation.data.releases.rows import TIMES, to_the_minute
+from evaluation.reports.releases.verification import read_bundle
+
+# Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
+KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
+NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """Parts of a bundle to compare; ``judgments`` are (N,) hashes, ``used`` (N,) inclusion."""
+
+    version: str
+    alpha: float | None
+    metrics: dict[str, float | None]
+    consensus: dict[tuple[str | None, str | None], Any]
+    judgments: npt.NDArray[np.uint64]
+    used: npt.NDArray[np.bool_]
+    outcomes: Mapping[str, Any]
+
+
+def compare_releases(before: Path, after: Path) -> dict[str, Any]:
+    """Compare two bundles (docs/releases.md). Raise VerificationError."""
+    old, new = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
+    hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
+    then, now = np.split(codes, [len(old.judgments)])
+
+    def counted(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.bincount(which, minlength=len(hashes))
+
+    before_counts, after_counts = counted(then), counted(now)
+    used_before, used_after = counted(then[old.used]), counted(now[new.used])
+    return {
+        "versions": [old.version, new.version],
+        "judgments": {
+            "before": len(then),
+            "after": len(now),
+            "added": int(np.maximum(after_counts - before_counts, 0).sum()),
+            "removed": int(np.maximum(before_counts - after_counts, 0).sum()),
+            "no_longer_used": int(np.minimum(used_before, np.maximum(after_counts - used_after, 0)).sum()),
+        },
+        "consensus": [
+            {"unit": unit, "pair": pair, "before": old.consensus[unit, pair], "after": value}
+            for (unit, pair), value in new.consensus.items()
+            if (unit, pair) in old.consensus and old.consensus[unit, pair] != value
+        ],
+        "alpha": [old.alpha, new.alpha],
+        "metrics": {
+            name: [old.metrics.get(name), new.metrics.get(name)]
+            for name in sorted({*old.metrics, *new.metrics})
+        },
+        "swapped": _swapped_metrics(old.metrics, new.metrics),
+        **_compare_plans(old.outcomes, new.outcomes),
+    }
+
+
+def _compare_plans(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
+    old_texts, new_texts = ([row["words"] for row in outcomes["deviations"]] for outcomes in (before, after))
+    changed = []
+    for row in after["hypotheses"]:
+        old = then.get((row["text"], row["claim"]), row)
+        if old["verdict"] != row["verdict"]:
+            verdicts = {"before": old["verdict"], "after": row["verdict"]}
+            changed.append({"text": row["text"], "claim": row["claim"], **verdicts, "words": row["words"]})
+    return {
+        "plan": before["sha256"] == after["sha256"],
+        "hypotheses": changed,
+        "deviations": {
+            "added": [text for text in new_texts if text not in old_texts],
+            "removed": [text for text in old_texts if text not in new_texts],
+        },
+    }
+
+
+def _summarize(path: Path) -> _Summary:
+    with closing(BundleReader(path)) as reader:
+        bundle = read_bundle(reader)
+        hashes, used = array("Q"), array("b")
+        for row in reader.rows("judgments.jsonl"):
+            hashes.append(_hash_row(row))
+            used.append(bool(row.get("used")))
+    return _Summary(
+        version=bundle.manifest["version"],
+        alpha=bundle.findings.agreement["alpha"]["value"],
+        metrics={
+            name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
+            for name, figures in bundle.findings.metrics.items()
+        },
+        consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
+        judgments=np.array(hashes, dtype=np.uint64),
+        used=np.array(used, dtype=bool),
+        outcomes=bundle.findings.outcomes or NO_PLAN,
+    )
+
+
+def _hash_row(row: Mapping[str, Any]) -> int:
+    """Return 64 bits: among ten million judgments a collision has probability 3e-6."""
+    times = {name: to_the_minute(row.get(name)) for name in TIMES}  # before 0.6 to the microsecond
+    key = repr([{**row, **times}.get(name, ...) for name in KNOWN_BY])
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
+
+
+def _swapped_metrics(
+    before: Mapping[str, float | None], after: Mapping[str, float | None]
+) -> list[list[str]]:
+    swapped = []
+    for name, other in combinations(sorted(before.keys() & after.keys()), 2):
+        then, now = (_sign_of_difference(metrics[name], metrics[other]) for metrics in (before, after))
+        if then * now < 0:
+            swapped.append([name, other])
+    return swapped
+
+
+def _sign_of_difference(first: float | None, second: float | None) -> int:
+    if first is None or second is None:
+        return 0
+    return (first > second) - (first < second)

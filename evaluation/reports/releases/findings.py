@@ -1,0 +1,503 @@
+"""Compute what a release's rows say, without a database: the report's inputs, its sections and the analyses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from annotation.quality.controls import control_records
+from evaluation.data.judgment_sets.records import (
+    Decision,
+    Floats,
+    Ints,
+    JudgmentTable,
+    PairRow,
+    UnitRow,
+    Units,
+)
+from evaluation.data.ranked_lists import (
+    ANNOTATION,
+    NO_ORIGINAL,
+    NO_SYSTEM,
+    SEARCH,
+    JudgedUnits,
+    ListRows,
+    Proposals,
+    sort_into_lists,
+)
+from evaluation.data.releases.rows import ReleasedRows, Row
+from evaluation.planning.registration.plans import Registered
+from evaluation.presentation.content import Report, Section
+from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
+from evaluation.reports.sections import registration_as_json, registration_section, sections_of
+from evaluation.results.aggregation import count_judgments, worker_table
+from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
+from evaluation.results.consensus import (
+    EMPTY_CONSENSUS,
+    OUTCOME,
+    StudyConsensus,
+    clusters_of_captions,
+    pair_consensus,
+    unit_consensus,
+    with_decisions,
+)
+from evaluation.results.metric_figures import (
+    UNKNOWN_KIND,
+    accuracy_of_pairs,
+    compare_on_same_halves,
+    correlation_of_captions,
+    find_references_of_pairs,
+    halves_of_pairs,
+)
+from evaluation.results.rankings import CUTS, audit_filter, judged_outputs, rankings_of
+from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
+from evaluation.statistics.crossed import ITEM, NAIVE, columns_and_deletions
+from evaluation.statistics.inputs import encode
+from evaluation.statistics.meta import kinds_of
+from judgments.kinds import CaptionScore, IncludedJudgment
+
+PEOPLE = "people"
+
+
+def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
+    """Return the inputs from complete rows, numbered by bundle order."""
+    settings, kind = rows.settings, rows.settings.kind
+    table = rows.table()
+    consensus = _consensus(rows, table)
+    people = rows.people()
+    judged = rows.judged(table) if kind.results or kind.is_open else []
+    full_depth = None
+    if settings.full_depth:
+        full_depth = {
+            number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
+        }
+    agreement = measure_agreement(
+        kind, table, consensus.units, people, judged if kind.is_open else [],
+        seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
+        both_orders=settings.both_orders,
+    )  # fmt: skip
+    records = control_records(rows.on_controls(), rule=settings.rule, is_right=kind.is_right)
+    figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}
+    audit = _audit_filter_of(rows, consensus)
+    proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
+    result = {
+        "agreement": agreement,
+        "workers": worker_table(table, people, records, rows.wall_times()),
+        "counts": count_judgments(table, consensus, len(people)),
+        "figures": dict(figures),
+        "rankings": _rankings(rows, table, proposals, consensus, audit),
+        **({"filter_audit": audit} if audit else {}),
+    }
+    inputs = ReportInputs(
+        kind=kind,
+        seed=settings.seed,
+        table=table,
+        consensus=consensus,
+        aggregation=AnalysisResult(
+            result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""
+        ),
+        evaluation=None,
+        why_not=str(settings.evaluation.get("why_not", "")),
+        full_depth=full_depth,
+        names={person.pk: person.name for person in people},
+        systems={
+            row["pair"]: (row["first_system"] or PEOPLE, row["second_system"] or PEOPLE) for row in rows.pairs
+        },
+        images={number: row["image"] for number, row in enumerate(rows.pairs)},
+        documents=rows.documents,
+        proposals=proposals,
+        texts=lambda: _texts(rows),
+        wording=settings.wording,
+        clustered=settings.clustered,
+        raters_known=settings.raters_known,
+        credited=settings.credited,
+        live="drawn" in settings.others,
+        chosen="chosen" in settings.others,
+    )
+    return _add_metrics(rows, inputs, judged) if rows.scores else inputs
+
+
+def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
+    """Return (U,) codes of documents or images; None for bundles that take judgments as independent."""
+    if not rows.settings.clustered:
+        return None
+    images, documents = [rows.units[unit.pk]["image"] for unit in consensus.units], rows.documents
+    return encode([documents.get(image, image) for image in images], "images")[1]
+
+
+def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
+    numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
+    judged = {number: row for number, row in enumerate(rows.units) if not row["control"]}
+    units = Units.of(
+        [
+            UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
+            for number, row in judged.items()
+        ]
+    )
+    pairs = [
+        PairRow(number, row["pair"], row["kind"] or "", row["first"], row["second"], row["published_winner"])
+        for number, row in enumerate(rows.pairs)
+    ]
+    decisions = {
+        number: Decision(value=row["decided"], by="", at="", reason="", votes={})
+        for number, row in judged.items()
+        if row["decided"] is not None
+    }
+    of_unit = with_decisions(unit_consensus(rows.settings.kind, table), decisions)
+    return StudyConsensus(
+        units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, table.data_hash
+    )
+
+
+def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
+    relevance, counts = rows.settings.kind.relevance, rows.settings.filter
+    if not counts or relevance is None:
+        return {}
+    judged = [
+        (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]
+    ]
+    return audit_filter(
+        relevance,
+        consensus.of_unit,
+        passed={number for number, row in judged if not row["audited"]},
+        audited={number for number, row in judged if row["audited"]},
+        pairs=counts["pairs"],
+        passed_pairs=counts["passed"],
+    )
+
+
+def _proposals(rows: ReleasedRows) -> Proposals:
+    judged = {
+        number: (row["image"], rows.same_words.get(number) or row["first"])
+        for number, row in enumerate(rows.units)
+        if not row["control"] and row["first"]
+    }
+    systems, images, texts, askers = (
+        {name: index for index, name in enumerate(known)}
+        for known in (
+            dict.fromkeys(row["system"] for row in rows.proposals),
+            sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged.values()}),
+            dict.fromkeys(
+                [*(text for _, text in judged.values()), *(row["caption"] for row in rows.proposals)]
+            ),
+            sorted({row["query"] for row in rows.proposals if row["task"] == SEARCH}),
+        )
+    )
+    columns = [
+        (
+            systems[row["system"]],
+            images[row["image"]],
+            texts[row["caption"]],
+            askers[row["query"]] if row["task"] == SEARCH else -1,
+            row["rank"],
+            NO_ORIGINAL if row["original"] is None else row["original"],
+        )
+        for row in rows.proposals
+    ]
+    system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
+    placed = np.full(len(columns), not rows.old_proposals)
+    lists = ListRows(system, image, text, asker, rank, original, placed)
+    units = JudgedUnits.of(
+        [(number, images[image], texts[text]) for number, (image, text) in judged.items()],
+        [
+            (position, systems.get(name, NO_SYSTEM))
+            for position, number in enumerate(judged)
+            for name in rows.credits.get(number, ())
+        ],
+    )
+    return sort_into_lists(
+        lists, list(systems), list(images), list(texts), list(askers), rows.documents, units
+    )
+
+
+def _rankings(
+    rows: ReleasedRows,
+    table: JudgmentTable,
+    proposals: Proposals | None,
+    consensus: StudyConsensus,
+    audit: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Compute rankings; old bundles have none of first captions alone, and no intervals of shares."""
+    relevance = rows.settings.kind.relevance
+    if proposals is None or relevance is None:
+        return {}
+    credited = rows.settings.credited
+    judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
+    rankings = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
+    if not rows.old_proposals:
+        return rankings
+    if all(row["rank"] <= 1 for row in rows.proposals):
+        return {}
+    for row in rankings.get(ANNOTATION, ()):
+        for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
+            row[name] |= {"low": None, "high": None}
+    return rankings
+
+
+def _add_metrics(
+    rows: ReleasedRows, inputs: ReportInputs, judged: Sequence[IncludedJudgment]
+) -> ReportInputs:
+    stated = rows.settings.evaluation
+    by_metric: dict[str, list[Row]] = {}
+    for row in rows.scores:
+        by_metric.setdefault(row["metric"], []).append(row)
+    add = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
+    inputs, result = add(rows, inputs, by_metric, judged)
+    result |= {"signatures": dict(stated["signatures"]), "notes": []}
+    return replace(inputs, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
+
+
+def _pair_inputs(
+    rows: ReleasedRows,
+    inputs: ReportInputs,
+    by_metric: dict[str, list[Row]],
+    judged: Sequence[IncludedJudgment],
+) -> tuple[ReportInputs, dict[str, Any]]:
+    consensus, table = inputs.consensus, inputs.table
+    names = [row["pair"] for row in rows.pairs]
+    kinds = [row["kind"] or "" for row in rows.pairs]
+    clusters = inputs.clusters_of(range(len(names)))
+    images = clusters[ITEM] if isinstance(clusters, Mapping) else None
+    scores: dict[str, Floats] = {}
+    for metric, metric_rows in by_metric.items():
+        scores_of = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
+        both = np.array([scores_of[name] for name in names], dtype=np.float64).reshape(-1, 2)
+        scores[metric] = both
+    inputs = replace(inputs, scores=scores, pks=list(range(len(names))))
+    metrics = {
+        metric: accuracy_of_pairs(both, inputs.people_winners, kinds) for metric, both in scores.items()
+    }
+    people = one_against_rest(
+        table,
+        consensus.units,
+        agreement_rows(table, inputs.full_depth),
+        images=_images(rows, consensus),
+        anonymous=any(person.anonymous for person in rows.people()),
+    )
+    halves = {}
+    kind_names = [kind or UNKNOWN_KIND for kind in kinds]
+    accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}
+    if images is not None:
+        numbers = np.arange(len(names), dtype=np.int64)
+        halves["halves"] = compare_on_same_halves(
+            *halves_of_pairs(table, consensus.units, numbers, anonymous=not inputs.raters_known),
+            scores,
+            kinds_of(kind_names, len(names)),
+            images,
+        )
+    result = {
+        **halves,
+        "metrics": metrics,
+        "verdict": pair_verdicts(scores, inputs.people_winners, kind_names, accuracy),
+        "people": people if people["all"]["n"] else {},
+        "counts": {"pairs": len(names), "no_consensus": int((inputs.winners == 0).sum())},
+        **scope_fields(inputs.people_winners.deletions),
+    }
+    return inputs, result
+
+
+def _caption_inputs(
+    rows: ReleasedRows,
+    inputs: ReportInputs,
+    by_metric: dict[str, list[Row]],
+    judged: Sequence[IncludedJudgment],
+) -> tuple[ReportInputs, dict[str, Any]]:
+    kind = rows.settings.kind
+    first = next(iter(by_metric.values()))
+    in_units = first[0]["unit"] is not None
+    if in_units:
+        positions = {row["unit"]: number for number, row in enumerate(rows.units)}
+        pks: list[int] | None = [positions[row["unit"]] for row in first]
+        people = people_of_units(inputs.consensus, pks or [])
+        captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks or []]
+        ratings: list[Sequence[tuple[int, float]]] = []
+    else:
+        pks = None
+        images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
+        rated = (kind.results and kind.results.caption_scores(judged)) or []
+        # one text of several systems has a score for each, in the order of their units
+        scores_of: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
+        for score in rated:
+            scores_of[images[score.item], score.key].append(score)
+        captions = [(row["image"], row["caption"]) for row in first]
+        of_rows = [scores_of[caption].pop(0) for caption in captions]
+        people = np.array([score.score for score in of_rows], dtype=np.float64)
+        ratings = [score.ratings for score in of_rows]
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
+    keys, documents = [key for _, key in captions], rows.documents
+    clusters = (
+        clusters_of_captions(
+            inputs.table,
+            np.array(pks or [], dtype=np.int64),
+            [documents.get(image, image) for image, _ in captions],
+            ratings=ratings,
+            decided=inputs.consensus.decisions,
+            anonymous=not inputs.raters_known,
+        )
+        if rows.settings.clustered
+        else NAIVE
+    )
+    if "audited" in rows.settings.evaluation["settings"]:  # since 0.6
+        weight = inputs.aggregation.result["filter_audit"]["weight"]
+        audited = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
+        inputs = replace(inputs, unit_weights=dict.fromkeys(audited, weight), pks=pks)
+    weights = inputs.weights if inputs.unit_weights else None
+    scores: dict[str, Floats] = {}
+    metrics = {}
+    for metric, metric_rows in by_metric.items():
+        column = np.array([row["first"] for row in metric_rows], dtype=np.float64)
+        scores[metric] = column[:, np.newaxis]
+        metrics[metric] = correlation_of_captions(
+            column,
+            people,
+            groups,
+            keys,
+            cuts=kind.comparison.cuts,
+            per_image=kind.comparison.per_image,
+            seed=rows.settings.seed,
+            clusters=clusters,
+            weights=weights,
+        )
+    cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
+    columns = {metric: column[:, 0] for metric, column in scores.items()}
+    verdict = {"all": correlation_verdict(columns, people, clusters, cells, weights)}
+    result = {
+        "metrics": metrics,
+        "verdict": verdict,
+        "counts": {"units": len(captions)},
+        **scope_fields(columns_and_deletions(clusters)[1]),
+    }
+    return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result
+
+
+def _texts(rows: ReleasedRows) -> Texts | None:
+    texts = {row["caption"]: row["text"] for row in rows.captions}
+    of_image: dict[Any, list[tuple[str, str]]] = {}
+    for row in rows.captions:
+        if row["document"]:  # skip control items' images, which no result covers
+            of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
+    if not texts:
+        return None
+    references = find_references_of_pairs(
+        (
+            (
+                number, row["kind"] or "", row["image"], texts[row["first"]], texts[row["second"]], row["references"]
+            )
+            for number, row in enumerate(rows.pairs)
+        ),
+        of_image,
+    )  # fmt: skip
+    return None if references is None else (references[0], references[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    rows: ReleasedRows
+    signature: str
+    inputs: ReportInputs
+    sections: list[Section]
+    outcomes: dict[str, Any] | None = None
+
+    @property
+    def agreement(self) -> dict[str, Any]:
+        agreement: dict[str, Any] = self.inputs.aggregation.result["agreement"]
+        return agreement
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        workers: list[dict[str, Any]] = self.inputs.aggregation.result["workers"]
+        return workers
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        evaluation = self.inputs.evaluation
+        return dict(evaluation.result["metrics"]) if evaluation else {}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        consensus, counts = self.inputs.consensus, self.inputs.aggregation.result["counts"]
+        return {
+            "judgments": self.rows.judgments,
+            "invalidated": self.rows.invalidated,
+            "counted": counts["counted_judgments"],
+            "units": len(consensus.units),
+            "control_items": len(self.rows.units) - len(consensus.units),
+            "pairs": len(consensus.pairs),
+            "workers": counts["workers"],
+        }
+
+    def consensus(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of ``consensus.jsonl``: units, then pairs."""
+        consensus = self.inputs.consensus
+        for unit in consensus.units:
+            outcome, row = consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
+            answer = outcome.answer
+            if answer is not None:
+                answer = self.rows.settings.kind.exchange.to_file(answer, content=row["content"] or {})
+            source = "adjudicated" if unit.pk in consensus.decisions else "judgments"
+            yield {
+                "unit": unit.key,
+                "pair": row["pair"],
+                "kind": row["kind"],
+                **{name: getattr(outcome, name) for name in OUTCOME},
+                "votes": dict(outcome.votes),
+                "answer": answer,
+                "source": source,
+            }
+        for pair in consensus.pairs:
+            of_pair = consensus.of_pair[pair.pk]
+            votes = {name: getattr(of_pair, name) for name in ("wins", "losses", "ties")}
+            yield {
+                "unit": None,
+                "pair": pair.key,
+                "kind": pair.kind or None,
+                "n": sum(votes.values()),
+                "value": of_pair.value,
+                "share": None,
+                "margin": None,
+                "tie": of_pair.tie,
+                "votes": votes,
+                "answer": None,
+                "source": "published" if of_pair.published else "judgments",
+            }
+
+    def analyses(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
+
+
+def compute_findings(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
+    inputs = inputs_of_rows(rows)
+    sections = sections_of(inputs)
+    if registered is not None:
+        sections.append(registration_section(registered, inputs))
+    outcomes = None if registered is None else registration_as_json(registered, inputs)
+    return Findings(rows, rows.signature(), inputs, sections, outcomes)
+
+
+RELEASE = "release"  # the setting of a report that repeats its manifest, so that neither is changed alone
+
+
+def report_of_rows(
+    manifest: Mapping[str, Any], findings: Findings, methods: Sequence[str], citations: Sequence[str]
+) -> Report:
+    """Return the report of a release; its ``methods`` and ``citations`` rest on the study."""
+    inputs, evaluation = findings.inputs, findings.inputs.evaluation
+    return Report(
+        **{name: manifest[name] for name in ("study", "title", "simulated", "versions")},
+        protocol=findings.rows.settings.protocol,
+        signature=findings.signature,
+        data_hash=inputs.table.data_hash,
+        seed=inputs.seed,
+        counts=inputs.aggregation.result["counts"],
+        sections=tuple(findings.sections),
+        methods=tuple(methods),
+        citations=tuple(citations),
+        settings={RELEASE: {name: value for name, value in manifest.items() if name != "files"}}
+        | ({"meta-evaluation": dict(evaluation.settings)} if evaluation else {}),
+        signatures=dict(evaluation.result["signatures"]) if evaluation else {},
+    )
