@@ -268,7 +268,11 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
     best_alone = kind.names_best and not design_of(study).answers.worst
-    apart = APART if kind.rehearses_systems or best_alone else GRADES_APART * kind.judges_one_caption
+    apart = 0.0
+    if kind.rehearses_systems or best_alone:
+        apart = APART
+    elif kind.judges_one_caption:
+        apart = GRADES_APART
     above = _systems_above(study, seed, apart) if apart else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)

@@ -280,6 +280,7 @@ class Squares:
     def raters(self) -> float:
         return effective_number(self.sizes)
 
+    @property
     def added(self) -> Any:
         """Return the variance that the raters add to that of the items; it may be negative by chance.
 
@@ -320,7 +321,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
     Few raters do not show well what they add, so the most that their answers allow counts for it. Where that is much, t
     has about the degrees of freedom of the raters.
     """
-    added = float(squares.added())
+    added = float(squares.added)
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
         added = 0.0
     # Of independent rows it is infinite.
@@ -335,7 +336,7 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     """Return `crossed` of (K, K) covariance over items and (K,) degrees of freedom."""
     raters_df = max(squares.raters, FEWEST) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
-    return items + without_negative(squares.added()), df
+    return items + without_negative(squares.added), df
 
 
 RATERS_LIMIT = 0.95  # one-sided

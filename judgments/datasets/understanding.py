@@ -29,7 +29,6 @@ from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record, is_blank
 from judgments.importers.tables import (
     CANDIDATE_COLUMNS,
-    CONTENTS,
     DATASET_COLUMNS,
     Taken,
     first_lines,
@@ -50,7 +49,7 @@ REQUIRED = {
     "import_judgments": ("unit", "worker"),
 }
 # Each of these does instead of a required column.
-INSTEAD = {"import_candidates": {"caption": CONTENTS}}
+INSTEAD = {"import_candidates": {"caption": CANDIDATE_COLUMNS.instead["caption"]}}
 
 WANTED: dict[str, tuple[str, ...]] = {
     "dataset": (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),

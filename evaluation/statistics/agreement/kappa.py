@@ -581,7 +581,7 @@ def weighted_kappa(
     """Return kappa of `threshold_kappa` where each of (N,) rows counts `weights` times, by the influences of rows."""
     columns, deletions = columns_and_deletions(clusters)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
-    cell = _cells(yes_first, yes_second)
+    cell = _cells_of_pairs(yes_first, yes_second)
     table = np.bincount(cell, weights, minlength=4).astype(np.float64)
     value = float(_figures(table[np.newaxis])[0, 0])
     if math.isnan(value):
@@ -590,7 +590,7 @@ def weighted_kappa(
     left = (deletions or NO_DELETIONS).of_rows(np.ones(len(cell), dtype=np.bool_), "pair")
 
     def changes() -> Floats:
-        others = _cells(yes_first[left.row], at_least(left.value, second_at_least))
+        others = _cells_of_pairs(yes_first[left.row], at_least(left.value, second_at_least))
         then = np.where(np.isnan(left.value), 0.0, slope[others])
         return np.asarray(weights[left.row] * (slope[cell[left.row]] - then), dtype=np.float64)
 
@@ -598,12 +598,16 @@ def weighted_kappa(
     grouped = grouped.weighted(weights)
     spread, grouped = left.widen(grouped.spread(weights * slope[cell]), grouped, changes)
     ends = coefficient_interval(
-        value, spread, grouped.number, CONFIDENCE, chance_of_difference=_expected(table) / table.sum() ** 2
+        value,
+        spread,
+        grouped.number,
+        CONFIDENCE,
+        chance_of_difference=_expected_differences(table) / table.sum() ** 2,
     )
     return Estimate(value, *ends)
 
 
-def _cells(first: Flags, second: Flags) -> Ints:
+def _cells_of_pairs(first: Flags, second: Flags) -> Ints:
     """Return (N,) who says yes: 0 both, 1 the first only, 2 the second only, 3 neither."""
     return np.asarray(3 - 2 * first.astype(np.int64) - second, dtype=np.int64)
 
@@ -616,10 +620,10 @@ def _slope_of_kappa(table: Floats, value: float) -> Floats:
     grown = of_first * (n - second) + first * (1 - of_second) + of_second * (n - first)
     grown += second * (1 - of_first)
     balance = 2 * np.array([neither, -second_only, -first_only, both])
-    return np.asarray((balance - value * grown) / _expected(table), dtype=np.float64)
+    return np.asarray((balance - value * grown) / _expected_differences(table), dtype=np.float64)
 
 
-def _expected(table: Floats) -> float:
+def _expected_differences(table: Floats) -> float:
     """Return n^2 times the chance that two who answer at random differ."""
     n, first, second = table.sum(), table[:2].sum(), table[::2].sum()
     return float(first * (n - second) + second * (n - first))

@@ -56,8 +56,8 @@ function setUp(step, rules) {
     clearTimeout(timer);
     const found = field.value.trim() ? broken(field.value, rules).filter((rule) => finished || !rule.least) : [];
     const must = found.filter((rule) => rule.hard).slice(0, 1);
-    const advised = spelling ? [...found, { id: spelling, says: spelling }] : found;
-    const lines = must.length ? must : advised.slice(-2);
+    const misspelt = spelling ? [{ id: spelling, says: spelling }] : [];
+    const lines = must.length ? must : [...found.slice(0, 2 - misspelt.length), ...misspelt];
     if (finished && must.length) field.setAttribute("aria-invalid", "true"); else field.removeAttribute("aria-invalid");
     const now = lines.map((rule) => rule.id).join(" ");
     if (now === told) return;  // said before: a screen reader is not made to say it again
