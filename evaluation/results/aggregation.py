@@ -735,7 +735,11 @@ def content_table(content: Mapping[str, Any]) -> Table:
         (
             row["name"] if row["who"] == "system" else _(row["name"]),
             _(row["who"]),
-            *(estimate_of(row["figures"][name], with_n=False) for name in content["measures"]),
+            *(
+                # The modes are of fewer images: of those with a single most frequent tag.
+                estimate_of(figure, with_n=figure["n"] != row["figures"][content["decides"]]["n"])
+                for figure in map(row["figures"].get, content["measures"])
+            ),
             row["figures"][content["decides"]]["n"],
         )
         for row in content["rows"]

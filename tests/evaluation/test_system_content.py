@@ -154,6 +154,16 @@ def test_a_file_of_boxes_becomes_a_table_by_two_commands(street: StudyOf, tmp_pa
     assert "content-selection|empty:zero|v:1.0" in content["signatures"]
 
 
+def test_a_mode_named_for_all_of_few_images_is_not_certain_of_others(tmp_path: Path) -> None:
+    alike = study_of_keywords(dict.fromkeys(("ada", "ben"), [["tank"], ["river"]]))
+    imported(alike, tmp_path, "gamma", "image,keywords\na.jpg,tank\nb.jpg,river\n")
+    rows = aggregated(alike, tmp_path)[0]["figures"]["system_content"]["rows"]
+    for measure in ("best-mode", "oot-mode"):
+        figure = rows[0]["figures"][measure]
+        # Clopper's and Pearson's lower end of two images.
+        assert [figure["value"], figure["low"], figure["high"]] == pytest.approx([1, 0.025**0.5, 1])
+
+
 def test_a_file_of_keywords_becomes_a_table_by_two_commands(news: StudyOf, tmp_path: Path) -> None:
     imported(news, tmp_path, "gamma", "image,keywords\na.jpg,Tanks;war\nb.jpg,\n")
     result, said = aggregated(news, tmp_path)

@@ -42,8 +42,8 @@ from evaluation.results.aggregation import (
 from evaluation.results.consensus import scope_sentence
 from evaluation.results.metric_figures import heads_of, readings_tables, within_items_sentence
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
+from evaluation.results.standings import F1, compared_table
 from evaluation.results.standings import MEAN as MEAN_GRADE
-from evaluation.results.standings import compared_table
 from evaluation.statistics.correlation import correlation
 
 MOST_GRIDS = 6
@@ -289,14 +289,16 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
     systems = sum(row["who"] == "system" for row in drawn)
     leaders, cells = [drawn[0]["name"]], {row["name"]: row["figures"][decides] for row in drawn[:systems]}
     compared: list[Table] = []
+    measure = "F" if decides == F1 else decides
     if verdict is not None:
-        leaders, value = verdict["leaders"], ("F" if decides == "f1" else decides, "coefficient")
+        leaders = verdict["leaders"]
+        value = (measure, "coefficient")
         compared = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
     best = {"best": drawn[0], "people": people, "baseline": drawn[systems]}
     sentence = say("system-content", content=content, systems=systems, **best)
     estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn)
     panel = Panel("", estimates, tuple(levels_of("one person", estimate_of(people))))
-    names, axis = tuple(row["name"] for row in drawn), f"mean {decides} over items, 95 % interval"
+    names, axis = tuple(row["name"] for row in drawn), f"mean {measure} over items, 95 % interval"
     drawing = Dots(names, (panel,), axis, accent=tuple(leaders))
     return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
 

@@ -53,6 +53,9 @@ Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of peopl
 Scores = list[Floats]  # (images,) of each measure, nan where undefined
 
 
+MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"  # shares of the images whose most frequent tag is named
+
+
 class Boxes:
     measures, decides = ("precision", "recall", F1), F1
     means = False  # a description is the majority of its raters
@@ -89,7 +92,7 @@ class Boxes:
 
 
 class Keywords:
-    measures, decides = ("best", OOT, "best-mode", "oot-mode", "precision", "recall", F1), OOT
+    measures, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
     means = True
     baselines = staticmethod(keyword_baselines)
 
@@ -182,7 +185,10 @@ def content_of_systems(
     sources = list(_sources(content, gold, names, seed))
     scores = [_scores_of(content, gold, source) for source in sources]
     outputs = [_outputs(content, gold, scores, measure) for measure in range(len(content.measures))]
-    figures = [each.figures(MEAN) for each in outputs]
+    figures = [
+        each.figures(name if name in MODES else MEAN)
+        for each, name in zip(outputs, content.measures, strict=True)
+    ]
     rows: list[dict[str, Any]] = [
         {
             "who": source.who,
