@@ -155,7 +155,7 @@ def test_a_file_of_boxes_becomes_a_table_by_two_commands(street: StudyOf, tmp_pa
 
 
 def test_a_mode_named_for_all_of_few_images_is_not_certain_of_others(tmp_path: Path) -> None:
-    alike = study_of_keywords(dict.fromkeys(("ada", "ben"), [["tank"], ["river"]]))
+    alike = study_of_keywords({rater: [["tank"], ["river"]] for rater in ("ada", "ben")})
     imported(alike, tmp_path, "gamma", "image,keywords\na.jpg,tank\nb.jpg,river\n")
     rows = aggregated(alike, tmp_path)[0]["figures"]["system_content"]["rows"]
     for measure in ("best-mode", "oot-mode"):
