@@ -51,7 +51,9 @@ def test_power_rises_with_the_difference_up_to_one(df: int) -> None:
 def test_a_larger_study_divides_each_part_of_the_variance_by_its_number() -> None:
     spread = Spread(0.05, 7, by_raters=0.02, items=50, raters=8).of_larger_study(3, 2)
     assert spread.variance == pytest.approx(0.03 / 3 + 0.02 / 2)
-    assert 15 < spread.df < 149
+    # Satterthwaite's, of 149 for the items' part and 15 for the most that sixteen people may add.
+    most = 0.02 / 2 * 15 / scipy.stats.chi2.ppf(0.05, 15)
+    assert spread.df == pytest.approx((0.03 / 3 + most) ** 2 / ((0.03 / 3) ** 2 / 149 + most**2 / 15))
     assert Spread(0.05, 3, by_raters=0.02, items=50, raters=4, people=4).of_larger_study(3, 1).df == 3
 
 

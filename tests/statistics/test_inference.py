@@ -311,7 +311,9 @@ def test_items_with_a_rater_each_vary_about_as_their_raters() -> None:
     both, _ = spread_of_mean(correct, {"item": items, "rater": raters})
     by_rater, _ = spread_of_mean(correct, {"rater": raters})
     assert by_rater.variance < both.variance < 1.02 * by_rater.variance
-    assert by_rater.df == 11 < both.df < 20
+    assert by_rater.df == 11
+    influences = ((correct - correct.mean()) / 240).tolist()
+    assert both.df == pytest.approx(plain.crossed(influences, items.tolist(), raters.tolist()).df)
 
 
 def test_two_of_a_kind_have_an_interval_and_one_of_them_is_said() -> None:
