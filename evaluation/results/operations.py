@@ -35,6 +35,7 @@ NEIGHBOUR, JOINED = "nn", "borda"
 TEXT_KERNELS = ("bow1", "bow5", "bow5-idf", "tagrank", "tri5", "tri5-idf")
 SYSTEMS = (NEIGHBOUR, *TEXT_KERNELS, JOINED)
 IMAGE_KERNELS = ("pyramid", "histogram")
+IMAGE_POWERS = (2, 3)
 
 
 class ClustersRequest(Parameters):

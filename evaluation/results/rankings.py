@@ -110,9 +110,9 @@ def rankings_of(
             row | {"p": compared.get(row["system"])}
             for row in sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
         ]
-        both = [one for one in figures.values() if MEDIAN_RANK in one.measures]
-        if len(both) > 1:
-            orders[task] = [_order_row(both, *pair) for pair in TABLE_7]
+        with_original = [system for system in figures.values() if MEDIAN_RANK in system.measures]
+        if len(with_original) > 1:
+            orders[task] = [_order_row(with_original, *pair) for pair in TABLE_7]
     return {"rankings": rankings, "system_orders": orders}
 
 
@@ -126,11 +126,12 @@ class SystemFigures(NamedTuple):
 
 def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
     """Return rho and tau-b between the orders of systems by two measures (H13 Table 7)."""
-    first, second = ([one.measures[name] for one in systems] for name in (people, automatic))
+    first, second = ([system.measures[name] for system in systems] for name in (people, automatic))
+    documents = [system.documents for system in systems]
     row: dict[str, Any] = {"people": people, "automatic": automatic}
     for coefficient in ORDER_COEFFICIENTS:
-        found = order_correlation(first, second, coefficient, queries=[one.documents for one in systems])
-        row[coefficient] = figures_of(found.value, found.low, found.high, found.systems)
+        order = order_correlation(first, second, coefficient, queries=documents)
+        row[coefficient] = figures_of(order.value, order.low, order.high, order.systems)
     return row
 
 
@@ -140,10 +141,11 @@ def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]
     if len(names) < 2:
         return {}
     columns = [
-        (one.queries, one.documents, one.measures["R-precision"].per_query) for one in figures.values()
+        (of_system.queries, of_system.documents, of_system.measures["R-precision"].per_query)
+        for of_system in figures.values()
     ]
     query, document, precision = (np.concatenate(column) for column in zip(*columns, strict=True))
-    system = np.repeat(np.arange(len(names)), [len(one.queries) for one in figures.values()])
+    system = np.repeat(np.arange(len(names)), [len(queries) for queries, *_ in columns])
     defined = ~np.isnan(precision)
     queries, item = np.unique(query, return_inverse=True)
     cluster = np.zeros(len(queries), dtype=np.int64)

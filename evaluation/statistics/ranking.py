@@ -190,12 +190,12 @@ def order_correlation(
         x, y = (of_measure(weights) for of_measure in values)
         defined = ~(np.isnan(x) | np.isnan(y))
         several = defined.sum(axis=1) > 1
-        found = np.full(len(weights), math.nan)
+        correlations = np.full(len(weights), math.nan)
         if several.any():
             keep = defined & several[:, np.newaxis]
             starts = starts_of(defined[several].sum(axis=1))
-            found[several] = group_coefficients(x[keep], y[keep], starts, coefficient)
-        return found
+            correlations[several] = group_coefficients(x[keep], y[keep], starts, coefficient)
+        return correlations
 
     once = np.ones((1, len(names)))
     value = float(between(once)[0])

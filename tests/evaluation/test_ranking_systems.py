@@ -274,7 +274,13 @@ def test_a_run_of_the_systems_is_imported(tmp_path: Path, capsys: pytest.Capture
         assert output.caption.text == f"picture in {colour} paint"
     assert found.count() == 10
     assert set(Output.objects.values_list("system__name", flat=True)) == {"nn", "tri5", "borda"}
+    runs = set()
+    for kernels in ({}, {"image_power": 3}, {"text_diagonal": 15.0}):
+        call_command("rank_captions", "squares", task="search", output=run, systems="tri5", caption=1, **kernels)
+        runs.add(run.read_text())
+    assert len(runs) == 3
     for wrong, words in (
+        ({"text_diagonal": 0.5}, r"--text-diagonal is 0\.5; expected 1 or more"),
         ({"systems": "nn,borda"}, "joins two or more"),
         ({"systems": "knn"}, "names knn"),
         ({"caption": 7}, "has 2 captions, expected caption number 7"),

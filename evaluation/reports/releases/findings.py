@@ -227,13 +227,13 @@ def _rankings(
         return NO_RANKINGS
     credited = rows.settings.credited
     judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
-    found = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
+    result = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
     if rows.old_proposals and all(row["rank"] <= 1 for row in rows.proposals):
         return NO_RANKINGS
-    for row in found["rankings"].get(ANNOTATION, ()) if rows.old_proposals else ():
+    for row in result["rankings"].get(ANNOTATION, ()) if rows.old_proposals else ():
         for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
             row[name] |= {"low": None, "high": None}
-    return found if credited else found | {"system_orders": {}}
+    return result if credited else result | {"system_orders": {}}
 
 
 def _add_metrics(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -459,11 +458,11 @@ def _orders(
         **{f"R@{k}": [recall_at_k(lists, k=k) for lists in by_original.values()] for k in CUTS},
         MEDIAN_RANK: [median_rank(lists) for lists in by_original.values()],
     }
-    rows = [
-        (people, automatic, *(estimate_from(found(coefficient)) for coefficient in ORDER_COEFFICIENTS))
-        for people, automatic in TABLE_7
-        for found in [partial(order_correlation, measures[people], measures[automatic], seed=run.seed)]
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for people, automatic in TABLE_7:
+        first, second = measures[people], measures[automatic]
+        orders = [order_correlation(first, second, name, seed=run.seed) for name in ORDER_COEFFICIENTS]
+        rows.append((people, automatic, *map(estimate_from, orders)))
     run.tabulate(
         f"orders-{task}",
         f"Orders of systems by people and by the original item, {task} (4.3.5, Table 7)",
