@@ -45,12 +45,22 @@ from evaluation.results.ranking_systems.kernels import (
     read_points,
     words_of,
 )
+from evaluation.results.ranking_systems.similarities import (
+    SimilarTrigrams,
+    alignment_similarity,
+    distributional_similarity,
+)
 from evaluation.statistics.aggregation import borda_count
 from judgments.models import Caption, Dataset
 
 # Eigenvalues below this share of the largest are rounding, or belong to items that are alike.
 TINY = 1e-10
 Task = Literal["annotation", "search"]
+SIMILARITIES = {
+    "tri5-dist": (distributional_similarity,),
+    "tri5-align": (alignment_similarity,),
+    "tri5sem": (distributional_similarity, alignment_similarity),
+}
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
 DIMENSIONS, FEWEST = 46, 10  # H13: as many values, from this one on
 CUTS, PER_CUT = (1, 5, 10), 5
@@ -284,7 +294,9 @@ def rank_pool(
 
 
 def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
-    idf = idf_of(documents) if name.endswith("-idf") else None
+    idf = idf_of(documents) if name.endswith(("-idf", "sem")) else None
+    if name in SIMILARITIES:
+        return SimilarTrigrams.of(documents, SIMILARITIES[name], idf)
     if name.startswith("bow"):
         return BagOfWords(idf)
     return TagRank.of(documents) if name == "tagrank" else Trigrams(idf)

@@ -25,6 +25,11 @@ from evaluation.results.ranking_systems.kernels import (
     words_of,
 )
 from evaluation.results.ranking_systems.ranking import ranked
+from evaluation.results.ranking_systems.similarities import (
+    SimilarTrigrams,
+    alignment_similarity,
+    distributional_similarity,
+)
 from evaluation.results.rankings import TABLE_7
 from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from evaluation.statistics.agreement.kappa import (
@@ -433,6 +438,8 @@ def _text_systems(data: Flickr8k, seed: int) -> dict[str, Floats]:
     captions: list[Document] = [[texts[POOL]] for texts in tokens]
     idf = idf_of(images)
     firsts = [document[:1] for document in images]
+    training = [words_of(texts) for texts in data.training]
+    both = distributional_similarity, alignment_similarity
     return {
         "random": np.random.default_rng(seed).random((len(images), len(captions))),
         "f1-idf": idf_overlaps(images, captions, idf),
@@ -445,6 +452,9 @@ def _text_systems(data: Flickr8k, seed: int) -> dict[str, Floats]:
         "tri1-idf": Trigrams(idf)(firsts, captions),
         "tri4": Trigrams()(images, captions),
         "tri4-idf": Trigrams(idf)(images, captions),
+        "tri4-dist": SimilarTrigrams.of(training, [distributional_similarity])(images, captions),
+        "tri4-align": SimilarTrigrams.of(training, [alignment_similarity])(images, captions),
+        "tri4-sem": SimilarTrigrams.of(training, both, idf)(images, captions),
     }
 
 
