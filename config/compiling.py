@@ -18,6 +18,7 @@ from evaluation.metrics.meteor.alignment import STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import stages_there
 from evaluation.metrics.registry import METRICS, Scores, score
 from evaluation.results.ranking_systems.kernels import TagRank
+from evaluation.results.ranking_systems.similarities import SimilarTrigrams, distributional_similarity
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.aggregation.worker_models import dawid_skene
 from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair
@@ -38,7 +39,9 @@ _ANSWERS = np.array([_FIRST, _SECOND])  # of two raters
 def compile_kernels(progress: Callable[[float, str], None] = lambda share, message: None) -> None:
     progress(0.0, "statistics")
     compile_statistics()
-    TagRank.of([[["dog", "runs"]], [["cat", "sleeps"]]])
+    documents = [[["dog", "runs"]], [["cat", "sleeps"]]]
+    TagRank.of(documents)
+    SimilarTrigrams.of(documents, [distributional_similarity])(documents, documents)
     for number, name in enumerate(METRICS):
         progress(0.2 + 0.8 * number / len(METRICS), f"metric {name}")
         compile_metrics([name])

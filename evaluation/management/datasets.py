@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from common.commands import QuorumCommand, progress_bar
 from common.files import whole_file
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Table, plain_table
-from evaluation.results.operations import IMAGE_KERNELS, JOINED, SYSTEMS, LeaveOneOutRequest
+from evaluation.results.operations import IMAGE_KERNELS, IMAGE_POWERS, JOINED, SYSTEMS, LeaveOneOutRequest
 from judgments.management.base import add_parameters, as_text
 from judgments.models import Output
 from judgments.studies.studies import find_dataset
@@ -104,6 +105,20 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
             help="compare regions of pictures, or whole ones (default: pyramid)",
         )
         parser.add_argument(
+            "--image-power",
+            type=int,
+            default=2,
+            choices=IMAGE_POWERS,
+            help="square or cube the similarity of pictures (default: 2)",
+        )
+        parser.add_argument(
+            "--text-diagonal",
+            type=float,
+            default=1.0,
+            metavar="FACTOR",
+            help="multiply each training item's similarity of texts with itself, from 1 on; H13: up to 15 (default: 1)",
+        )
+        parser.add_argument(
             "--caption",
             type=int,
             default=0,
@@ -118,12 +133,16 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         for name in ("caption", "seed"):
             if options[name] < 0:
                 raise EvaluationError(f"--{name} is {options[name]}; expected 0 or more.")
+        if not 1 <= options["text_diagonal"] < math.inf:
+            raise EvaluationError(f"--text-diagonal is {options['text_diagonal']}; expected 1 or more.")
         with progress_bar() as progress:
             ranked = rank_pool(
                 dataset,
                 task=options["task"],
                 systems=_systems(options["systems"]),
                 image_kernel=options["image_kernel"],
+                image_power=options["image_power"],
+                text_diagonal=options["text_diagonal"],
                 caption=options["caption"],
                 seed=options["seed"],
                 progress=progress,

@@ -47,6 +47,7 @@ from evaluation.results.consensus import (
     consensus_of,
 )
 from evaluation.results.rankings import (
+    NO_RANKINGS,
     audit_filter,
     judged_outputs,
     judged_systems,
@@ -76,7 +77,9 @@ ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JU
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
 # Parts of the file that few studies have.
-IF_ANY = ("scale", "figures", "systems", "systems_verdict", "rankings", "filter_audit", "clusters")
+IF_ANY = (
+    "scale", "figures", "systems", "systems_verdict", "rankings", "system_orders", "filter_audit", "clusters",
+)  # fmt: skip
 COEFFICIENT_NAMES = {
     "percent": gettext_noop("percent agreement"),
     "fleiss": gettext_noop("Fleiss' kappa"),
@@ -210,7 +213,7 @@ def _systems_of(
     consensus: StudyConsensus,
     audit: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], SystemsVerdict | None]:
-    """Return the systems' figures, their rankings by task, and which of them wins."""
+    """Return the systems' figures, their rankings and orders by task, and which of them wins."""
     if (relevance := kind.relevance) is not None:
         proposals, anonymous = proposals_of(study), loaders.is_anonymous(study)
         answers = partial(outputs_of_answers, proposals, table, consensus.decisions, anonymous=anonymous)
@@ -221,7 +224,7 @@ def _systems_of(
         return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
     tallies = system_tallies(pairs, loaders.systems_of_pairs(study))
-    return tallies, {}, verdict_of_systems(study, table, consensus)
+    return tallies, NO_RANKINGS, verdict_of_systems(study, table, consensus)
 
 
 def _content_of_systems(
@@ -313,7 +316,7 @@ def compute_aggregation(
             "unused": unused_answers(study, table),
             "systems": systems,
             "systems_verdict": verdict,
-            "rankings": rankings,
+            **rankings,
             "outputs": newest_output(study) if kind.judges_one_caption or kind.system_content else None,
             **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),
             "figures": {**figures.study, **({"system_content": content} if content else {})},
@@ -657,7 +660,7 @@ def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
     bounds = result.get("figures", {}).get("leave_one_out", {})
     tables = [*_pairs_tables(result.get("pairs", ())), *_systems_tables(result.get("systems", ()))]
     if result.get("rankings"):
-        tables += rankings_tables(result["rankings"], result.get("filter_audit", {}))
+        tables += rankings_tables(result)
     if content := result.get("figures", {}).get("system_content"):
         tables.append(content_table(content))
     tables.append(_agreement_table(result["agreement"]))

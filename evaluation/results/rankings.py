@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,12 @@ from evaluation.results.standings import (
 from evaluation.statistics.crossed import CONFIDENCE, ITEM, Estimate, share_of_rows
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
+    MEDIAN_RANK,
+    ORDER_COEFFICIENTS,
     JudgedRankings,
     RankingResult,
     median_rank,
+    order_correlation,
     r_precision,
     recall_at_k,
     success_at_k,
@@ -56,6 +59,12 @@ TASKS = {
 }  # fmt: skip
 CUTS = (1, 5, 10)
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # as `JudgedRankings.codes` has them
+# Of H13's Table 7: what people say, and what is computed of the original item.
+TABLE_7 = (
+    *((f"S@{k}", f"R@{k}") for k in CUTS),
+    *(("R-precision", automatic) for automatic in (*(f"R@{k}" for k in CUTS), MEDIAN_RANK)),
+)
+NO_RANKINGS: dict[str, dict[str, Any]] = {"rankings": {}, "system_orders": {}}
 NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
 
@@ -66,8 +75,10 @@ def rankings_of(
     audit: Mapping[str, Any],
     *,
     unjudged: bool = False,
-) -> dict[str, Any]:
-    """Return task -> a row per system, best first; {} if no list has two items.
+) -> dict[str, dict[str, Any]]:
+    """Return ``rankings``: task -> a row per system, best first; {} if no list has two items.
+
+    ``system_orders``: task -> how alike people's measures and those of the original order two systems or more.
 
     Systems that nobody judged have a row if `unjudged`, as in releases by 0.5.
     S@k and R-precision exclude queries that are ``not_judged`` (no item judged) or have ``nothing_relevant``.
@@ -77,7 +88,7 @@ def rankings_of(
     judged = answers.map_values(lambda value: relevance.grade(value) > 0)
     codes = np.where(np.isnan(judged.value), UNJUDGED, judged.value).astype(np.int8)
     good = judged.keys[judged.of_text > 0]
-    rankings = {}
+    rankings, orders = {}, {}  # by task
     for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
         rows = np.flatnonzero(chosen)
         if not (proposals.position[rows] > 1).any():
@@ -86,34 +97,55 @@ def rankings_of(
         asking = good // judged.width if task == ANNOTATION else good % judged.width
         relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
         owners = proposals.system[rows]
-        table, precisions = [], []
+        table, figures = [], {}
         for system in np.unique(owners).tolist():
             of_system = rows[owners == system]
             if not unjudged and (codes[of_system] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
                 continue  # the dataset has it, but the study does not
             name = proposals.systems[system]
-            row, precision = _row(proposals, of_system, codes[of_system], relevant, audit, task=task)
+            row, figures[name] = _row(proposals, of_system, codes[of_system], relevant, audit, task=task)
             table.append({"system": name, **row})
-            precisions.append((name, *precision))
-        compared = _compare(precisions)
+        compared = _compare(figures)
         rankings[task] = [
             row | {"p": compared.get(row["system"])}
             for row in sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
         ]
-    return rankings
+        with_original = [system for system in figures.values() if MEDIAN_RANK in system.measures]
+        if len(with_original) > 1:
+            orders[task] = [_order_row(with_original, *pair) for pair in TABLE_7]
+    return {"rankings": rankings, "system_orders": orders}
 
 
-def _compare(precisions: Sequence[tuple[str, Ints, Ints, Floats]]) -> Mapping[str, float | None]:
-    """Return the p of the best system's R-precision against each other one's, by t tests over what asks.
+class SystemFigures(NamedTuple):
+    """A system's measures by name, over (Q,) queries and their documents."""
 
-    ``precisions``: name, (Q,) queries, their documents, and R-precisions, nan where undefined.
-    """
-    names = [name for name, *_ in precisions]
-    columns = [np.concatenate(column) for column in zip(*(row[1:] for row in precisions), strict=True)]
+    queries: Ints
+    documents: Ints
+    measures: dict[str, RankingResult]
+
+
+def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
+    """Return rho and tau-b between the orders of systems by two measures (H13 Table 7)."""
+    first, second = ([system.measures[name] for system in systems] for name in (people, automatic))
+    documents = [system.documents for system in systems]
+    row: dict[str, Any] = {"people": people, "automatic": automatic}
+    for coefficient in ORDER_COEFFICIENTS:
+        order = order_correlation(first, second, coefficient, queries=documents)
+        row[coefficient] = figures_of(order.value, order.low, order.high, order.systems)
+    return row
+
+
+def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]:
+    """Return the p of the best system's R-precision against each other one's, by t tests over what asks."""
+    names = list(figures)
     if len(names) < 2:
         return {}
-    query, document, precision = columns
-    system = np.repeat(np.arange(len(names)), [len(values) for *_, values in precisions])
+    columns = [
+        (of_system.queries, of_system.documents, of_system.measures["R-precision"].per_query)
+        for of_system in figures.values()
+    ]
+    query, document, precision = (np.concatenate(column) for column in zip(*columns, strict=True))
+    system = np.repeat(np.arange(len(names)), [len(queries) for queries, *_ in columns])
     defined = ~np.isnan(precision)
     queries, item = np.unique(query, return_inverse=True)
     cluster = np.zeros(len(queries), dtype=np.int64)
@@ -187,8 +219,8 @@ def _row(
     audit: Mapping[str, Any],
     *,
     task: str,
-) -> tuple[dict[str, Any], tuple[Ints, Ints, Floats]]:
-    """Compute one system's row; also return its queries, their documents, and R-precisions.
+) -> tuple[dict[str, Any], SystemFigures]:
+    """Compute one system's row and figures.
 
     Args:
         rows: its rows of the task, sorted by list; ``codes`` has their values.
@@ -210,20 +242,20 @@ def _row(
     documents = proposals.document[queries] if task == ANNOTATION else queries
     judged = lists(codes, relevant[query_ids], UNJUDGED)
     precision = r_precision(judged)
+    results = [*(success_at_k(judged, k=k) for k in CUTS), precision]
     seen = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
     undefined = np.isnan(precision.per_query)
     row: dict[str, Any] = {
         "queries": len(queries),
         "not_judged": int((undefined & ~seen).sum()),
         "nothing_relevant": int((undefined & seen).sum()),
-        **{f"S@{k}": _share(success_at_k(judged, k=k), documents) for k in CUTS},
-        "R-precision": _share(precision, documents),
+        **{result.measure: _share(result, documents) for result in results},
     }
     if audit and audit["share"] is not None:
         row["audited"] = {}
         for k in CUTS:
-            success = corrected_success(judged, k, audit)
-            bounds = {"value": success.value, "low": success.low, "high": success.high}
+            corrected = corrected_success(judged, k, audit)
+            bounds = {"value": corrected.value, "low": corrected.low, "high": corrected.high}
             row["audited"][f"S@{k}"] = bounds | {"n": len(queries)}
     original = proposals.original[rows]
     findable = np.minimum.reduceat(original, first) > NO_ORIGINAL
@@ -233,18 +265,19 @@ def _row(
         hits = np.flatnonzero(original == 1)
         is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
         ranked = lists(is_first.astype(np.int8), findable.astype(np.int64), IRRELEVANT)
-        middle = median_rank(ranked)
+        recalls, middle = [recall_at_k(ranked, k=k) for k in CUTS], median_rank(ranked)
+        results += [*recalls, middle]
         beyond = not np.isfinite(middle.value)
         row["original"] = {
             "queries": int(findable.sum()),
-            **{f"R@{k}": _share(recall_at_k(ranked, k=k), documents) for k in CUTS},
+            **{result.measure: _share(result, documents) for result in recalls},
             "median_rank": {
                 "value": None if beyond else middle.value,
                 "n": int(findable.sum()),
                 "reason": NOT_RETURNED if beyond else "",
             },
         }
-    return row, (queries, documents, precision.per_query)
+    return row, SystemFigures(queries, documents, {result.measure: result for result in results})
 
 
 def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
@@ -402,15 +435,17 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     return f"{sentence} {missed}"
 
 
-def rankings_tables(
-    rankings: Mapping[str, Sequence[Mapping[str, Any]]], audit: Mapping[str, Any], *, digits: int = 0
-) -> list[Table]:
+def rankings_tables(result: Mapping[str, Any], *, digits: int = 0) -> list[Table]:
+    """Return the tables of an aggregation's rankings, by task."""
+    audit, orders = result.get("filter_audit", {}), result.get("system_orders", {})
     tables = []
-    for task, rows in rankings.items():
+    for task, rows in result["rankings"].items():
         tables.append(_relevance_table(task, rows, audit, digits))
         with_original = [row for row in rows if "original" in row]
         if with_original:
             tables.append(_original_table(task, with_original))
+        if task in orders:
+            tables.append(_orders_table(task, orders[task]))
     return tables
 
 
@@ -460,6 +495,20 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         "originals", cells, columns, name=f"{name}-originals", task_title=title, query=query, item=item,
         incomplete=incomplete,
     )  # fmt: skip
+
+
+def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    name, title, _description, query, item = TASKS[task]
+    cells = [
+        (
+            row["people"],
+            row["automatic"],
+            *(estimate_of(row[coefficient]) for coefficient in ORDER_COEFFICIENTS),
+            row[ORDER_COEFFICIENTS[0]]["n"],
+        )
+        for row in rows
+    ]
+    return rendering.table("orders", cells, name=f"{name}-orders", task_title=title, query=query, item=item)
 
 
 def _cell(figure: Mapping[str, Any]) -> Any:

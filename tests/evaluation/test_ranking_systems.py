@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import product
 from pathlib import Path
 
@@ -31,6 +31,13 @@ from evaluation.results.ranking_systems.ranking import (
     joined,
     rank_by_kcca,
     rank_by_neighbours,
+)
+from evaluation.results.ranking_systems.similarities import (
+    SimilarTrigrams,
+    alignment_similarity,
+    distributional_similarity,
+    translation_probabilities,
+    vocabulary_of,
 )
 from judgments.models import Item, Output
 
@@ -87,6 +94,110 @@ def test_the_trigram_kernel_counts_the_stretches_that_two_captions_share(gap: fl
     assert plain == pytest.approx(
         slow_trigrams(DOCUMENTS[0], DOCUMENTS[1], dict.fromkeys(idf, 1.0), 0.5, gap)
     )
+
+
+def test_similar_words_match_in_part_and_others_match_themselves_alone() -> None:
+    """Every pair of sequences, by the product of their words' similarities (H13 3.5.1)."""
+    names = sorted({*LARGE, *SMALL, "run"})
+    idf = {word: 0.3 + 0.1 * place for place, word in enumerate(names)}
+    vocabulary = {word: number for number, word in enumerate(names[:6])}  # the others are in none
+    drawn = np.random.default_rng(5).uniform(0, 1, (6, 6))
+    similarity = (drawn + drawn.T) / 2
+    np.fill_diagonal(similarity, 1.0)
+
+    def like(word: str, other: str) -> float:
+        if word in vocabulary and other in vocabulary:
+            return float(similarity[vocabulary[word], vocabulary[other]])
+        return float(word == other)
+
+    def sequences(document: Document) -> dict[tuple[str, ...], float]:
+        own = sorted({word for words in document for word in words})
+        counts = {
+            sequence: sum(matches(list(words), sequence, 1.0) for words in document)
+            for length in (1, 2, 3)
+            for sequence in product(own, repeat=length)
+        }
+        weights = {sequence: math.prod(idf[word] for word in sequence) ** 0.25 for sequence in counts}
+        return {sequence: n * weights[sequence] * 0.5 ** len(sequence) for sequence, n in counts.items() if n}
+
+    found = [sequences(document) for document in DOCUMENTS]
+    sums = np.array(
+        [
+            [
+                sum(
+                    n * m * math.prod(map(like, w, v))
+                    for (w, n), (v, m) in product(one.items(), other.items())
+                    if len(w) == len(v)
+                )
+                for other in found
+            ]
+            for one in found
+        ]
+    )
+    lengths = np.sqrt(sums.diagonal())
+    kernel = SimilarTrigrams(vocabulary, similarity, idf)
+    np.testing.assert_allclose(kernel(DOCUMENTS, DOCUMENTS), sums / np.outer(lengths, lengths), rtol=1e-12)
+    np.testing.assert_allclose(kernel(DOCUMENTS[:1], DOCUMENTS[1:]), kernel(DOCUMENTS, DOCUMENTS)[:1, 1:])
+    alone = SimilarTrigrams(vocabulary, np.eye(6), idf)
+    np.testing.assert_allclose(alone(DOCUMENTS, DOCUMENTS), Trigrams(idf)(DOCUMENTS, DOCUMENTS), rtol=1e-12)
+
+
+# Of each image two captions; "rare" stands in one of them.
+TWINS: list[Document] = [
+    *[[["dog", "run"], ["hound", "run"]]] * 4,
+    *[[["dog", "sleep"], ["hound", "sleep"]]] * 2,
+    *[[["cat", "sleep"], ["cat", "sleep", "rare"]]] * 3,
+]
+
+
+def test_words_of_the_same_contexts_are_alike() -> None:
+    """Positive pointwise mutual information over captions, by hand (H13 3.5.3)."""
+    vocabulary = vocabulary_of(TWINS)
+    assert list(vocabulary) == ["cat", "dog", "hound", "run", "sleep"]
+    found = distributional_similarity(TWINS, vocabulary)
+    # Of 18 captions, cat, dog and hound are in 6 each, run in 8, sleep in 10.
+    dog = {"dog": math.log(3), "run": math.log(4 * 18 / 48), "sleep": 0.0}
+    hound = {"hound": math.log(3), "run": math.log(4 * 18 / 48)}
+    shared = dog["run"] * hound["run"] / (dog["dog"] ** 2 + dog["run"] ** 2)
+    assert found[vocabulary["dog"], vocabulary["hound"]] == pytest.approx(shared)
+    cat, sleep = (math.log(3), math.log(1.8)), (math.log(1.8), math.log(1.8))
+    cosine = (cat[0] * sleep[0] + cat[1] * sleep[1]) / math.hypot(*cat) / math.hypot(*sleep)
+    assert found[vocabulary["cat"], vocabulary["sleep"]] == pytest.approx(cosine)
+    assert found[vocabulary["cat"], vocabulary["run"]] == 0.0
+    assert found.diagonal().tolist() == [1.0] * 5
+
+
+def test_words_that_translate_each_other_are_alike() -> None:
+    """IBM's model 1 by its definition, five times (Brown et al. 1993; H13 3.5.4)."""
+    vocabulary = vocabulary_of(TWINS)
+    pairs = [
+        (["", *first], second)
+        for document in TWINS
+        for first, second in ((document[0], document[1]), (document[1], document[0]))
+    ]
+    pairs = [
+        ([w for w in e if not w or w in vocabulary], [w for w in f if w in vocabulary]) for e, f in pairs
+    ]
+    chance = {(e, f): 1.0 for source, target in pairs for e, f in product(source, target)}
+    for _ in range(5):
+        counts: defaultdict[tuple[str, str], float] = defaultdict(float)
+        for source, target in pairs:
+            for f in target:
+                total = sum(chance[e, f] for e in source)
+                for e in source:
+                    counts[e, f] += chance[e, f] / total
+        sums: defaultdict[str, float] = defaultdict(float)
+        for (e, _), count in counts.items():
+            sums[e] += count
+        chance = {(e, f): count / sums[e] for (e, f), count in counts.items()}
+    found = translation_probabilities(TWINS, vocabulary)
+    expected = [[chance.get((e, f), 0.0) for f in vocabulary] for e in vocabulary]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert found[vocabulary["dog"]].argmax() == vocabulary["hound"]
+    alike = alignment_similarity(TWINS, vocabulary)
+    assert alike[vocabulary["dog"], vocabulary["run"]] < 0.5
+    assert alike.shape == (5, 5)
+    assert alignment_similarity([[["dog"]]], {}).shape == distributional_similarity([], {}).shape == (0, 0)
 
 
 def test_bags_of_words_are_compared_by_cosine_and_by_weighted_f1() -> None:
@@ -265,7 +376,9 @@ def test_a_run_of_the_systems_is_imported(tmp_path: Path, capsys: pytest.Capture
     )
     run = tmp_path / "squares.run"
     for task in ("annotation", "search"):
-        call_command("rank_captions", "squares", task=task, output=run, systems="nn,tri5,borda", caption=1)
+        call_command(
+            "rank_captions", "squares", task=task, output=run, systems="nn,tri5,tri5sem,borda", caption=1
+        )
         call_command("import_rankings", str(run), dataset="squares", task=task)
     assert "15 images for training, 5 for choosing settings, 5 in the pool." in capsys.readouterr().out
     found = Output.objects.filter(system__name="nn", rank=Output.objects.order_by("rank")[0].rank)
@@ -273,8 +386,16 @@ def test_a_run_of_the_systems_is_imported(tmp_path: Path, capsys: pytest.Capture
         colour = output.item.name.split("-")[1]
         assert output.caption.text == f"picture in {colour} paint"
     assert found.count() == 10
-    assert set(Output.objects.values_list("system__name", flat=True)) == {"nn", "tri5", "borda"}
+    assert set(Output.objects.values_list("system__name", flat=True)) == {"nn", "tri5", "tri5sem", "borda"}
+    runs = set()
+    for kernels in ({}, {"image_power": 3}, {"text_diagonal": 15.0}):
+        call_command(
+            "rank_captions", "squares", task="search", output=run, systems="tri5", caption=1, **kernels
+        )
+        runs.add(run.read_text())
+    assert len(runs) == 3
     for wrong, words in (
+        ({"text_diagonal": 0.5}, r"--text-diagonal is 0\.5; expected 1 or more"),
         ({"systems": "nn,borda"}, "joins two or more"),
         ({"systems": "knn"}, "names knn"),
         ({"caption": 7}, "has 2 captions, expected caption number 7"),

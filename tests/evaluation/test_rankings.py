@@ -141,24 +141,70 @@ def test_no_median_is_said_where_half_of_the_originals_were_not_returned(designe
     made = StudyOf(make_dataset("pets", PETS), "relevance")
     ranked(made, "lost", {"0.jpg": ["1.jpg#0", "2.jpg#0"], "1.jpg": ["1.jpg#0", "3.jpg#0"]})
     judge(made, {("0.jpg", "1.jpg#0"): 0})
-    rankings = aggregate_study(study=made.study)["rankings"]
-    (row,) = rankings["annotation"]
+    result = aggregate_study(study=made.study)
+    (row,) = result["rankings"]["annotation"]
     assert row["original"]["median_rank"]["value"] is None
     assert row["original"]["median_rank"]["reason"]
     assert row["original"]["R@10"]["value"] == 0.5
     assert row["S@1"]["value"] is None  # nothing relevant is known
-    assert "No median rank: half of the lists" in rankings_tables(rankings, {})[1].note
+    assert "No median rank: half of the lists" in rankings_tables(result)[1].note
     assert "No median: half of the lists" in words(designer.get(page(made.study, "results")))
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_people_and_the_original_can_order_systems_otherwise(designer: Client, tmp_path: Path) -> None:
+    """Three systems by hand; people like best what puts the original last of all."""
+    images = [f"{number}.jpg" for number in range(7)]
+    made = StudyOf(make_dataset("pets", {image: [f"pet {image}"] for image in images}), "relevance")
+    others = {image: [f"{other}#0" for other in images if other != image] for image in images}
+    for system, place in (("first", 0), ("second", 1), ("sixth", 5)):
+        lists = {image: [*texts[:place], f"{image}#0", *texts[place:]] for image, texts in others.items()}
+        ranked(made, system, lists)
+    said = {(image, others[image][0]): int(image != "6.jpg") for image in images}
+    judge(made, said | {(image, f"{image}#0"): int(image == "6.jpg") for image in images})
+    result = aggregate_study(study=made.study)
+    rows = {(row["people"], row["automatic"]): row for row in result["system_orders"]["annotation"]}
+    assert list(rows) == [
+        ("S@1", "R@1"), ("S@5", "R@5"), ("S@10", "R@10"), ("R-precision", "R@1"), ("R-precision", "R@5"),
+        ("R-precision", "R@10"), ("R-precision", "median rank"),
+    ]  # fmt: skip
+    # S@1: 1/7, 6/7, 6/7; R@1: 1, 0, 0; median rank: 1, 2, 6
+    assert rows["S@1", "R@1"]["spearman"]["value"] == pytest.approx(-1)
+    assert rows["S@5", "R@5"]["spearman"]["value"] == pytest.approx(1)  # 1, 1, 6/7 and 1, 1, 0
+    assert rows["S@10", "R@10"]["spearman"]["value"] is None  # all find all
+    by_median = rows["R-precision", "median rank"]
+    assert by_median["spearman"]["value"] == pytest.approx(-math.sqrt(3) / 2)
+    assert by_median["kendall-tau-b"]["value"] == pytest.approx(-math.sqrt(2 / 3))
+    assert by_median["spearman"]["low"] <= by_median["spearman"]["value"] <= by_median["spearman"]["high"]
+    assert by_median["spearman"]["n"] == 3
+    (table,) = [one for one in rankings_tables(result) if one.name == "rankings-orders"]
+    assert table.rows[-1][:2] == ("R-precision", "median rank")
+    assert "Is the order of systems the one that people give?" in words(
+        designer.get(page(made.study, "results"))
+    )
+    path = tmp_path / "orders.zip"
+    release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
+    assert verify_bundle(path).differences == ()
+    with ZipFile(path) as bundle:
+        assert "R-precision,median rank,-0.866" in bundle.read("report/tables/rankings-orders.csv").decode()
+
+
+def test_one_system_has_no_order(designer: Client) -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "alone", {"0.jpg": ["1.jpg#0", "0.jpg#0"]})
+    judge(made, {("0.jpg", "1.jpg#0"): 1})
+    assert "system_orders" not in aggregate_study(study=made.study)
+    assert "Is the order of systems" not in words(designer.get(page(made.study, "results")))
 
 
 def test_of_a_missing_median_nothing_is_said_where_all_are_there(designer: Client) -> None:
     made = StudyOf(make_dataset("pets", PETS), "relevance")
     ranked(made, "near", {"0.jpg": ["1.jpg#0", "0.jpg#0"], "1.jpg": ["1.jpg#0", "3.jpg#0"]})
     judge(made, {("0.jpg", "1.jpg#0"): 0})
-    rankings = aggregate_study(study=made.study)["rankings"]
-    (row,) = rankings["annotation"]
+    result = aggregate_study(study=made.study)
+    (row,) = result["rankings"]["annotation"]
     assert row["original"]["median_rank"]["value"] == 1.5
-    assert "No median" not in rankings_tables(rankings, {})[1].note
+    assert "No median" not in rankings_tables(result)[1].note
     assert "No median" not in words(designer.get(page(made.study, "results")))
 
 

@@ -9,6 +9,7 @@ import pytest
 from evaluation.numeric.signatures import BadSignature, parse
 from evaluation.statistics.agreement import kappa_grid, kappa_interval
 from evaluation.statistics.catalogue import STATISTICS, call_of
+from evaluation.statistics.ranking import r_precision, success_at_k
 from evaluation.statistics.significance import randomization_test
 
 ONE, TWO, PEOPLE = [0.3, 2.0, 1.5, 3.1, 2.2, 0.9], [0.1, 1.0, 1.8, 2.5, 2.9, 1.9], [1.0, 2, 1, 3, 3, 1]
@@ -18,6 +19,7 @@ UNITS, WORKERS, VALUES = ["a", "a", "b", "b", "c", "c"], ["v", "w"] * 3, [1, 2, 
 PARTS, COUNTS = (UNITS, ["x"] * 6, WORKERS, VALUES), ([[0, 2], [3, 0]],)
 GAMES = (list("abcabc"), list("bcacab"), WINNERS)
 LISTS = ([["a", "b"], ["b", "c"]], [{"b"}, {"a", "c"}])
+ORDERED = tuple([success_at_k(*LISTS, k=k), r_precision(*LISTS)] for k in (1, 2))
 CHOICES = (["abc"] * 3 + ["bcd"] * 3, list("aabcbb"), list("cbcddc"))
 MARKED = (UNITS, WORKERS, [9] * 6, [[(0, 3)], [(1, 4)], [], [(2, 4)], [(5, 8)], [(5, 8)]])
 JUDGMENTS, REPEATED, BOTH = (UNITS, WORKERS, VALUES), (TABLE,), (ONE, TWO)
@@ -109,6 +111,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         [["1", "no"], ["no", "no"]],
     ),
     "r-precision|unjudged:refuse|v:1.0": LISTS,
+    "order-correlation|coefficient:kendall-tau-b|confidence:0.9|resamples:50|seed:3|v:1.0": ORDERED,
     "randomization|statistic:median|alternative:two-sided|reassignments:200|seed:4|v:1.0": BOTH,
     "recall-at|k:5|unjudged:leave-out|v:1.0": LISTS,
     "relevance-vote|at_least_share:[1,2]|v:1.0": (UNITS, [1, 0] * 3),

@@ -1,17 +1,21 @@
 """Ranking measures against trec_eval."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kendalltau, spearmanr
 
-from evaluation.statistics.inputs import BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.ranking import (
+    RankingResult,
     judge_rankings,
     judge_run,
     median_rank,
+    order_correlation,
     r_precision,
     recall_at_k,
     success_at_k,
@@ -200,3 +204,60 @@ def test_every_measure_is_what_looking_down_the_list_gives(
             sum(item in relevant or item not in judged for item in within) / len(relevant),
             early[0] if early else math.inf,
         ]
+
+
+def of_system(relevance: str, originals: str) -> tuple[RankingResult, RankingResult]:
+    """R-precision of a list of two, and the rank of the original: of each query 0 or 1, and 1 to 9."""
+    wanted = [{"a": int(letter), "b": 1 - int(letter)} for letter in relevance]
+    places = [{int(letter)} for letter in originals]
+    return r_precision([["a", "b"]] * 4, wanted), median_rank([list(range(1, 10))] * 4, places)
+
+
+SYSTEMS = [
+    of_system("1110", "1298"),
+    of_system("1000", "2316"),
+    of_system("0110", "3427"),
+    of_system("0001", "9991"),
+]
+
+
+@pytest.mark.parametrize(("coefficient", "oracle"), [("spearman", spearmanr), ("kendall-tau-b", kendalltau)])
+def test_two_measures_order_systems_alike_as_scipy_has_it(coefficient: str, oracle: Any) -> None:
+    people, original = zip(*SYSTEMS, strict=True)
+    pages = ["p", "p", "q", "q"]  # two documents of two queries each
+    found = order_correlation(people, original, coefficient, queries=[pages] * 4, seed=1)
+    shares, ranks = (np.array([one.per_query for one in results]) for results in (people, original))
+    # Two documents are drawn as (p, p), (p, q) or (q, q).
+    drawn = [
+        oracle(shares[:, rows].mean(axis=1), -np.median(ranks[:, rows], axis=1)).statistic
+        for rows in ([0, 1], [0, 1, 2, 3], [2, 3])
+    ]
+    assert found.value == pytest.approx(drawn[1])
+    assert (found.low, found.high) == pytest.approx((min(drawn), max(drawn)))
+    assert (found.first, found.second, found.systems, found.queries) == ("R-precision", "median rank", 4, 2)
+
+
+def test_systems_may_rank_other_queries_and_one_without_a_value_is_left_out() -> None:
+    people, original = zip(*SYSTEMS[:3], strict=True)
+    nothing = r_precision([["a"]], [[]])
+    lost = median_rank([["a"]], [["c"]])  # not returned: the last of all
+    queries = [*["abcd"] * 3, "a"]
+    found = order_correlation([*people, nothing], [*original, lost], queries=queries, resamples=0)
+    assert (found.value, found.systems) == (order_correlation(people, original, resamples=0).value, 3)
+    assert math.isnan(found.low)
+    worst = success_at_k([["a"]], [["c"]], k=1)
+    assert order_correlation([people[0], worst], [original[0], lost], queries=["abcd", "a"]).value == 1.0
+
+
+def test_one_system_has_no_order_and_lengths_must_agree() -> None:
+    (one, rank), (other, _), *_ = SYSTEMS
+    alone = order_correlation([one], [rank])
+    assert math.isnan(alone.value)
+    assert alone.reason == "fewer than two systems differ in both measures"
+    assert math.isnan(order_correlation([one, one], [rank, rank]).value)
+    with pytest.raises(BadShape, match="2 entries and first 1"):
+        order_correlation([one], [rank, rank])
+    with pytest.raises(BadShape, match="queries by system"):
+        order_correlation([one, other], [rank, rank], queries=["ab", "abcd"])
+    with pytest.raises(BadOption, match="pearson"):
+        order_correlation([one, other], [rank, rank], "pearson")

@@ -53,7 +53,7 @@ from evaluation.results.metric_figures import (
     find_references_of_pairs,
     halves_of_pairs,
 )
-from evaluation.results.rankings import CUTS, audit_filter, judged_outputs, rankings_of
+from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_outputs, rankings_of
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
 from evaluation.statistics.crossed import ITEM, NAIVE, columns_and_deletions
 from evaluation.statistics.inputs import encode
@@ -89,7 +89,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         "workers": worker_table(table, people, records, rows.wall_times()),
         "counts": count_judgments(table, consensus, len(people)),
         "figures": dict(figures),
-        "rankings": _rankings(rows, table, proposals, consensus, audit),
+        **_rankings(rows, table, proposals, consensus, audit),
         **({"filter_audit": audit} if audit else {}),
     }
     inputs = ReportInputs(
@@ -220,22 +220,20 @@ def _rankings(
     proposals: Proposals | None,
     consensus: StudyConsensus,
     audit: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Compute rankings; old bundles have none of first captions alone, and no intervals of shares."""
+) -> dict[str, dict[str, Any]]:
+    """Compute rankings; old bundles have none of first captions alone, no intervals of shares and no orders."""
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
-        return {}
+        return NO_RANKINGS
     credited = rows.settings.credited
     judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
-    rankings = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
-    if not rows.old_proposals:
-        return rankings
-    if all(row["rank"] <= 1 for row in rows.proposals):
-        return {}
-    for row in rankings.get(ANNOTATION, ()):
+    result = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
+    if rows.old_proposals and all(row["rank"] <= 1 for row in rows.proposals):
+        return NO_RANKINGS
+    for row in result["rankings"].get(ANNOTATION, ()) if rows.old_proposals else ():
         for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
             row[name] |= {"low": None, "high": None}
-    return rankings
+    return result if credited else result | {"system_orders": {}}
 
 
 def _add_metrics(

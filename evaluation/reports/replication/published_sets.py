@@ -33,7 +33,7 @@ from judgments.importers.records import ReferenceRow
 
 # The pool of candidates is caption number 2 of every test image.
 POOL = 2
-TEST = "test"
+TEST, TRAIN = "test", "train"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,11 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Flickr8k:
-    """The test images with five captions each, number 2 in the pool, and judgments of the pool."""
+    """The test images with five captions each, number 2 in the pool, judgments of the pool, and training captions."""
 
     images: tuple[str, ...]
     captions: tuple[tuple[str, ...], ...]
+    training: tuple[tuple[str, ...], ...]
     experts: Pairs
     crowd: Pairs
 
@@ -86,12 +87,15 @@ def references_by_image(
 
 
 def read_flickr8k(folder: Path) -> Flickr8k:
-    captions = references_by_image(Flickr8kDataset(folder).rows(), lambda row: row.split == TEST)
+    rows = list(Flickr8kDataset(folder).rows())
+    captions = references_by_image(rows, lambda row: row.split == TEST)
+    training = references_by_image(rows, lambda row: row.split == TRAIN)
     images = sorted(captions)
     position_of = {image: position for position, image in enumerate(images)}
     return Flickr8k(
         tuple(images),
         tuple(tuple(captions[image]) for image in images),
+        tuple(map(tuple, training.values())),
         _pairs(Flickr8kExpert(folder), position_of),
         _pairs(Flickr8kCrowd(folder), position_of),
     )

@@ -554,7 +554,6 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
     rankings: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
     if not rankings:
         return None
-    audit = inputs.aggregation.result.get("filter_audit") or {}
     sentences = []
     for task, rows in rankings.items():
         cells = {row["system"]: row["R-precision"] for row in rows}
@@ -567,5 +566,5 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
             alone=sum(cell["value"] is not None for cell in cells.values()) == 1,
         )  # fmt: skip
         sentences.append(sentence)
-    tables = rankings_tables(rankings, audit, digits=0 if inputs.wording else 1)
+    tables = rankings_tables(inputs.aggregation.result, digits=0 if inputs.wording else 1)
     return section("rankings", sentences, tables=tables)

@@ -413,12 +413,12 @@ def _shares(regions: Ints, codes: Ints, count: int, size: int) -> Floats:
     return np.asarray(table / regions.size)
 
 
-def histogram_kernel(first: Histograms, second: Histograms, power: int = 2) -> Floats:
+def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
     """Return (first, second) intersections of whole pictures, averaged over features, to a power (K_Histo)."""
     return _averaged(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
 
 
-def pyramid_kernel(first: Histograms, second: Histograms, power: int = 2) -> Floats:
+def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
     """Return (first, second) values of the pyramid kernel, averaged over features, to a power (K_Py).
 
     With I_l the intersections at level l, I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).

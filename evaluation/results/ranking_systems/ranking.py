@@ -45,12 +45,22 @@ from evaluation.results.ranking_systems.kernels import (
     read_points,
     words_of,
 )
+from evaluation.results.ranking_systems.similarities import (
+    SimilarTrigrams,
+    alignment_similarity,
+    distributional_similarity,
+)
 from evaluation.statistics.aggregation import borda_count
 from judgments.models import Caption, Dataset
 
 # Eigenvalues below this share of the largest are rounding, or belong to items that are alike.
 TINY = 1e-10
 Task = Literal["annotation", "search"]
+SIMILARITIES = {
+    "tri5-dist": (distributional_similarity,),
+    "tri5-align": (alignment_similarity,),
+    "tri5sem": (distributional_similarity, alignment_similarity),
+}
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
 DIMENSIONS, FEWEST = 46, 10  # H13: as many values, from this one on
 CUTS, PER_CUT = (1, 5, 10), 5
@@ -242,6 +252,8 @@ def rank_pool(
     task: Task,
     systems: Collection[str] = SYSTEMS,
     image_kernel: str = "pyramid",
+    image_power: int = 2,
+    text_diagonal: float = 1.0,
     caption: int = 0,
     seed: int = 0,
     progress: Progress = lambda share, message: None,
@@ -249,13 +261,14 @@ def rank_pool(
     """Learn from the split `train`, choose models on `dev`, and rank the pool of `test`. Raise
     EvaluationError.
 
-    The pool has caption number `caption` of each image. Without splits, the dataset is divided at random,
-    three fifths for training.
+    The pool has caption number `caption` of each image. `image_power` squares or cubes the kernel of pictures;
+    `text_diagonal` multiplies the diagonals of text kernels in training (H13 4.1.3: 1 to 15). Without splits, the
+    dataset is divided at random, three fifths for training.
     """
     parts = _parts(dataset, caption, seed)
     training, development, test = parts
     generator = np.random.default_rng(seed)
-    images = _image_kernels(parts, image_kernel, generator, progress)
+    images = _image_kernels(parts, image_kernel, image_power, generator, progress)
     rankings: dict[str, Ints] = {}
     settings: dict[str, list[Setting]] = {}
     single = [[document[int(generator.integers(len(document)))]] for document in training.documents]
@@ -271,6 +284,7 @@ def rank_pool(
             captions = Kernels(
                 *(kernel(rows, documents) for rows in (documents, development.pool_words, test.pool_words))
             )
+            np.fill_diagonal(captions.training, text_diagonal * captions.training.diagonal())
             rankings[name], settings[name] = rank_by_kcca(images, captions, task)
     if JOINED in systems:
         rankings[JOINED] = joined(list(rankings.values()))
@@ -280,14 +294,16 @@ def rank_pool(
 
 
 def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
-    idf = idf_of(documents) if name.endswith("-idf") else None
+    idf = idf_of(documents) if name.endswith(("-idf", "sem")) else None
+    if name in SIMILARITIES:
+        return SimilarTrigrams.of(documents, SIMILARITIES[name], idf)
     if name.startswith("bow"):
         return BagOfWords(idf)
     return TagRank.of(documents) if name == "tagrank" else Trigrams(idf)
 
 
 def _image_kernels(
-    parts: Sequence[Part], kernel: str, generator: np.random.Generator, progress: Progress
+    parts: Sequence[Part], kernel: str, power: int, generator: np.random.Generator, progress: Progress
 ) -> Kernels:
     training = parts[0].pictures
     few = training
@@ -301,7 +317,7 @@ def _image_kernels(
         histograms.append(histograms_of(map(read_points, part.pictures), codebooks))
     progress(0.4, "comparing pictures")
     compare = COMPARISONS[kernel]
-    return Kernels(*(compare(rows, histograms[0]) for rows in histograms))
+    return Kernels(*(compare(rows, histograms[0], power) for rows in histograms))
 
 
 def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
