@@ -353,7 +353,7 @@ def _control_records(
     study: Study, tallies: list[ControlTally], rule: Controls | None = None
 ) -> dict[int, ControlRecord]:
     rule = rule or rule_of_controls(study)
-    return records_from_tallies(tallies, rule=rule, is_right=kind_of(study).is_right)
+    return records_from_tallies(tallies, rule=rule, kind=kind_of(study))
 
 
 def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
