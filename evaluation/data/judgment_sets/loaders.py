@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -62,6 +62,9 @@ from evaluation.data.judgment_sets.records import (
     Votes,
     WorkerRow,
     differences,
+    encode_json,
+    encode_text,
+    encode_truth,
     hash_of_rows,
     hash_with,
     hash_with_winners,
@@ -858,20 +861,26 @@ NOT_ASKED = {
     "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
     "registration", "chosen", "by_hand",
 }  # fmt: skip
-SHOWN = (
-    "key", "control", "item__name", "item__text", "reference__text", "first__text", "second__text", "expected",
-    "content",
-)  # fmt: skip
+SHOWN = {
+    "key": encode_text,
+    "control": encode_truth,
+    "item__name": encode_text,
+    "item__text": encode_text,
+    "reference__text": encode_text,
+    "first__text": encode_text,
+    "second__text": encode_text,
+    "expected": encode_json,
+    "content": encode_json,
+}
 
 
 def _digest_of_material(study: Study) -> str:
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
-    rows = (
-        units.order_by("position", "pk").values_list(*SHOWN),
-        references.order_by("item__position", "position", "pk").values_list("item__name", "text"),
-    )
-    return hash_of_rows(chain.from_iterable(part.iterator(ROWS_AT_ONCE) for part in rows))[:DIGITS_OF_HASH]
+    shown = units.order_by("position", "pk").values_list(*SHOWN)
+    named = references.order_by("item__position", "position", "pk").values_list("item__name", "text")
+    parts = (plain_rows(shown), SHOWN.values()), (plain_rows(named), (encode_text, encode_text))
+    return hash_of_rows(parts)[:DIGITS_OF_HASH]
 
 
 def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
