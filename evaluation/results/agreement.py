@@ -169,6 +169,7 @@ def measure_agreement(
         alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
         return {"alpha": alpha_of_open, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
+    bias = side_bias(table, units, images, anonymous=anonymous)  # first, to hold less at once
     counted = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
 
@@ -211,7 +212,7 @@ def measure_agreement(
         figures["one_against_rest"] = _one_against_rest(ratings, units, grouped)
     if grouped is not None and not anonymous:
         figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
-    if bias := side_bias(table, units, images, anonymous=anonymous):
+    if bias:
         figures["side_bias"] = bias
     figures["per_worker"] = per_worker
     if full_depth is not None:

@@ -10,16 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
-from json.encoder import encode_basestring, encode_basestring_ascii
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common.rows import batched
 from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.numeric.signatures import Signature, Value
 from evaluation.statistics.aggregation import majority_vote, mean_grade
@@ -38,7 +36,6 @@ AS_IMPORTED = "as-imported"
 # Above this many values exact agreement is not expected: only alpha is meaningful.
 MOST_VALUES = 10
 UNITS_AT_ONCE = 20_000
-ROWS_AT_ONCE = 2_000
 DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
 LINES_AT_ONCE = 100_000  # hashed
 TO_ESCAPE = r'["\\\x00-\x1f]'  # what JSON escapes
@@ -296,36 +293,6 @@ def hash_of_files(paths: Iterable[Path]) -> str:
             while block := file.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
-
-
-def hash_of_rows(
-    parts: Iterable[tuple[Iterable[Sequence[Any]], Iterable[Callable[[Any], str]]]],
-) -> str:
-    """Return the SHA-256 of rows as JSON, a row a line; each part has the encoder of each of its columns.
-
-    Whole rows take twice as long to encode.
-    """
-    digest = hashlib.sha256()
-    for rows, encoders in parts:
-        for some in batched(rows, ROWS_AT_ONCE):
-            columns = map(map, encoders, zip(*some, strict=True))
-            lines = "]\n[".join(map(", ".join, zip(*columns, strict=True)))
-            digest.update(f"[{lines}]\n".encode())
-    return digest.hexdigest()
-
-
-def encode_text(text: str | None) -> str:
-    return "null" if text is None else encode_basestring_ascii(text)
-
-
-def encode_truth(truth: int) -> str:
-    return "true" if truth else "false"
-
-
-@lru_cache(ROWS_AT_ONCE)
-def encode_json(text: str | None) -> str:
-    """Return JSON in the form that is hashed."""
-    return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
 def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
