@@ -448,7 +448,7 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
     for check in checks:
         seen[check.worker in careless] += 1
         right[check.worker in careless] += kind.is_right(check.answer, check.expected)
-    records = control_records(checks, rule=design_of(study).controls, is_right=kind.is_right)
+    records = control_records(checks, rule=design_of(study).controls, kind=kind)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
     outcomes = (
         kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}

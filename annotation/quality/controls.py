@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,6 +18,7 @@ from common.rows import batched
 from evaluation.statistics.significance import holm
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED, REPEATS
+from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.studies import kind_of
 
@@ -117,6 +118,7 @@ class ControlRecord:
         share: right / seen; None if nothing was seen.
         used: whether the study's control rule includes the worker.
         by_kind: kind of control item -> (seen, right).
+        right_values: the kind's values that are right, summed over the items seen.
     """
 
     seen: int
@@ -124,6 +126,7 @@ class ControlRecord:
     share: float | None
     used: bool
     by_kind: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    right_values: int = 0
 
 
 def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
@@ -136,7 +139,7 @@ def control_records(
     answers: Iterable[tuple[Any, ...]],
     *,
     rule: Controls,
-    is_right: Callable[[Any, Any], bool],
+    kind: Kind,
 ) -> dict[int, ControlRecord]:
     """Return the record of each worker who saw a control item.
 
@@ -148,7 +151,7 @@ def control_records(
             for worker, answer, expected, *rest in answers
         ),
         rule=rule,
-        is_right=is_right,
+        kind=kind,
     )
 
 
@@ -156,20 +159,25 @@ def records_from_tallies(
     tallies: Iterable[tuple[int, Any, Any, str, int]],
     *,
     rule: Controls,
-    is_right: Callable[[Any, Any], bool],
+    kind: Kind,
 ) -> dict[int, ControlRecord]:
     counts: dict[int, dict[str, list[int]]] = {}
+    right_values: Counter[int] = Counter()
+    right_by: dict[str, int] = {}
     for worker, answer, expected, control_kind, n in tallies:
         count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
         count[0] += n
-        count[1] += n * (answer is not None and is_right(answer, expected))
+        count[1] += n * (answer is not None and kind.is_right(answer, expected))
+        if (text := repr(expected)) not in right_by:  # a slider has a hundred values
+            right_by[text] = kind.count_right(expected)
+        right_values[worker] += n * right_by[text]
     records = {}
     for worker, kinds in counts.items():
         record = control_record(
             sum(seen for seen, _ in kinds.values()), sum(right for _, right in kinds.values()), rule
         )
         by_kind = {name: (seen, right) for name, (seen, right) in sorted(kinds.items())}
-        records[worker] = replace(record, by_kind=by_kind)
+        records[worker] = replace(record, by_kind=by_kind, right_values=right_values[worker])
     return records
 
 

@@ -87,7 +87,7 @@ def reasons_against(
     records = records_from_tallies(
         (tally for tally in tallies if tally.worker in workers),
         rule=controls,
-        is_right=kind.is_right,
+        kind=kind,
     )
     for worker, record in records.items():
         if not record.used and record.seen >= controls.after:

@@ -247,11 +247,7 @@ def _changed_inclusion(assignment: Assignment) -> bool:
 
 
 def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]) -> dict[int, ControlRecord]:
-    return control_records(
-        answers,
-        rule=design.controls,
-        is_right=kind_of(study).is_right,
-    )
+    return control_records(answers, rule=design.controls, kind=kind_of(study))
 
 
 def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:

@@ -2,10 +2,11 @@
 """Sentences of agreement."""
 
 from collections import defaultdict
+from statistics import mean
 
 from benchmarks.claims.patterns import inside, near, number, sentences_about, two_digits
 from benchmarks.claims.rows import Rows, items
-from benchmarks.claims.variances import components
+from benchmarks.claims.variances import components, value_of
 from benchmarks.claims.worker_models import likely_answers
 
 says = sentences_about("agreement")
@@ -82,17 +83,34 @@ def _(rows: Rows, n: str, least: str) -> bool:
 
 @says(
     "Of the variance of answers <item:PC> lies between items, <rater:PC> between people and <residual:PC> beyond both, "
-    "with differences between texts of one item. The mean answer has a standard error of <error:CO>; it would be <a:CO> "
-    "with twice as many items, <b:CO> with twice as many people, and <c:CO> with twice as many answers of these people on "
-    "these items."
+    "with differences between texts of one item."
 )
-def _(rows: Rows, error: str, a: str, b: str, c: str, **shares: str) -> bool:
+def _(rows: Rows, **shares: str) -> bool:
     parts = components(rows)
     whole = parts.item + parts.rater + parts.residual
-    exact = all(near(share, getattr(parts, name) / whole) for name, share in shares.items())
+    return all(near(share, getattr(parts, name) / whole) for name, share in shares.items())
+
+
+@says(
+    "The mean answer has a standard error of <error:CO>; it would be <a:CO> with twice as many items, <b:CO> with twice as "
+    "many people, and <c:CO> with twice as many answers of these people on these items."
+)
+def _(rows: Rows, error: str, a: str, b: str, c: str) -> bool:
+    parts = components(rows)
     ratios = (1.0, parts.ratio(items=2, answers=2), parts.ratio(raters=2, answers=2), parts.ratio(answers=2))
     errors = zip((error, a, b, c), ratios, strict=True)
-    return exact and all(two_digits(said, ratio * parts.error) for said, ratio in errors)
+    return number(error) > 0 and all(two_digits(said, ratio * parts.error) for said, ratio in errors)
+
+
+@says(
+    "All items have the same mean answer, so these answers cannot tell how far more items, people or answers would help."
+)
+def _(rows: Rows) -> bool:
+    of_item: defaultdict[int, list[float]] = defaultdict(list)
+    for unit, votes in rows.votes.items():
+        of_item[rows.units[unit].item_id] += [value_of(rows, value) for _, value in votes]
+    means = [mean(values) for values in of_item.values()]
+    return len(means) > 1 and max(means) - min(means) < 1e-9
 
 
 @says("Fleiss’ kappa is undefined: every judgment names the same category.")

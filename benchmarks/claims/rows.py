@@ -16,6 +16,7 @@ from judgments.studies.studies import design_of
 METRICS = ["bleu-1", "rouge-l"]
 FINISHED, GONE = ("submitted", "approved", "rejected"), ("invalidated", "apart")
 PAIRED, INTERVAL = ("pairwise", "triplet"), ("graded", "slider")
+CHOICES = {"slider": range(101), "graded": range(1, 5), "relevance": (0, 1), **dict.fromkeys(PAIRED, (1, 2))}
 
 
 def mirrored(value: float) -> float:
@@ -39,12 +40,15 @@ class Rows:
         self.anonymous = self.work.filter(worker__anonymous=True).exists()
         self.seen: Counter[str] = Counter()
         self.right: Counter[str] = Counter()
+        self.guessed: list[float] = []  # how likely a guess is right, of each answer to a control item
         for row in self.rows:
             if row.unit.control:
                 name = row.assignment.worker.name
                 low, _, high = str(row.unit.expected).partition("-")
                 self.seen[name] += 1
                 self.right[name] += float(low) <= float(row.value or 0) <= float(high or low)
+                choices = CHOICES[self.protocol]
+                self.guessed.append(mean(float(low) <= choice <= float(high or low) for choice in choices))
         self.below = {
             name
             for name, seen in self.seen.items()

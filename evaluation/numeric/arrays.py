@@ -22,6 +22,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+ROWS_AT_ONCE = 1 << 16
+
 
 def ratio(
     part: ArrayLike, whole: NDArray[Any], *, where: Flags | None = None, otherwise: float = math.nan
@@ -53,6 +55,11 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
     order = np.argsort(known)
     nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
     return np.where(known[nearest] == wanted, nearest, -1)
+
+
+def parts_of(rows: int) -> Iterator[slice]:
+    """Yield slices of ``rows`` so short that what is computed of one stays in the processor's cache."""
+    yield from (slice(start, start + ROWS_AT_ONCE) for start in range(0, rows, ROWS_AT_ONCE))
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_noop, ngettext
 from annotation.models import Assignment, Judgment
 from common.amounts import as_json, thousands
 from common.files import FiguresEncoder
-from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
+from common.rows import batched, indexes_built_after, insert_rows, large_cache, many_objects, plain_rows
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import (
@@ -472,10 +472,11 @@ def run_aggregation(
     progress: Progress = no_progress,
 ) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
-    loaders.extend_blocks(study)
-    aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)
-    progress(0.7, "storing the consensus")
-    store_aggregation(aggregation)
+    with many_objects():
+        loaders.extend_blocks(study)
+        aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)
+        progress(0.7, "storing the consensus")
+        store_aggregation(aggregation)
     progress(1.0, "done")
     return aggregation
 

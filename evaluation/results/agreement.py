@@ -169,6 +169,7 @@ def measure_agreement(
         alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
         return {"alpha": alpha_of_open, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
+    bias = side_bias(table, units, images, anonymous=anonymous)  # first, to hold less at once
     counted = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
 
@@ -211,7 +212,7 @@ def measure_agreement(
         figures["one_against_rest"] = _one_against_rest(ratings, units, grouped)
     if grouped is not None and not anonymous:
         figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
-    if bias := side_bias(table, units, images, anonymous=anonymous):
+    if bias:
         figures["side_bias"] = bias
     figures["per_worker"] = per_worker
     if full_depth is not None:
@@ -276,16 +277,22 @@ def components_sentence(components: Mapping[str, Any]) -> str:
         return ""
     total = components["item"] + components["rater"] + components["residual"]
     shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
-    errors = {"error": components["standard_error"], **components["twice"]}
-    return _(
+    sentence = _(
         "Of the variance of answers %(item)s lies between items, %(rater)s between people and %(residual)s beyond "
-        "both, with differences between texts of one item. The mean answer has a standard error of %(error)s; it would "
-        "be %(items)s with twice as many items, %(raters)s with twice as many people, and %(judgments)s with twice as "
-        "many answers of these people on these items."
-    ) % {
-        **dict(zip(("item", "rater", "residual"), shares, strict=True)),
-        **{name: f"{round(value, 9):.2g}".removeprefix("0") or "0" for name, value in errors.items()},
-    }
+        "both, with differences between texts of one item."
+    ) % dict(zip(("item", "rater", "residual"), shares, strict=True))
+    if not round(components["standard_error"], 9):
+        unknown = _(
+            "All items have the same mean answer, so these answers cannot tell how far more items, people or answers "
+            "would help."
+        )
+        return f"{sentence} {unknown}"
+    errors = {"error": components["standard_error"], **components["twice"]}
+    gain = _(
+        "The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many items, %(raters)s "
+        "with twice as many people, and %(judgments)s with twice as many answers of these people on these items."
+    ) % {name: f"{value:.2g}".removeprefix("0") for name, value in errors.items()}
+    return f"{sentence} {gain}"
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:

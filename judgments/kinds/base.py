@@ -624,12 +624,9 @@ class Kind(ABC):
         """Answers that a study file can expect of a known item."""
         return ()
 
-    @property
-    def guessed_right(self) -> float | None:
-        """The share of control items that random answers get right; None if unknown."""
-        if not self.expectations:
-            return None
-        return sum(self.is_right(value, self.expectations[0]) for value in self.values) / len(self.values)
+    def count_right(self, expected: Any) -> int:
+        """Return how many of ``values`` are right where a control item expects ``expected``."""
+        return sum(self.is_right(value, expected) for value in self.values)
 
     def outcome_of(self, answer: Any) -> Any:
         """Return an answer without its strength or confidence: one of ``outcomes``."""

@@ -190,7 +190,7 @@ class ImageCaptionKind(ChoiceKind):
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
         try:
-            right = sum(self.is_right(value, item.expected) for value in self.values)
+            right = self.count_right(item.expected)
         except ValueError:
             right = 0
         if not 0 < right < len(self.values):

@@ -407,11 +407,11 @@ def test_new_rules_wait_and_published_and_older_ones_stay(values: dict[str, Any]
 
 def test_each_worker_is_measured_on_the_items_they_saw_by_the_rule_of_the_kind() -> None:
     answers = [(1, 1, 1), (1, 0, 1), (2, 1, 1), (2, 0, 0), (2, 1, 0)]
-    records = control_records(answers, rule=Controls(threshold=0.6), is_right=KINDS["relevance"].is_right)
+    records = control_records(answers, rule=Controls(threshold=0.6), kind=KINDS["relevance"])
     assert (records[1].right, records[1].seen, records[1].used) == (1, 2, False)
     assert (records[2].right, records[2].seen, records[2].used) == (2, 3, True)
     grades = [(1, 4, "3-4"), (1, 3, "3-4"), (1, 2, "3-4"), (1, 1, "1-2")]
-    record = control_records(grades, rule=RULE, is_right=KINDS["graded"].is_right)[1]
+    record = control_records(grades, rule=RULE, kind=KINDS["graded"])[1]
     assert (record.right, record.seen) == (3, 4)
 
 
@@ -426,15 +426,12 @@ def test_tallies_give_the_records_that_single_answers_give(kinds: list[str]) -> 
         answers = [{"position": at, "value": 1 + (at * (number + 1)) % 2} for at in range(1, count + 1)]
         submit_assignment(assignment=claim.assignment, answers=answers)
     kind = KINDS[study.protocol]
-    single = control_records(control_answers(study), rule=Controls(threshold=0.6), is_right=kind.is_right)
+    single = control_records(control_answers(study), rule=Controls(threshold=0.6), kind=kind)
     assert single
-    assert (
-        records_from_tallies(control_tallies(study), rule=Controls(threshold=0.6), is_right=kind.is_right)
-        == single
-    )
+    assert records_from_tallies(control_tallies(study), rule=Controls(threshold=0.6), kind=kind) == single
     chosen = sorted(single)[:1]
     some = records_from_tallies(
-        control_tallies(study, workers=chosen), rule=Controls(threshold=0.6), is_right=kind.is_right
+        control_tallies(study, workers=chosen), rule=Controls(threshold=0.6), kind=kind
     )
     assert some == {worker: single[worker] for worker in chosen}
 

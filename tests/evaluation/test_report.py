@@ -43,7 +43,6 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.ranking import judge_rankings
 from judgments.access.roles import give_role
 from judgments.access.tokens import create_token
-from judgments.kinds import KINDS
 from judgments.models import Item, Job, Output, Study, StudyEvent, System
 from tests.annotation.casting import make_study as make_text_study
 from tests.annotation.sourcing import make_texts
@@ -525,12 +524,40 @@ def test_control_items_are_drawn_with_what_guessing_gets(of_pairs: Report) -> No
     assert isinstance(found["workers"].drawing, Dots)
 
 
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.guessed_right is not None])
-def test_guessing_is_the_share_of_values_that_a_control_item_takes(name: str) -> None:
-    kind: Any = KINDS[name]
-    for expected in (kind.good, kind.bad) if hasattr(kind, "good") else kind.values:
-        right = sum(kind.is_right(value, expected) for value in kind.values)
-        assert right / len(kind.values) == kind.guessed_right
+@pytest.mark.parametrize(
+    ("protocol", "expected", "guessing"),
+    [
+        ("slider", ("51-100", "0-50"), "50 %"),  # 50 and 51 of 101
+        ("slider", ("70-100", "0-30"), "31 %"),
+        ("slider", ("70-100", "11-11"), "26 %"),  # 31 and, ten to each side, 21 of 101
+        ("graded", ("3-4", "1-1"), "38 %"),  # a half and a quarter
+        ("relevance", (1, 0), "50 %"),
+    ],
+)
+def test_guessing_is_right_as_often_as_the_studys_own_control_items_let_it(
+    protocol: str, expected: tuple[Any, ...], guessing: str
+) -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), protocol)
+    controls = [
+        made.unit(f"c{number}", "a.jpg", first=f"dog {number}", control=True, expected=one)
+        for number, one in enumerate(expected)
+    ]
+    unit = made.unit("u", "a.jpg", first="a cat")
+    made.answer(made.hit("h", [unit, *controls]), "w-1", [1, 1, 1])
+    found = plots(build_report(made.study, metrics=["bleu-1"]))["workers"]
+    assert f"Guessing would get {guessing}." in found.sentence
+
+
+def test_guessing_repeats_an_answer_as_often_as_the_first_one_lets_it() -> None:
+    """Three of four grades are next to a first one of 3, or the same."""
+    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    unit = made.unit("u", "a.jpg", first="a cat")
+    again = made.unit(
+        "c", "a.jpg", first="a cat", control=True, control_kind="repeated", content={"repeats": "u"}
+    )
+    made.answer(made.hit("h", [unit, again]), "w-1", [3, 3])
+    found = plots(build_report(made.study, metrics=["bleu-1"]))["workers"]
+    assert "Guessing would get 75 %." in found.sentence
 
 
 # BibTeX's standard styles ask for these; what they lack they warn of

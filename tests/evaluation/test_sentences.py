@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from benchmarks.claims import check_study
+from evaluation.results.aggregation import aggregate_study
 from judgments.jobs import run_job
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -23,6 +24,19 @@ def test_what_is_said_of_small_studies_follows_from_their_rows(
     for seed in range(10 * tens, 10 * tens + 10):
         wrong += check_study(seed, designer, tmp_path)[1]
     assert wrong == []
+
+
+def test_what_more_answers_would_bring_is_not_said_where_all_items_have_one_mean(designer: Client) -> None:
+    """Two people grade two items 1 and 4, and 4 and 1."""
+    made = StudyOf(make_dataset("pets", {"a.jpg": ["a dog"], "b.jpg": ["a cat"]}), "graded")
+    hit = made.hit("h", [made.unit("u1", "a.jpg", first="a dog"), made.unit("u2", "b.jpg", first="a cat")])
+    made.answer(hit, "ada", [1, 4])
+    made.answer(hit, "ben", [4, 1])
+    aggregate_study(study=made.study)
+    shown = words(designer.get(page(made.study, "results")))
+    assert "0 % lies between items, 0 % between people and 100 % beyond both" in shown
+    assert "All items have the same mean answer, so these answers cannot tell how far more items" in shown
+    assert "standard error of" not in shown
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "graded"])

@@ -1,5 +1,6 @@
 """The judgment signature changes with whatever changes what is judged or asked, and with nothing else."""
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +98,25 @@ def test_it_does_not_change_with_anything_else(what: str) -> None:
     before = signature_of_study(study)
     NOT_ASKED[what](study)
     assert signature_of_study(Study.objects.get(pk=study.pk)) == before
+
+
+def test_the_material_is_hashed_as_lines_of_json() -> None:
+    """Units with all that they show, then the references of their items; written out by hand."""
+    study = judged()
+    study.units.filter(key="u0").update(content={"b": ["ä"], "a": 1})
+    reworded("candidate", text="a hound")(study)
+    Caption.objects.filter(text="a dog").update(text='a "Dackel" läuft\n')
+    lines = [
+        r'["u0", false, "a.jpg", "", "a \"Dackel\" l\u00e4uft\n", "a mouse", "a cat", null, {"a": 1, "b": ["\u00e4"]}]',
+        '["u1", false, "a.jpg", "", "one dog", "a mouse", "a cat", null, {}]',
+        '["c", true, "b.jpg", "", null, "a tomcat", "a mouse", 1, {}]',
+        r'["a.jpg", "a \"Dackel\" l\u00e4uft\n"]',
+        '["a.jpg", "one dog"]',
+        '["b.jpg", "a cat"]',
+        '["b.jpg", "one cat"]',
+    ]
+    digest = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+    assert signature_of_study(study).fields["material"] == digest[:16]
 
 
 def test_a_grade_of_another_scale_is_another_question() -> None:

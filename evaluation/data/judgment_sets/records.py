@@ -295,14 +295,6 @@ def hash_of_files(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def hash_of_rows(rows: Iterable[Sequence[Any]]) -> str:
-    """Return the SHA-256 of rows as JSON with sorted keys."""
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(f"{json.dumps(row, sort_keys=True)}\n".encode())
-    return digest.hexdigest()
-
-
 def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a data hash with other data, as JSON with sorted keys."""
     return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()

@@ -225,7 +225,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     if isinstance(threshold, int | float) and threshold:
         levels.append(Level("rule", float(threshold)))
     levels.append(Level("all together", right / seen, False, *wilson_interval(right, seen)))
-    guessing = inputs.kind.guessed_right
+    guessing = _guessed_right(inputs)
     if guessing is not None:
         levels.append(Level("guessing", guessing))
     drawing = Dots(
@@ -242,6 +242,17 @@ def workers_section(inputs: ReportInputs) -> Section:
     )
     drawn = plot(caption, drawing, data, title="Control items right, by worker")
     return section("workers", [sentence], [drawn], [data])
+
+
+def _guessed_right(inputs: ReportInputs) -> float | None:
+    """Return the share of answers to control items that are right by chance; None for open answers."""
+    kind, records = inputs.kind, inputs.table.records.values()
+    if not kind.values:
+        return None
+    if not inputs.wording:  # as if each expected what the kind's first usual one does
+        return kind.count_right(kind.expectations[0]) / len(kind.values)
+    seen = sum(record.seen for record in records)
+    return sum(record.right_values for record in records) / (len(kind.values) * seen)
 
 
 def _controls_right(row: Mapping[str, Any]) -> Estimate:

@@ -32,7 +32,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
-from evaluation.numeric.arrays import Floats, Ints, ratio
+from evaluation.numeric.arrays import Floats, Ints, parts_of, ratio
 from evaluation.numeric.packing import declare
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
@@ -423,20 +423,26 @@ class Gwet:
     def influences(self, data: Data) -> Influences | None:
         ratings = ratings_of(data)
         scale = scale_of(ratings.labels, self.level, self.categories)
+        observed = percent_agreement(ratings, self.level, categories=self.categories)
         on_percent = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
         if on_percent is None or len(scale.positions) < 2:
             return None
         sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
-        each = 1 / sizes[ratings.unit]
+        each = 1 / np.maximum(sizes, 1)
         units = np.count_nonzero(sizes)
-        shares = np.bincount(ratings.code, weights=each, minlength=len(ratings.labels)) / units
+        shares = np.bincount(ratings.code, weights=each[ratings.unit], minlength=len(ratings.labels)) / units
         factor = _chance_factor(scale)
-        observed = percent_agreement(ratings, self.level, categories=self.categories)
         expected = factor * float((shares * (1 - shares)).sum())
         slopes = factor * (1 - 2 * shares)
-        of_expected = (slopes[ratings.code] - float(slopes @ shares)) * each / units
-        rows = -(1 - observed) / (1 - expected) ** 2 * of_expected
-        rows[on_percent.counts] += on_percent.values / (1 - expected)
+        slopes -= float(slopes @ shares)
+        rows = on_percent.values
+        rows /= 1 - expected
+        if len(rows) < len(ratings.code):
+            rows = np.zeros(len(ratings.code))
+            rows[on_percent.counts] = on_percent.values
+        for part in parts_of(len(rows)):
+            of_expected = slopes[ratings.code[part]] * each[ratings.unit[part]] / units
+            rows[part] += -(1 - observed) / (1 - expected) ** 2 * of_expected
         every = np.ones(len(rows), dtype=np.bool_)
         return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges, 1 - expected)
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
+from evaluation.numeric.arrays import Flags, Floats, Ints, parts_of, starts_of
 from evaluation.numeric.packing import declare, declare_kind
 from evaluation.statistics.crossed import (
     BOTH,
@@ -246,7 +246,8 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
     bits = int(sizes.max(initial=0)).bit_length()
     if bits * len(labels) <= _BITS:
         keys = np.zeros(len(sizes), dtype=np.int64)
-        np.add.at(keys, units, np.int64(1) << (values * bits))
+        for part in parts_of(len(units)):
+            np.add.at(keys, units[part], np.int64(1) << (values[part] * bits))
         return _of_keys(keys, bits, labels, raters)
     counts = scipy.sparse.csr_array((np.ones(len(units)), (units, values)), shape=(len(sizes), len(labels)))
     judged = np.flatnonzero(sizes)
@@ -430,19 +431,20 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     expected = float(totals @ from_all)
     if not expected > 0:
         return None
-    # What a judgment changes in O.
-    rows = 2 * compared.apart
-    rows -= (compared.disagreement / compared.sizes)[compared.unit]
-    rows /= less[compared.unit]
-    # What a value changes in E; at the ordinal level both move with the ranks.
-    of_expected = 2 * from_all
+    # What a value changes in O by the ranks, which move at the ordinal level, and in E.
+    of_ranks, of_expected = np.zeros(values), 2 * from_all
     if level == "ordinal":
-        rows += _of_ranks(_observed_slopes(compared, positions))[compared.code]
+        of_ranks = _of_ranks(_observed_slopes(compared, positions))
         mean = float(totals @ positions) / n
         of_expected += _of_ranks(4 * n * totals * (positions - mean))
-    # The derivative of the quotient.
-    rows *= (1 - n) / expected
-    rows += ((n - 1) * observed / expected**2 * of_expected - observed / expected)[compared.code]
+    of_unit = compared.disagreement / compared.sizes
+    of_value = (n - 1) * observed / expected**2 * of_expected - observed / expected
+    rows = compared.apart
+    for part in parts_of(len(rows)):
+        unit, code = compared.unit[part], compared.code[part]
+        # What a judgment changes in O, and the derivative of the quotient.
+        of_observed = (2 * rows[part] - of_unit[unit]) / less[unit] + of_ranks[code]
+        rows[part] = of_observed * ((1 - n) / expected) + of_value[code]
     chance = float(totals @ (n - totals)) / (n * (n - 1))
     return replace(compared.influences(rows), chance_of_difference=chance)
 
@@ -469,12 +471,14 @@ def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: 
         return None
     pairs = compared.sizes * (compared.sizes - 1)
     share = 1 - compared.disagreement / pairs / longest
-    each = len(share) * compared.sizes
-    of_unit = (share - share.mean()) / each
-    within = compared.disagreement / (compared.sizes * pairs)
-    rows = compared.apart / pairs[compared.unit]
-    rows *= -2 / longest / len(share)
-    rows += (of_unit + 2 / longest / len(share) * within)[compared.unit]
+    of_unit = share
+    of_unit -= share.mean()
+    of_unit /= len(share) * compared.sizes
+    of_unit += 2 / longest / len(share) * (compared.disagreement / (compared.sizes * pairs))
+    rows = compared.apart
+    for part in parts_of(len(rows)):
+        unit = compared.unit[part]
+        rows[part] = rows[part] / pairs[unit] * (-2 / longest / len(share)) + of_unit[unit]
     return replace(compared.influences(rows), share=True)
 
 
@@ -619,15 +623,21 @@ def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats,
 def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
     """Return the judgments, and after them those of the other order of texts, of units of their own."""
     ratings = ratings_of(data, numeric=True)
+    labels, unit, code = _columns_of_orders(ratings, exchange)
+    units, rater = np.tile(ratings.units, 2), np.tile(ratings.rater, 2)
+    return Ratings(units, ratings.raters, labels, unit, rater, code)
+
+
+def _columns_of_orders(ratings: Ratings, exchange: Exchange) -> tuple[Floats, Ints, Ints]:
+    """Return the labels, and (2 N,) units and codes, first of the order given."""
+    n = len(ratings.code)
     labels, *orders = _labels_of_orders(ratings.labels, exchange)
-    return Ratings(
-        np.tile(ratings.units, 2),
-        ratings.raters,
-        labels,
-        np.concatenate([ratings.unit, ratings.unit + len(ratings.units)]),
-        np.tile(ratings.rater, 2),
-        np.concatenate([places[ratings.code] for places in orders]),
-    )
+    unit, code = np.empty((2, 2 * n), dtype=np.int64)
+    unit[:n], unit[n:] = ratings.unit, ratings.unit
+    unit[n:] += len(ratings.units)
+    for start, places in zip((0, n), orders, strict=True):
+        np.take(places, ratings.code, out=code[start : start + n])
+    return labels, unit, code
 
 
 @dataclass(frozen=True, slots=True)
@@ -674,16 +684,17 @@ class BothOrders:
         )
 
     def influences(self, data: Data) -> Influences | None:
-        influences = self.coefficient.influences(in_both_orders(data, self.exchange))
+        ratings = ratings_of(data, numeric=True)
+        # Names of units and raters change nothing, nor does who judged; views of one number take no memory.
+        nobody, units = (np.broadcast_to(np.int64(0), 2 * len(of)) for of in (ratings.code, ratings.units))
+        labels, unit, code = _columns_of_orders(ratings, self.exchange)
+        influences = self.coefficient.influences(Ratings(units, ratings.raters, labels, unit, nobody, code))
         if influences is None:
             return None
-        n, every = len(influences.values) // 2, len(influences.counts) // 2
+        n, counts = len(influences.values) // 2, influences.counts[: len(ratings.code)]
+        values = influences.values[:n] + influences.values[n:]
         return replace(
-            influences,
-            values=influences.values[:n] + influences.values[n:],
-            counts=influences.counts[:every],
-            items=None if influences.items is None else influences.items[:n],
-            raters=None if influences.raters is None else influences.raters[:n],
+            influences, values=values, counts=counts, items=ratings.unit[counts], raters=ratings.rater[counts]
         )
 
 

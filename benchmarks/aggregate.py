@@ -1,0 +1,84 @@
+"""What the command `aggregate` costs on ten million judgments, beside PyArrow's group-by of their units and answers.
+
+    python -m benchmarks.aggregate                        # ten million triplets; some 4 GB of disk while it runs
+    python -m benchmarks.aggregate --judgments 1000000 --protocol relevance
+
+A study of benchmarks/filling.py, on SQLite in a folder of its own that is removed, or in ``--folder``, where a study
+that is there already is taken. The command runs twice in a process of its own: the first time it makes the blocks of
+columns. Processor time is user and system, memory the most that the process held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.export import set_up
+from benchmarks.filling import PROTOCOLS
+from benchmarks.ten_million import fill
+
+
+def cost(label: str, command: Sequence[str]) -> float:
+    """Run a command; print and return its seconds of processor."""
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{label} ended with {os.waitstatus_to_exitcode(status)}.")
+    seconds = used.ru_utime + used.ru_stime
+    print(f"{label:24} {seconds:7.1f} s of processor {used.ru_maxrss / 1024:7.0f} MiB", flush=True)
+    return seconds
+
+
+def group_by(path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.read_table(path).group_by(["unit", "value"]).aggregate([([], "count_all")])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--judgments", type=int, default=10_000_000)
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="triplet")
+    parser.add_argument("--folder", type=Path, help="keep the database here, or take the one that is here")
+    parser.add_argument("--group-by", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.group_by:
+        group_by(options.group_by)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ["DATA_DIR"] = str(folder)
+        fill(options.judgments, options.protocol)
+        times = [
+            cost(f"aggregate, {time} time", ("manage.py", "aggregate", "large"))
+            for time in ("first", "second")
+        ]
+        path = write_columns(Path(scratch) / "judgments.parquet")
+        grouped = cost("group-by of PyArrow", ("-m", "benchmarks.aggregate", "--group-by", str(path)))
+        print("times as long as the group-by: " + ", ".join(f"{seconds / grouped:.0f}" for seconds in times))
+
+
+def write_columns(path: Path) -> Path:
+    """Write the units and answers of the judgments as Parquet."""
+    set_up()
+    import pyarrow.parquet as pq
+
+    from evaluation.data.judgment_sets.loaders import judgment_columns
+    from judgments.studies.studies import find_study
+
+    pq.write_table(judgment_columns(find_study("large")).select(["unit", "value"]), path)
+    return path
+
+
+if __name__ == "__main__":
+    main()
