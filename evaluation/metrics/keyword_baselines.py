@@ -202,8 +202,10 @@ def topic_words(
             best = np.argsort(-weights, kind="stable")[: pick.keywords].tolist()
             lists[position] = [(terms[column], float(weights[column])) for column in best]
         reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
-    found = _list(lists, signature("keyword-lda", **pick.fields, training=corpus, topics=topics, seed=seed))
-    return replace(found, reason="; ".join(filter(None, (found.reason, reason))))
+    baseline = _list(
+        lists, signature("keyword-lda", **pick.fields, training=corpus, topics=topics, seed=seed)
+    )
+    return replace(baseline, reason="; ".join(filter(None, (baseline.reason, reason))))
 
 
 def _count_table(counted: Sequence[Counter[str]], terms: Sequence[str]) -> "scipy.sparse.csr_array":

@@ -15,9 +15,9 @@ TOLERANCE = 1e-3  # the largest change of a document's share of a topic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicModel:
-    """Topics of a corpus of V words. words: (K, V) Dirichlet parameters. documents: (D, K) those of its documents."""
+    """Topics of V words: Dirichlet parameters (K, V) of the words, `terms`, and (D, K) of the `documents`."""
 
-    words: Floats
+    terms: Floats
     documents: Floats
     prior: float
     sweeps: int
@@ -25,13 +25,13 @@ class TopicModel:
 
     def shares(self, counts: scipy.sparse.csr_array, tolerance: float = TOLERANCE) -> Floats:
         """Return (N, K) expected shares of topics in (N, V) counts of words, with the topics as they are."""
-        topics = len(self.words)
-        fitted = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed=self.words)
+        topics = len(self.terms)
+        fitted = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed=self.terms)
         return _shares(fitted.documents)
 
     def probabilities(self) -> Floats:
         """Return (K, V) expected probabilities of words in topics."""
-        return _shares(self.words)
+        return _shares(self.terms)
 
 
 def fit_topics(
@@ -51,20 +51,20 @@ def fit_topics(
     """
     documents, vocabulary = counts.shape
     rows, columns = counts.nonzero()
-    words = fixed
-    if words is None:
-        words = np.random.default_rng(seed).gamma(100.0, 0.01, (topics, vocabulary))
+    terms = fixed
+    if terms is None:
+        terms = np.random.default_rng(seed).gamma(100.0, 0.01, (topics, vocabulary))
     gamma = np.ones((documents, topics))
     for sweep in range(1, sweeps + 1):
-        theta, beta = _geometric(gamma), _geometric(words)
+        theta, beta = _geometric(gamma), _geometric(terms)
         total = np.einsum("ek,ek->e", theta[rows], beta.T[columns])
         ratio = scipy.sparse.csr_array((counts.data / total, (rows, columns)), shape=counts.shape)
         before, gamma = gamma, prior + theta * (ratio @ beta.T)
         if fixed is None:
-            words = prior + beta * (ratio.T @ theta).T
+            terms = prior + beta * (ratio.T @ theta).T
         if np.abs(_shares(gamma) - _shares(before)).max(initial=0.0) <= tolerance:
-            return TopicModel(words, gamma, prior, sweep, True)
-    return TopicModel(words, gamma, prior, sweeps, False)
+            return TopicModel(terms, gamma, prior, sweep, True)
+    return TopicModel(terms, gamma, prior, sweeps, False)
 
 
 def _shares(parameters: Floats) -> Floats:

@@ -192,7 +192,9 @@ def test_a_mean_over_items_has_the_interval_of_other_items() -> None:
     value, deviation = 1 / 3, math.sqrt(((2 / 3) ** 2 + (1 / 6) ** 2 + (5 / 6) ** 2) / 2)
     half = t.ppf(0.975, 2) * deviation / math.sqrt(3) / (1 - value**2)
     assert found.value == pytest.approx(value)
-    assert (found.low, found.high) == pytest.approx(tuple(np.tanh(np.arctanh(value) + np.array([-half, half]))))
+    assert (found.low, found.high) == pytest.approx(
+        tuple(np.tanh(np.arctanh(value) + np.array([-half, half])))
+    )
     assert found.n == 3
     nothing = mean_within(np.ones(3), second[:3], np.array([0, 3]))
     assert nothing.as_json() == {"value": None, "low": None, "high": None, "n": 0}

@@ -248,8 +248,8 @@ def compute_bounds(
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
     by_image = [_means_of_images(scores, folds) for scores in upper.values()]
-    place = sum(len(texts) > 1 for texts in captions[:ranked])  # images with one caption are no folds
-    rows = np.flatnonzero(folds.image_of == place)
+    position = sum(len(texts) > 1 for texts in captions[:ranked])  # images with one caption are no folds
+    rows = np.flatnonzero(folds.image_of == position)
     rows = rows[np.argsort(-next(iter(upper.values()))[rows], kind="stable")]
     return Bounds(
         upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper.items()},
