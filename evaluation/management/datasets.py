@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class LeaveOneOut(QuorumCommand):
     help = (
         "Hold each reference caption of a dataset against the others of its item, and unrelated texts against them: "
-        "upper and lower bounds of every metric, and Kendall's tau-b between metrics "
+        "upper and lower bounds of every metric, Kendall's tau-b between metrics, and ranks of an item's captions "
         "(docs/evaluation.md#bounds-of-a-dataset)."
     )
     example = "manage.py leave_one_out pascal-50s --others flickr8k --corpus brown/ --output bounds.json"
@@ -52,6 +52,8 @@ class LeaveOneOut(QuorumCommand):
         self._summary(dataset.name, bounds)
 
     def _summary(self, name: str, bounds: Bounds) -> None:
+        from evaluation.results.leave_one_out.bounds import rank_tables
+
         self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} items")
         floors, names = list(bounds.lower), list(bounds.upper)
         rows = [
@@ -65,7 +67,7 @@ class LeaveOneOut(QuorumCommand):
             numbers = [str(number) for number in range(1, len(names) + 1)]
             rows = [(metric, *row) for metric, row in zip(names, taus.tolist(), strict=True)]
             tables.append(_coefficients(f"Kendall's tau-b over {over}", numbers, rows))
-        self.say_tables(tables)
+        self.say_tables([*tables, *rank_tables(bounds.as_json())])
         for warning in bounds.warnings:
             self.say(f"Note: {warning}.")
 

@@ -9,11 +9,12 @@ equals, where P_S(w) = (c_S(w) + a) / (|S| + a V), V different words in the docu
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Real
 
 import numpy as np
+import scipy  # its parts load when they are first used
 
 from evaluation.metrics.inputs import InvalidInput, check_collection, check_lists, signature, whole_count
 from evaluation.metrics.keywords import (
@@ -23,11 +24,13 @@ from evaluation.metrics.keywords import (
     check_gold,
     evaluation_fields,
 )
+from evaluation.metrics.topics import fit_topics
 from evaluation.numeric.arrays import Floats
 from evaluation.numeric.signatures import Value, name_given
 
 Terms = Sequence[str]
 SMOOTHING = 0.01
+TOPICS = 20
 MOST_SMOOTHING = 1000.0
 _Weighed = list[tuple[str, float]]
 
@@ -164,6 +167,62 @@ def sentence_extraction(
     return _list(lists, signed, tuple(chosen))
 
 
+def topic_words(
+    documents: Sequence[Terms],
+    *,
+    training: Iterable[Terms] | None = None,
+    topics: int = TOPICS,
+    keywords: int | None = GUESSES,
+    vocabulary: Vocabulary = None,
+    seed: int = 0,
+) -> KeywordList:
+    """Return the most probable terms of each document's topics, the Text LDA of MC12 section 5.1.
+
+    p(w | d) is the sum over topics of p(topic | d) p(w | topic), of all terms of `training`, by default of the
+    documents themselves. A document without such terms has no keywords. The paper prints no settings: topics, seed and
+    the priors, 1 / topics, are Quorum's.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    topics = whole_count(topics, "topics")
+    counted = [pick.known(counts) for counts in _counted(documents, "documents")]
+    learnt, corpus = counted, None
+    if training is not None:
+        training = list(training)
+        learnt, corpus = [pick.known(counts) for counts in _counted(training, "training")], _given(training)
+    terms = sorted(set(chain.from_iterable(learnt)))
+    lists: list[_Weighed] = [[] for _ in counted]
+    reason = ""
+    if terms:
+        table = [_count_table(each, terms) for each in (learnt, counted)]
+        model = fit_topics(table[0], topics, prior=1 / topics, seed=seed)
+        probabilities, shares = model.probabilities(), model.shares(table[1])
+        for position in np.flatnonzero(table[1].sum(axis=1)).tolist():
+            weights = shares[position] @ probabilities
+            # The sort is stable: terms of one weight keep the order of the alphabet.
+            best = np.argsort(-weights, kind="stable")[: pick.keywords].tolist()
+            lists[position] = [(terms[column], float(weights[column])) for column in best]
+        reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
+    baseline = _list(
+        lists, signature("keyword-lda", **pick.fields, training=corpus, topics=topics, seed=seed)
+    )
+    return replace(baseline, reason="; ".join(filter(None, (baseline.reason, reason))))
+
+
+def _count_table(counted: Sequence[Counter[str]], terms: Sequence[str]) -> "scipy.sparse.csr_array":
+    """Return (documents, terms) counts, without other terms."""
+    column = {term: number for number, term in enumerate(terms)}
+    cells = [
+        (row, column[term], count)
+        for row, counts in enumerate(counted)
+        for term, count in counts.items()
+        if term in column
+    ]
+    rows, columns, values = np.array(cells, dtype=np.int64).reshape(-1, 3).T
+    return scipy.sparse.csr_array(
+        (values.astype(np.float64), (rows, columns)), shape=(len(counted), len(terms))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Pick:
     keywords: int | None
@@ -244,4 +303,5 @@ CALLS: dict[str, Callable[..., KeywordList]] = {
     "keyword-corpus": corpus_frequency,
     "keyword-title": document_title,
     "keyword-sentence": sentence_extraction,
+    "keyword-lda": topic_words,
 }

@@ -35,7 +35,7 @@ from evaluation.models import Analysis, Consensus
 from evaluation.numeric.arrays import Floats, places_in
 from evaluation.numeric.signatures import signature
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Estimate, Table, estimate_of, percent
+from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, percent
 from evaluation.results.agreement import RESAMPLES, measure_agreement
 from evaluation.results.consensus import (
     CLUSTERED,
@@ -665,7 +665,7 @@ def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
     if content := result.get("figures", {}).get("system_content"):
         tables.append(content_table(content))
     tables.append(_agreement_table(result["agreement"]))
-    return [*tables, leave_one_out_table(bounds)] if bounds.get("metrics") else tables
+    return [*tables, *leave_one_out_tables(bounds)] if bounds.get("metrics") else tables
 
 
 def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -723,14 +723,27 @@ def workers_table(workers: Iterable[Mapping[str, Any]]) -> Table:
     return rendering.table("workers-in-short", rows)
 
 
-def leave_one_out_table(bounds: Mapping[str, Any]) -> Table:
+def leave_one_out_tables(bounds: Mapping[str, Any]) -> list[Table]:
+    """Return what people reach, and, since version 0.6, how metrics rank captions within items."""
     rows = [
         (name, Estimate(figures["macro"], figures["low"], figures["high"], bounds["images"]),
          Estimate(figures.get("floor"), figures.get("floor_low"), figures.get("floor_high")),
          *(figures[column] for column in ("micro", "median", "deviation", "least", "most")))
         for name, figures in bounds["metrics"].items()
     ]  # fmt: skip
-    return rendering.table("leave-one-out", rows, captions=bounds["captions"], images=bounds["images"])
+    table = rendering.table("leave-one-out", rows, captions=bounds["captions"], images=bounds["images"])
+    return [table, rank_correlations_table(bounds["orders"])] if "orders" in bounds else [table]
+
+
+def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (_(name), *(estimate_of(figure, with_n=False) for figure in figures))
+        for name, figures in zip(orders["names"], orders["rho"], strict=True)
+    ]
+    names = orders["names"][:-1]  # the last row is no metric
+    return rendering.table(
+        "rank-correlations", rows, [("metric", "text"), *((name, "coefficient") for name in names)]
+    )
 
 
 def content_table(content: Mapping[str, Any]) -> Table:

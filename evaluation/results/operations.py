@@ -158,6 +158,11 @@ class LeaveOneOutRequest(MetricsRequest):
     split = serializers.CharField(
         required=False, max_length=20, help_text="Items of this split alone (default: all)."
     )
+    item = serializers.CharField(
+        required=False,
+        max_length=200,
+        help_text="Name of the item whose captions are ranked by each metric (default: the first).",
+    )
     others = KeysField(
         required=False,
         min_length=1,

@@ -19,7 +19,7 @@ import tomllib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
@@ -183,6 +183,7 @@ SWAPS = (
     ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
     (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
 )  # fmt: skip
+WORDS = gettext_noop("number of words")
 FLOOR = "other-image"  # what stands in the place of a caption
 TOO_FEW = "No item has two captions, so none can be held against the others."
 
@@ -213,6 +214,7 @@ class LeaveOneOut:
     left_out: int
     seed: int
     warnings: tuple[str, ...] = ()
+    orders: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -224,7 +226,22 @@ class LeaveOneOut:
             "seed": self.seed,
             "reason": "" if self.bounds else TOO_FEW,
             "warnings": list(self.warnings),
+            "orders": dict(self.orders),
         }
+
+
+def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: Any) -> dict[str, Any]:
+    """Return how alike metrics rank the captions of an item, and how they rank long ones (V15 appendices II and IV).
+
+    scores: metric -> (n,) scores of the texts, item by item. sizes: (items,) captions of each. ``rho`` is (metrics + 1,
+    metrics) means over items of Spearman's rho, with intervals over items; the last row is the number of words.
+    """
+    from evaluation.statistics.meta.grouped import mean_within
+
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    columns = {**scores, WORDS: np.array([float(count_words(text)) for text in texts])}
+    rows = [[mean_within(x, y, starts).as_json() for y in scores.values()] for x in columns.values()]
+    return {"names": list(columns), "rho": rows}
 
 
 def leave_one_out(
@@ -251,7 +268,13 @@ def leave_one_out(
         for name, scores in scored.upper.items()
     )
     return LeaveOneOut(
-        bounds, len(several), len(captions_left_out.texts), captions_left_out.alone, seed, scored.warnings
+        bounds,
+        len(several),
+        len(captions_left_out.texts),
+        captions_left_out.alone,
+        seed,
+        scored.warnings,
+        rank_correlations(scored.upper, captions_left_out.texts, captions_left_out.counts),
     )
 
 

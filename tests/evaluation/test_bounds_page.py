@@ -22,7 +22,14 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
     page = reverse("admin:judgments_dataset_bounds", args=[dataset.pk])
     assert page in designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])).content.decode()
     assert "Nothing was computed" in words(designer.get(page))
-    asked = {"metrics": "bleu-1, rouge-l", "tokenizer": "space", "others": other.name, "captions": ""}
+    second = list(IMAGES)[1]
+    asked = {
+        "metrics": "bleu-1, rouge-l",
+        "tokenizer": "space",
+        "others": other.name,
+        "captions": "",
+        "item": second,
+    }
     assert designer.post(page, asked).status_code == 302
     again = designer.post(page, asked)
     assert again.status_code == 400
@@ -33,6 +40,7 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
         "metrics": ["bleu-1", "rouge-l"],
         "tokenizer": "space",
         "others": ["toys"],
+        "item": second,
     }
     assert run_job(job.pk)
     job.refresh_from_db()
@@ -41,6 +49,9 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
     assert "6 captions of 2 items" in shown
     assert "another dataset’s caption" in shown
     assert f"{job.result['metrics']['rouge-l']['upper']['macro']:.2f}".lstrip("0") in shown
+    assert "How metrics rank the captions of an item" in shown
+    assert f"The captions of {second}, ranked by each metric" in shown
+    assert all(caption in shown for caption in IMAGES[second])
     wrong = designer.post(page, {"metrics": "bleu-9"})
     assert wrong.status_code == 400
     assert "bleu-9" in words(wrong)

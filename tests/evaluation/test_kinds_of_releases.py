@@ -279,3 +279,19 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
                     assert describe_differences(one["rows"], two["rows"], one["name"]) == []
                     compared += 1
     assert compared > 1
+
+
+def test_a_release_of_captions_from_before_they_were_ranked_verifies(tmp_path: Path) -> None:
+    study = drafted("caption", tmp_path)
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
+    study.refresh_from_db()
+    mark_closed(study=study)
+    with patch(
+        "evaluation.reports.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})
+    ):
+        bundle = released(study, tmp_path / "a.zip")
+    report = json.loads(contents(bundle)["report/report.json"])
+    (section,) = [one for one in report["sections"] if one["name"] == "leave-one-out"]
+    section["tables"] = [one for one in section["tables"] if one["name"] != "rank-correlations"]
+    rewritten(bundle, "report/report.json", report, without=("report/tables/rank-correlations.csv",))
+    assert verify_bundle(bundle).differences == ()

@@ -10,10 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, rankdata, spearmanr, t
 
 from evaluation.metrics import score
 from evaluation.results.leave_one_out.bounds import compute_bounds, read_corpus
+from evaluation.statistics.meta.grouped import mean_within
 from judgments.jobs import run_job
 from judgments.models import Dataset, DatasetRole
 
@@ -122,9 +123,13 @@ def test_the_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureF
     assert (written["images"], written["captions"]) == (2, 5)
     assert list(figures["lower"]) == ["other-image", "other-dataset", "words-10", "words-mean"]
     assert figures["upper"]["low"] <= figures["upper"]["macro"] <= figures["upper"]["high"]
-    assert "5 captions of 2 items" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "5 captions of 2 items" in said
+    assert "The captions of 1.jpg, ranked by each metric" in said
+    assert (written["item"], {row["caption"] for row in written["ranked"]}) == ("1.jpg", set(IMAGES[1]))
     for wrong, words in (
         ({"others": "one"}, "is the one that is looked at"),
+        ({"item": "3.jpg"}, "Item '3.jpg' has no two reference captions"),
         ({"split": "train"}, "no reference captions in split 'train'"),
         ({"metrics": "blue-4"}, "bleu-4"),
         ({"corpus": tmp_path / "nothing"}, "cannot be read"),
@@ -151,3 +156,45 @@ def test_a_job_does_the_same_for_those_who_may_read_the_dataset(tmp_path: Path, 
     found = client.get(f"/api/jobs/{answer.json()['id']}/").json()
     assert (found["state"], found["result"]["captions"]) == ("done", 8)
     assert found["result"]["metrics"]["rouge-l"]["lower"]["other-image"]["n"] == 6
+
+
+def test_metrics_rank_the_captions_of_an_item_as_each_caption_scored_alone() -> None:
+    """V15 appendices II and IV: rho is scipy's, and its mean has t intervals over items on Fisher's scale."""
+    bounds = compute_bounds(IMAGES, metrics=METRICS, ranked=2)
+    texts = [text for captions in IMAGES[:3] for text in captions]
+    by_metric = {
+        metric: dict(zip(texts, np.concatenate(one_by_one(metric)), strict=True)) for metric in METRICS
+    }
+    lengths = [len(text.split()) for text in texts]
+    columns = [*by_metric.values(), dict(zip(texts, lengths, strict=True))]
+    assert bounds.orders["names"] == [*METRICS, "number of words"]
+    for row, first in zip(bounds.orders["rho"], columns, strict=True):
+        for figure, second in zip(row, by_metric.values(), strict=True):
+            tables = [[(first[text], second[text]) for text in captions] for captions in IMAGES[:3]]
+            # Two captions have one score by a metric of their overlap, so that they have no order.
+            rhos = [spearmanr(table).statistic for table in tables if len(table) > 2]
+            assert figure["n"] == len(rhos) == 2
+            assert figure["value"] == pytest.approx(np.mean(rhos))
+    ranked = bounds.as_json()["ranked"]
+    assert {row["caption"] for row in ranked} == set(IMAGES[2])
+    for name, scores in by_metric.items():
+        own = [scores[row["caption"]] for row in ranked]
+        assert [row["scores"][name] for row in ranked] == pytest.approx(own)
+        assert [row["ranks"][name] for row in ranked] == rankdata(np.negative(own), "min").tolist()
+    assert [row["ranks"][METRICS[0]] for row in ranked] == [1, 2, 3]
+
+
+def test_a_mean_over_items_has_the_interval_of_other_items() -> None:
+    """Rho is 1, .5 and -.5; t of three items on the scale of atanh, as of a correlation."""
+    first = np.array([1.0, 2, 3] * 3)
+    second = np.array([1.0, 2, 3, 1, 3, 2, 2, 3, 1])
+    found = mean_within(first, second, np.array([0, 3, 6, 9]))
+    value, deviation = 1 / 3, math.sqrt(((2 / 3) ** 2 + (1 / 6) ** 2 + (5 / 6) ** 2) / 2)
+    half = t.ppf(0.975, 2) * deviation / math.sqrt(3) / (1 - value**2)
+    assert found.value == pytest.approx(value)
+    assert (found.low, found.high) == pytest.approx(
+        tuple(np.tanh(np.arctanh(value) + np.array([-half, half])))
+    )
+    assert found.n == 3
+    nothing = mean_within(np.ones(3), second[:3], np.array([0, 3]))
+    assert nothing.as_json() == {"value": None, "low": None, "high": None, "n": 0}

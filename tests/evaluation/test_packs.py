@@ -480,3 +480,6 @@ def test_mc12_meets_the_scorer_and_reads_keywords_by_path(tmp_path: Path) -> Non
     assert by_id["unt/term-frequency/best"] == pytest.approx(100 * 2 / 3)
     assert by_id["unt/term-frequency/best-mode"] == 100
     assert by_id["bbc/standard/title/recall"] == 100
+    # All articles have the same words, and two of the topics' are keywords.
+    assert by_id["bbc/standard/text-lda/recall"] == 100
+    assert kinds(found)["bbc/standard/mix-lda/recall"] == "not reproducible"

@@ -186,6 +186,9 @@ def test_a_file_of_keywords_becomes_a_table_by_two_commands(news: StudyOf, tmp_p
     assert frequent["best"] == pytest.approx((2 / 3 + 1 / 3) / 2)
     assert frequent["oot"] == 1
     assert means(result, "frequent keywords of other items")["oot"] == 0
+    # So few words are in the texts that ten of their topics hold those of the text.
+    topics = means(result, "words of the text’s topics, LDA")
+    assert (topics["oot"], topics["recall"]) == (frequent["oot"], frequent["recall"])
     assert result["figures"]["system_content"]["scope"] == "items and people"
     assert "systems_verdict" not in result  # there is one system
     assert "tf-idf" in said

@@ -1,10 +1,13 @@
 """The baselines for keywords: frequent terms, terms rare elsewhere, usual keywords, title, central sentence."""
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +20,7 @@ from evaluation.metrics.keyword_baselines import (
     sentence_extraction,
     term_frequency,
     tf_idf,
+    topic_words,
 )
 from evaluation.metrics.keywords import (
     gold_tags,
@@ -26,6 +30,7 @@ from evaluation.metrics.keywords import (
     keyword_terms,
 )
 from evaluation.metrics.text.stemming import smart_stop_words
+from evaluation.metrics.topics import fit_topics
 from tests.metrics import plain_annotation as plainly
 
 MALARIA = ["malaria", "spread", "mosquito", "malaria", "net", "mosquito", "malaria"]
@@ -54,6 +59,40 @@ def test_terms_that_every_other_document_holds_weigh_nothing() -> None:
     }
     assert found.annotations[0] == tuple(expected)
     assert found.weights[0].tolist() == pytest.approx(list(expected.values()), rel=1e-15)
+
+
+def test_topics_are_those_of_another_program() -> None:
+    golden = json.loads(Path(__file__).parent.with_name("golden").joinpath("lda.json").read_text())
+    counts = scipy.sparse.csr_array(np.array(golden["counts"], dtype=np.float64))
+    model = fit_topics(counts, 3, prior=0.25, tolerance=1e-12, sweeps=5000)
+    assert model.converged
+    assert model.shares(counts, 1e-12) @ model.probabilities() == pytest.approx(
+        np.array(golden["probabilities"]), abs=1e-6
+    )
+
+
+def test_one_topic_is_the_smoothed_frequency_of_the_whole_corpus() -> None:
+    """(n_w + 1) / (N + V) with a prior of 1 / 1: 3 of malaria among 10 tokens of 5 different words."""
+    found = topic_words([MALARIA, POLICE, ["unseen"], []], training=[MALARIA, POLICE], topics=1, keywords=2)
+    assert found.annotations == (("malaria", "mosquito"), ("malaria", "mosquito"), (), ())
+    assert found.weights[1].tolist() == pytest.approx([4 / 15, 3 / 15])
+    assert found.reason == "images without a keyword to take: 2"
+    assert "|topics:1|seed:0|" in found.signature
+
+
+def test_topics_name_words_that_a_text_does_not_have_itself() -> None:
+    health, crime = ["malaria", "mosquito", "net"], ["police", "theft", "court"]
+    found = topic_words([["malaria", "net"], ["theft"]], training=[health, crime] * 10, topics=2, keywords=3)
+    assert [set(words) for words in found.annotations] == [set(health), set(crime)]
+    same = topic_words(
+        [["malaria", "net"]], training=[health, crime] * 10, topics=2, vocabulary={"mosquito", "net"}
+    )
+    assert set(same.annotations[0]) == {"mosquito", "net"}
+
+
+def test_topics_that_need_more_sweeps_say_so() -> None:
+    counts = scipy.sparse.csr_array(np.array([[3.0, 1, 0], [0, 1, 3]]))
+    assert not fit_topics(counts, 2, prior=0.5, sweeps=1).converged
 
 
 def test_without_training_documents_the_other_documents_are_counted() -> None:

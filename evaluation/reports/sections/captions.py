@@ -36,7 +36,7 @@ from evaluation.reports.sections.people import NEAR, one_against_cut, one_agains
 from evaluation.results.aggregation import (
     captions_table,
     content_table,
-    leave_one_out_table,
+    leave_one_out_tables,
     questions_tables,
 )
 from evaluation.results.consensus import scope_sentence
@@ -204,7 +204,7 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     bounds = figures["leave_one_out"]
     if not bounds["metrics"]:
         return section("leave-one-out", empty=bounds["reason"])
-    data = leave_one_out_table(bounds)
+    data, *orders = leave_one_out_tables(bounds)
     sentence = say("leave-one-out", captions=bounds["captions"])
     plots: list[Plot] = []
     # Metrics have their own scales; those from 0 to 1 share an axis.
@@ -221,7 +221,7 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
         drawing = Dots(tuple(row[0] for row in rows), panels, "mean score over items, 95 % interval")
         caption = f"{sentence} {say('leave-one-out-floor' if len(panels) > 1 else 'leave-one-out-no-floor')}"
         plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
-    return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data])
+    return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data, *orders])
 
 
 def _panels_with_floor(people: Panel, floor: Panel) -> tuple[Panel, ...]:

@@ -9,6 +9,8 @@ Upper bounds score each caption against the others of its image (section 4). Low
     words-10         ten words, drawn by frequency in the dataset (gibberish dataset)
     words-mean       as many words as its captions have on average
     corpus-words-10, corpus-words-mean   the same with the words of the corpus (gibberish Brown)
+
+The upper bounds also rank the captions of an item (V15 appendices II and IV).
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +41,13 @@ from evaluation.metrics.registry import (
     score_held_out,
 )
 from evaluation.numeric.arrays import Floats
+from evaluation.presentation import rendering
+from evaluation.presentation.content import Table
+from evaluation.results.aggregation import rank_correlations_table
 from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from evaluation.statistics.correlation import kendall_tau_b
 from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores
+from judgments.kinds.caption import rank_correlations
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
 
@@ -73,13 +79,17 @@ class Bounds:
     """Upper and lower bounds by metric, and tau-b between metrics.
 
     lower: replacement -> metric -> bound. image_taus, caption_taus: (metrics, metrics), of images' mean
-    scores and of captions' scores.
+    scores and of captions' scores. orders: see `rank_correlations`. ranked: (caption, metric -> score) of `item`, best
+    by the first metric first.
     """
 
     upper: Mapping[str, Bound]
     lower: Mapping[str, Mapping[str, Bound]]
     image_taus: Floats
     caption_taus: Floats
+    orders: Mapping[str, Any]
+    item: str
+    ranked: Sequence[tuple[str, Mapping[str, float]]]
     signatures: Mapping[str, str]
     tokenizer: str
     images: int
@@ -88,6 +98,12 @@ class Bounds:
     mean_length: int
     seed: int
     warnings: tuple[str, ...]
+
+    def ranks(self, scores: Mapping[str, float]) -> dict[str, int]:
+        """Return the rank by each metric among the item's captions; equal scores have the same, the first one."""
+        return {
+            name: 1 + sum(other[name] > score for _, other in self.ranked) for name, score in scores.items()
+        }
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data; undefined values are None."""
@@ -106,6 +122,12 @@ class Bounds:
                 "images": as_json(self.image_taus),
                 "captions": as_json(self.caption_taus),
             },
+            "orders": self.orders,
+            "item": self.item,
+            "ranked": [
+                {"caption": text, "scores": as_json(dict(scores)), "ranks": self.ranks(scores)}
+                for text, scores in self.ranked
+            ],
             **as_json(self, "tokenizer", "images", "captions", "left_out", "mean_length"),
             "resamples": RESAMPLES,
             **as_json(self, "seed", "warnings"),
@@ -118,6 +140,7 @@ def leave_one_out(
     metrics: Collection[str] = (),
     tokenizer: str = WG16_TOKENIZER,
     split: str = "",
+    item: str = "",
     others: Collection[str] = (),
     captions: int | None = None,
     seed: int = 0,
@@ -126,10 +149,16 @@ def leave_one_out(
 ) -> Bounds:
     """Score each caption against the others of its image, and replacements against the same captions.
 
-    By default with WG16's metrics, except METEOR if its tables are missing.
+    By default with WG16's metrics, except METEOR if its tables are missing. The captions of `item` are ranked, by
+    default of the first one that has two.
     """
-    return compute_bounds(
-        captions_by_image(dataset, split),
+    by_item = captions_by_image(dataset, split)
+    item = item or next((name for name, texts in by_item.items() if len(texts) > 1), "")
+    if item and len(by_item.get(item, ())) < 2:
+        raise EvaluationError(f"Item {item!r} has no two reference captions to rank, expected one that has.")
+    bounds = compute_bounds(
+        list(by_item.values()),
+        ranked=list(by_item).index(item) if item else 0,
         metrics=metrics or computable(WG16_METRICS),
         tokenizer=tokenizer,
         others={name: _read_other_captions(name, dataset) for name in others},
@@ -138,26 +167,27 @@ def leave_one_out(
         seed=seed,
         progress=progress,
     )
+    return replace(bounds, item=item)
 
 
-def captions_by_image(dataset: Dataset, split: str = "") -> list[list[str]]:
-    """Return references per image of a split, or of all. Raise EvaluationError if there is none."""
-    captions: defaultdict[int, list[str]] = defaultdict(list)
+def captions_by_image(dataset: Dataset, split: str = "") -> dict[str, list[str]]:
+    """Return references per image name of a split, or of all. Raise EvaluationError if there is none."""
+    captions: defaultdict[str, list[str]] = defaultdict(list)
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE, item__isnull=False)
     if split:
         rows = rows.filter(item__split=split)
-    for item, text in rows.order_by("item__position", "position").values_list("item", "text"):
+    for item, text in rows.order_by("item__position", "position").values_list("item__name", "text"):
         captions[item].append(text)
     if not captions:
         where = f" in split {split!r}" if split else ""
         raise EvaluationError(f"Dataset {dataset.name!r} has no reference captions{where}.")
-    return list(captions.values())
+    return captions
 
 
 def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
     if name == dataset.name:
         raise EvaluationError(f"Dataset {name!r} is the one that is looked at; expected the names of others.")
-    return [text for texts in captions_by_image(find_dataset(name)) for text in texts]
+    return [text for texts in captions_by_image(find_dataset(name)).values() for text in texts]
 
 
 def computable(metrics: Iterable[str]) -> list[str]:
@@ -181,10 +211,11 @@ def compute_bounds(
     others: Mapping[str, Sequence[str]] | None = None,
     corpus: Sequence[str] = (),
     most: int | None = None,
+    ranked: int = 0,
     seed: int = 0,
     progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
-    """Return the bounds of a dataset, image -> captions. Raise EvaluationError.
+    """Return the bounds of a dataset, image -> captions, and rank those of image `ranked`. Raise EvaluationError.
 
     `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are
     absent. Upper bounds leave out every caption. Other texts replace `most` captions of each image, or all.
@@ -217,6 +248,9 @@ def compute_bounds(
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
     by_image = [_means_of_images(scores, folds) for scores in upper.values()]
+    position = sum(len(texts) > 1 for texts in captions[:ranked])  # images with one caption are no folds
+    rows = np.flatnonzero(folds.image_of == position)
+    rows = rows[np.argsort(-next(iter(upper.values()))[rows], kind="stable")]
     return Bounds(
         upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper.items()},
         lower={
@@ -225,6 +259,12 @@ def compute_bounds(
         },
         image_taus=tau_matrix(by_image),
         caption_taus=tau_matrix(list(upper.values())),
+        orders=rank_correlations(upper, folds.texts, folds.counts),
+        item="",
+        ranked=[
+            (folds.texts[row], {name: float(scores[row]) for name, scores in upper.items()})
+            for row in rows.tolist()
+        ],
         signatures=signatures,
         tokenizer=tokenizer,
         images=len(folds.images),
@@ -328,6 +368,20 @@ def _estimate_bound(scores: Floats, folds: HeldOut, seed: int) -> Bound:
         within_deviation=deviation_of(within),
         n=scores.size,
     )
+
+
+def rank_tables(result: Mapping[str, Any]) -> list[Table]:
+    """Return how metrics rank captions within items, and the ranks of one item's, from `Bounds.as_json`."""
+    names = result["orders"]["names"][:-1]
+    rows = [
+        (row["caption"], *chain.from_iterable((row["ranks"][name], row["scores"][name]) for name in names))
+        for row in result["ranked"]
+    ]
+    columns = (((f"{name}, rank", "count"), (name, "coefficient")) for name in names)
+    ranked = rendering.table(
+        "ranked-captions", rows, [("caption", "text"), *chain.from_iterable(columns)], item=result["item"]
+    )
+    return [rank_correlations_table(result["orders"]), ranked]
 
 
 def _bound_as_json(bound: Bound) -> dict[str, Any]:

@@ -84,6 +84,8 @@ def _tokenizers() -> list[str]:
 
 
 def _tables(result: dict[str, Any]) -> dict[str, Any]:
+    from evaluation.results.leave_one_out.bounds import rank_tables
+
     metrics = result["metrics"]
     lower = list(next(iter(metrics.values()))["lower"])
     taus = result["kendall_tau_b"]
@@ -102,6 +104,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
             }
             for name, entry in metrics.items()
         ],
+        "ranks": rank_tables(result) if "orders" in result else [],
         "taus": [
             {
                 "title": _(title),

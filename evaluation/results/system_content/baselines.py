@@ -28,7 +28,13 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.metrics.keyword_baselines import corpus_frequency, sentence_extraction, term_frequency, tf_idf
+from evaluation.metrics.keyword_baselines import (
+    corpus_frequency,
+    sentence_extraction,
+    term_frequency,
+    tf_idf,
+    topic_words,
+)
 from evaluation.metrics.keywords import keyword_terms
 from evaluation.metrics.text.stemming import smart_stop_words
 from evaluation.numeric.arrays import Ints
@@ -107,6 +113,7 @@ def keyword_baselines(units: Sequence[Any], people: People, cluster: Ints, seed:
         gettext_noop("frequent words of the text"): term_frequency(documents),
         gettext_noop("frequent keywords of other items"): corpus_frequency(tags),
         gettext_noop("the sentence nearest to the text"): sentence_extraction(texts),
+        gettext_noop("words of the text’s topics, LDA"): topic_words(documents, seed=seed),
     }
     if len(documents) > 1:
         lists[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(documents)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import scipy  # its parts load when they are first used
@@ -25,9 +25,12 @@ from evaluation.statistics.correlation import (
     paired_observations,
 )
 from evaluation.statistics.crossed import (
+    CONFIDENCE,
+    ITEM,
     NO_DELETIONS,
     RaterDeletions,
     coefficient_interval,
+    spread_of_mean,
 )
 from evaluation.statistics.inference import Inference, Options, Sampling, signed
 from evaluation.statistics.inputs import (
@@ -66,6 +69,18 @@ class GroupedCorrelationResult(Inference):
     group_names: NDArray[Any]
     group_values: Floats
     resampled: str
+
+
+class Figure(NamedTuple):
+    """A value with its 95 % interval, over n groups."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def as_json(self) -> dict[str, float | None]:
+        return {name: None if math.isnan(part) else part for name, part in self._asdict().items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,19 @@ def grouped_correlation(
         resampled=over,
         **inference.shared(),
     )
+
+
+def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman") -> Figure:
+    """Return the mean of a coefficient over groups where it is defined, group g from starts[g] to starts[g + 1].
+
+    Its interval is that of other groups: t over them, on the scale of `coefficient_interval`.
+    """
+    values = group_coefficients(x, y, starts, coefficient)
+    values = values[~np.isnan(values)]
+    if not values.size:
+        return Figure(math.nan, math.nan, math.nan, 0)
+    value, (spread, _) = float(values.mean()), spread_of_mean(values, {ITEM: np.arange(len(values))})
+    return Figure(value, *coefficient_interval(value, spread, len(values), CONFIDENCE), len(values))
 
 
 def _influences(
