@@ -127,12 +127,9 @@ class SystemFigures(NamedTuple):
 def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
     """Return rho and tau-b between the orders of systems by two measures (H13 Table 7)."""
     first, second = ([system.measures[name] for system in systems] for name in (people, automatic))
-    documents = [system.documents for system in systems]
-    row: dict[str, Any] = {"people": people, "automatic": automatic}
-    for coefficient in ORDER_COEFFICIENTS:
-        order = order_correlation(first, second, coefficient, queries=documents)
-        row[coefficient] = figures_of(order.value, order.low, order.high, order.systems)
-    return row
+    orders = {name: order_correlation(first, second, name) for name in ORDER_COEFFICIENTS}
+    values = {name: json_float(order.value) for name, order in orders.items()}
+    return {"people": people, "automatic": automatic, **values, "systems": orders["spearman"].systems}
 
 
 def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]:
@@ -498,17 +495,10 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    name, title, _description, query, item = TASKS[task]
-    cells = [
-        (
-            row["people"],
-            row["automatic"],
-            *(estimate_of(row[coefficient]) for coefficient in ORDER_COEFFICIENTS),
-            row[ORDER_COEFFICIENTS[0]]["n"],
-        )
-        for row in rows
-    ]
-    return rendering.table("orders", cells, name=f"{name}-orders", task_title=title, query=query, item=item)
+    name, title, _description, _query, item = TASKS[task]
+    keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")
+    cells = [tuple(row[key] for key in keys) for row in rows]
+    return rendering.table("orders", cells, name=f"{name}-orders", task_title=title, item=item)
 
 
 def _cell(figure: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any
@@ -18,12 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
+from evaluation.numeric.arrays import Flags, Floats, Ints, starts_of
 from evaluation.statistics.correlation import group_coefficients
-from evaluation.statistics.crossed import CONFIDENCE
-from evaluation.statistics.inference import Inference, Options, Result, signed
+from evaluation.statistics.inference import Result, signed
 from evaluation.statistics.inputs import (
-    ROUNDING,
     BadOption,
     BadShape,
     BadValue,
@@ -34,7 +32,6 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.resampling import RESAMPLES, Seed
 
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
@@ -143,107 +140,34 @@ def median_rank(
 
 
 @dataclass(frozen=True, slots=True)
-class OrderCorrelation(Inference):
-    """How alike two measures, such as "S@5" and "R@5", order `systems`; interval over `queries`."""
+class OrderCorrelation(Result):
+    """How alike two measures, such as "S@5" and "R@5", order the `systems` that have both."""
 
-    coefficient: str
-    first: str
-    second: str
     value: float
     systems: int
-    queries: int
 
 
-@signed("order-correlation", data=("queries",))
+@signed("order-correlation")
 def order_correlation(
-    first: Sequence[RankingResult],
-    second: Sequence[RankingResult],
-    coefficient: str = "spearman",
-    *,
-    queries: Sequence[Iterable[Any]] | None = None,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: Seed = 0,
+    first: Sequence[RankingResult], second: Sequence[RankingResult], coefficient: str = "spearman"
 ) -> OrderCorrelation:
     """Return rho or tau-b between the orders of S systems by two measures of each (H13 4.3.5, Table 7).
 
-    A lower median rank is better. Systems without a value of either measure are left out. The interval resamples whole
-    queries, of all systems at once, as ranks of a few systems move in steps; `resamples` 0 gives none. `queries`: of
-    each system the (Q,) names of its queries, or of the documents that queries share; by default their positions.
+    A lower median rank is better. Systems without a value of either measure are left out.
     """
     one_of(coefficient, ORDER_COEFFICIENTS, "coefficient")
     same_length(first=first, second=second)
-    chosen = Options.of(confidence=confidence, resamples=resamples, seed=seed)
-    lengths = [[len(result.per_query) for result in results] for results in (first, second)]
-    listed = [[*range(length)] for length in lengths[0]]
-    if queries is not None:
-        listed = [one_per_row(names, "queries") for names in queries]
-    if any(other != lengths[0] for other in (lengths[1], [len(names) for names in listed])):
-        raise BadShape(
-            f"there are {lengths} queries by system, expected as many of both measures and queries"
-        )
-    names, codes = encode([*chain.from_iterable(listed)], "queries")
-    owners = np.repeat(np.arange(len(first)), lengths[0])
-    values = [_weighted_values(results, codes, owners, len(names)) for results in (first, second)]
-
-    def between(weights: Floats) -> Floats:
-        x, y = (of_measure(weights) for of_measure in values)
-        defined = ~(np.isnan(x) | np.isnan(y))
-        several = defined.sum(axis=1) > 1
-        correlations = np.full(len(weights), math.nan)
-        if several.any():
-            keep = defined & several[:, np.newaxis]
-            starts = starts_of(defined[several].sum(axis=1))
-            correlations[several] = group_coefficients(x[keep], y[keep], starts, coefficient)
-        return correlations
-
-    once = np.ones((1, len(names)))
-    value = float(between(once)[0])
-    inference = chosen.undefined(NO_ORDER if math.isnan(value) else "")
-    if chosen.resamples and not inference.reason:
-        inference = chosen.resampled(between, np.ones(len(names), dtype=np.int64), len(codes))
-    ranked = int((~np.isnan(values[0](once) + values[1](once))).sum())
-    measure, other = (results[0].measure if results else "" for results in (first, second))
-    return OrderCorrelation(coefficient, measure, other, value, ranked, len(names), **inference.shared())
-
-
-def _weighted_values(
-    results: Sequence[RankingResult], codes: Ints, owners: Ints, number: int
-) -> Callable[[Floats], Floats]:
-    """Return a function from (B, `number`) weights of queries to (B, S) values, of which higher ones are better."""
-    scores = np.concatenate([result.per_query for result in results]) if results else np.zeros(0)
-    known = ~np.isnan(scores)
-    scores, codes, owners = scores[known], codes[known], owners[known]
-    if results and results[0].measure == MEDIAN_RANK:
-        order = np.lexsort((scores, owners))
-        parts = np.split(order, np.cumsum(np.bincount(owners, minlength=len(results)))[:-1])
-
-        def medians(weights: Floats) -> Floats:
-            return np.column_stack(
-                [-_weighted_median(scores[part], weights[:, codes[part]]) for part in parts]
-            )
-
-        return medians
-    cells, shape = codes * len(results) + owners, (number, len(results))
-    sums, counts = (
-        np.bincount(cells, mass, minlength=number * len(results)).reshape(shape) for mass in (scores, None)
+    # Rounded, so that equal shares tie whatever they were summed from.
+    values = np.round(
+        [
+            [-result.value if result.measure == MEDIAN_RANK else result.value for result in results]
+            for results in (first, second)
+        ],
+        12,
     )
-
-    def means(weights: Floats) -> Floats:
-        # Rounded, so that equal shares tie whatever they were summed from.
-        return np.round(ratio(weights @ sums, weights @ counts) / ROUNDING) * ROUNDING
-
-    return means
-
-
-def _weighted_median(ascending: Floats, weights: Floats) -> Floats:
-    """Return (B,) medians of (N,) values that count (B, N) times."""
-    if not len(ascending):
-        return np.full(len(weights), math.nan)
-    reached = 2 * np.cumsum(weights, axis=1)
-    half = reached[:, -1:] / 2
-    low, high = (ascending[past.argmax(axis=1)] for past in (reached >= half, reached > half))
-    return np.where(half[:, 0] > 0, (low + high) / 2, math.nan)
+    x, y = values[:, ~np.isnan(values).any(axis=0)]
+    value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0]) if len(x) else math.nan
+    return OrderCorrelation(value, len(x), reason=NO_ORDER if math.isnan(value) else "")
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:

@@ -111,7 +111,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         [["1", "no"], ["no", "no"]],
     ),
     "r-precision|unjudged:refuse|v:1.0": LISTS,
-    "order-correlation|coefficient:kendall-tau-b|confidence:0.9|resamples:50|seed:3|v:1.0": ORDERED,
+    "order-correlation|coefficient:kendall-tau-b|v:1.0": ORDERED,
     "randomization|statistic:median|alternative:two-sided|reassignments:200|seed:4|v:1.0": BOTH,
     "recall-at|k:5|unjudged:leave-out|v:1.0": LISTS,
     "relevance-vote|at_least_share:[1,2]|v:1.0": (UNITS, [1, 0] * 3),

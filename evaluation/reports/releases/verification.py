@@ -333,7 +333,7 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
         differences += map(str, compare_signature(study, parse(stored.judgments)))
     checked = len(parse(now.judgments).fields) + 2
     # Aggregations from before rankings had no table of systems by single captions either.
-    systems = ("systems", "rankings") if "rankings" in stored.result else ()
+    systems: tuple[str, ...] = ("systems", "rankings") if "rankings" in stored.result else ()
     systems += ("system_orders",) if "system_orders" in stored.result else ()
     for name in ("agreement", "workers", "counts", *systems, "figures"):
         checked += sum(1 for _ in scalars_in(now.result[name]))
