@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
+from itertools import combinations
 from statistics import mean
 
 from scipy.stats import binomtest, t
@@ -22,20 +23,52 @@ def sum_of_squares(parts: Iterable[tuple[Hashable, float]]) -> float:
     return sum(one**2 for one in sums.values())
 
 
-def winners_without(rows: Rows) -> dict[tuple[int, str], int]:
-    """Pair and person -> who would win if this person had not voted."""
-    leading: Counter[int] = Counter()
-    part: Counter[tuple[int, str]] = Counter()
+def gains(rows: Rows) -> dict[tuple[int, str], dict[int, float]]:
+    """Pair and person -> how much more often each side wins with this person's votes than without."""
+    units: defaultdict[int, list[list[tuple[str, float]]]] = defaultdict(list)
     for unit, votes in rows.votes.items():
-        pair, whole = rows.units[unit].pair_id, SIGN[leads([value for _, value in votes])]
-        if pair is None:
-            continue
-        leading[pair] += whole
+        pair = rows.units[unit].pair_id
+        if pair is not None:
+            units[pair].append(votes)
+    made = {}
+    for pair, of_units in units.items():
+        net = sum(SIGN.get(int(value), 0) for _, value in of_units[0])
+        if len(of_units) == 1 and sign(net) == SIGN[leads([value for _, value in of_units[0]])]:
+            for place, (name, value) in enumerate(of_units[0]):
+                others = [SIGN.get(int(vote), 0) for at, (_, vote) in enumerate(of_units[0]) if at != place]
+                made[pair, name] = gains_of_vote(others, SIGN.get(int(value), 0))
+        else:
+            made |= {(pair, name): gain for name, gain in gains_of_units(of_units).items()}
+    return made
+
+
+def gains_of_vote(others: list[int], own: int) -> dict[int, float]:
+    """The mean over the sets of others that stay where an even number, at most the root of the votes, has left."""
+    votes = len(others) + 1
+    gone = math.isqrt(votes) // 2 * 2
+    rests = [sum(rest) for rest in combinations(others, len(others) - gone)]
+    return {
+        side: mean((to * (rest + own) > 0) - (to * rest > 0) for rest in rests) * (1 - gone / votes)
+        for side, to in ((1, 1), (2, -1))
+    }
+
+
+def gains_of_units(units: list[list[tuple[str, float]]]) -> dict[str, dict[int, float]]:
+    """Of a pair that several units decide: without a person each has the winner of its others."""
+    leading, part = 0, Counter[str]()
+    for votes in units:
+        whole = SIGN[leads([value for _, value in votes])]
+        leading += whole
         for place, (name, _) in enumerate(votes):
-            others = [value for other, (_, value) in enumerate(votes) if other != place]
-            part[pair, name] += whole - SIGN[leads(others)]
-    left = {(pair, name): leading[pair] - one for (pair, name), one in part.items()}
-    return {cell: 1 if lead > 0 else 2 * (lead < 0) for cell, lead in left.items()}
+            part[name] += whole - SIGN[leads([value for at, (_, value) in enumerate(votes) if at != place])]
+    return {
+        name: {side: (to * leading > 0) - (to * (leading - one) > 0) for side, to in ((1, 1), (2, -1))}
+        for name, one in part.items()
+    }
+
+
+def sign(number: float) -> int:
+    return (number > 0) - (number < 0)
 
 
 def credit(rows: Rows, first: str, second: str, pair: int, winner: int) -> int:
@@ -55,17 +88,19 @@ def p_of_accuracies(rows: Rows, first: str, second: str) -> float:
         return (credit(rows, first, second, pair, winner) - difference) / n if winner else 0.0
 
     lost = {
-        (pair, name): share(pair, winners.get(pair, 0)) - share(pair, winner)
-        for (pair, name), winner in winners_without(rows).items()
+        (pair, name): sum(gain * share(pair, side) for side, gain in of_sides.items())
+        for (pair, name), of_sides in gains(rows).items()
     }
     if variance and not rows.anonymous and len({name for _, name in lost}) > 1:
         people = part_of_people(lost)
         of_items = df if df < math.inf else max(len({pair for pair, _ in lost}), 2) - 1
         df = freedom(variance, of_items, people)
-        variance += people.added
+        apart = sum(one != 0 for one in credits.values()) or n
+        # If both were right as often, people would add more, as they do to a share nearer to a half.
+        variance += people.added / (1 - min(abs(difference) * n / apart, 1 - 1 / apart) ** 2)
     if variance <= 1e-18:
-        apart = [one for one in credits.values() if one]
-        return float(binomtest(apart.count(1), len(apart)).pvalue) if apart else 1.0
+        ahead = [one for one in credits.values() if one]
+        return float(binomtest(ahead.count(1), len(ahead)).pvalue) if ahead else 1.0
     return float(2 * t.sf(abs(difference) / variance**0.5, df))
 
 

@@ -86,7 +86,9 @@ def people_add(by_item: float, by_rater: float, by_answer: float, items: int, ra
     within, df = scale * (by_answer - by_item / number), max(number, 2) - 1
     # Fewer than five may be alike by chance, whatever their answers allow.
     most = math.inf if len(raters) < 5 else scale * by_rater * df / float(chi2.ppf(0.05, df)) - within
-    return People(max(scale * by_rater - within, 0.0), max(most, 0.0), df)
+    added = max(scale * by_rater - within, 0.0)
+    by_chance = 2 * (squares - answers) * (scale * by_answer / answers) ** 2
+    return People(added**3 / (added**2 + by_chance) if added else 0.0, max(most, 0.0), df)
 
 
 def error_of_mean(

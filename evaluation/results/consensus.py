@@ -267,9 +267,19 @@ def rater_deletions(
     """
     others = majority_of_others(unit, side)
     change = np.where(decided[unit], 0.0, leads[unit] - ((others == 1) * 1.0 - (others == 2)))
+    # The votes of a pair's only unit decide the pair themselves.
+    vote = (side == 1) * 1.0 - (side == 2)
+    balance = np.bincount(unit, weights=vote, minlength=len(leads))
+    paired, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
+    only = paired[np.bincount(pair[paired], minlength=len(pair_leads))[pair[paired]] == 1]
+    only = only[~decided[only] & (np.sign(balance[only]) == leads[only])]
+    pair_leads[pair[only]] = balance[only]
+    alone = np.zeros(len(leads), dtype=np.bool_)
+    alone[only] = True
+    part = np.where(alone[unit], vote, change)
     here = pair[unit] >= 0
     _, rater = encode(worker[here], "workers")
-    return RaterDeletions.of_leads(pair[unit[here]], rater, change[here], pair_leads)
+    return RaterDeletions.of_leads(pair[unit[here]], rater, part[here], pair_leads)
 
 
 def clusters_of_captions(

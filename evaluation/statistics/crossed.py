@@ -4,8 +4,9 @@ An estimate's error is about the sum of its answers' influences. Their sums by i
 their sums by rater add what raters have in common beyond the noise of their answers (two-way clustering: Cameron,
 Gelbach, Miller 2011; a generalizability study: Brennan 2001). Its t has the degrees of freedom of such a sum
 (Satterthwaite 1946), and at least those of the rarer of both, as many as there are effective clusters, less one
-(Cameron, Miller 2015). See `crossed`. Where raters have no rows of their own, as their answers make a row's consensus
-together, they are known by `RaterDeletions`. See docs/statistics.md.
+(Cameron, Miller 2015). See `crossed`. What raters add counts as far as it is more than chance (`credible`). Where
+raters have no rows of their own, as their answers make a row's consensus together, they are known by `RaterDeletions`.
+See docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -77,10 +78,11 @@ def columns_of(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class RaterDeletions:
-    """People's winners or means of rows without one rater, for each rater with a part in them.
+    """What each rater's answers do to people's winners or means of rows.
 
-    row, rater: (V,) positions of rows, and codes of raters from 0 on. value: (V,) of the row if the rater had not
-    answered: the winner 1, 2, or 0 for none; or the mean, nan for none. means: whether they are of means.
+    row, rater: (V,) positions of rows, and codes of raters from 0 on. value: of winners, (V, 2) how much more often the
+    first, and the second, wins with the rater's vote than without; of means, (V,) the mean without the rater, nan for
+    none. means: whether they are of means.
     """
 
     row: Ints
@@ -90,11 +92,30 @@ class RaterDeletions:
 
     @classmethod
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
-        """Return the winners by (N,) leads of the first over the second, less the (V,) parts of a rater's answers."""
-        parts, leads = np.asarray(part), np.asarray(lead)
-        first, number = answers_by_cell(row, rater)
-        left = leads[row[first]] - np.bincount(number, weights=parts, minlength=len(first))
-        return cls(row[first], rater[first], np.where(left > 0, 1.0, np.where(left < 0, 2.0, 0.0)))
+        """Return it from (N,) leads of the first over the second, and the (V,) parts of answers in them.
+
+        One vote seldom decides a clear majority, which raters of other taste would still change together. So as many
+        of the others as `leaving` says leave first, at random (the delete-d jackknife: Shao, Wu 1989), where a row's
+        lead is that of its votes.
+        """
+        parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
+        first, cell = answers_by_cell(row, rater)
+        row, rater = row[first], rater[first]
+        own = np.bincount(cell, weights=parts, minlength=len(first)).astype(np.float64)
+        value = _gains(leads[row], own)
+        votes = np.bincount(row, minlength=len(leads))
+        for_first, for_second, for_none = (
+            np.bincount(row[own == vote], minlength=len(leads)) for vote in (1, -1, 0)
+        )
+        is_of_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
+        clear = np.flatnonzero((is_of_votes & (leaving(votes) > 0))[row])
+        cases = np.stack([of_row[row[clear]] for of_row in (for_first, for_second, for_none)])
+        most = int(votes.max(initial=0)) + 1
+        code = np.ravel_multi_index((*cases, own[clear].astype(np.int64) + 1), (most, most, most, 3))
+        _, example, number = np.unique(code, return_index=True, return_inverse=True)
+        gains = [_gains_of_vote(cases[:, at], own[clear[at]]) for at in example.tolist()]
+        value[clear] = np.array(gains).reshape(-1, 2)[number]
+        return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
         """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
@@ -159,6 +180,34 @@ class RaterDeletions:
 
         items = len(np.unique(self.row))
         return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, items, sizes)
+
+
+def leaving(votes: Any) -> Any:
+    """Return how many of so many votes leave beside a rater's: at most the root, and even, so as to tie no more."""
+    return np.sqrt(votes).astype(np.int64) // 2 * 2
+
+
+def _gains(lead: Floats, part: Floats | float) -> Floats:
+    """Return (V, 2) how much more often the first, and the second, wins with the parts in leads than without."""
+    return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
+
+
+def _gains_of_vote(counts: Ints, vote: float) -> Floats:
+    """Return (2,) `_gains` where others have left, each set as likely, in the share of the votes that stay.
+
+    counts: (3,) votes for the first, the second, and neither.
+    """
+    votes = counts.sum()
+    gone = int(leaving(votes))
+    first, second = np.ogrid[: gone + 1, : gone + 1]
+    others = counts - (np.array([1, -1, 0]) == vote)
+    ways = [
+        scipy.special.comb(of, number)
+        for of, number in zip(others, (first, second, gone - first - second), strict=True)
+    ]
+    chance = math.prod(ways) / scipy.special.comb(votes - 1, gone)
+    gains = _gains(counts[0] - counts[1] - (first - second), vote)
+    return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - gone / votes))
 
 
 NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -296,6 +345,15 @@ class Squares:
         return (self.by_answer - self.by_item / self.raters) * self._scale
 
     @property
+    def error(self) -> Any:
+        """The standard deviation of what raters add where their answers are independent (see `credible`).
+
+        Of R raters with n answers, that of the sum over pairs of a rater's answers.
+        """
+        sizes = np.asarray(self.sizes, dtype=np.float64)
+        return self.by_answer / sizes.sum() * math.sqrt(2 * (sizes * (sizes - 1)).sum()) * self._scale
+
+    @property
     def most_added(self) -> Any:
         """The upper limit of what raters add, of each estimate."""
         by_rater, within = (np.diagonal(np.atleast_2d(part)) for part in (self.by_rater, self.within))
@@ -321,7 +379,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
     Few raters do not show well what they add, so the most that their answers allow counts for it. Where that is much, t
     has about the degrees of freedom of the raters.
     """
-    added = float(squares.added)
+    added = float(credible(squares.added, squares.error))
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
         added = 0.0
     # Of independent rows it is infinite.
@@ -336,7 +394,20 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     """Return `crossed` of (K, K) covariance over items and (K,) degrees of freedom."""
     raters_df = max(squares.raters, FEWEST) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
-    return items + without_negative(squares.added), df
+    values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)
+    errors = (vectors * (squares.error @ vectors)).sum(axis=0)
+    return items + (vectors * credible(values, errors)) @ vectors.T, df
+
+
+def credible(added: Any, error: Any) -> Any:
+    """Return what raters add, none below 0, in the share that is more than the error of its estimate.
+
+    The share of the variance of what they add in that of its estimate (Buehlmann 1967), with its square for the former
+    (empirical Bayes). Where hardly anybody answers twice it is nearly nothing.
+    """
+    added = np.maximum(added, 0.0)
+    total = np.square(added) + np.square(error)
+    return np.divide(added**3, total, out=np.zeros_like(total), where=total > 0)
 
 
 RATERS_LIMIT = 0.95  # one-sided
@@ -633,12 +704,6 @@ def _expected(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
     return expected
 
 
-def without_negative(matrix: Floats) -> Floats:
-    """Return a (K, K) covariance without the directions in which it is negative."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T, dtype=np.float64)
-
-
 def renumbered(codes: Ints) -> Ints:
     """Return codes from 0 on without gaps."""
     highest, bits = int(codes.max(initial=0)), len(codes).bit_length()
@@ -696,6 +761,54 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
     centre = (share + z**2 / (2 * rows)) / scale
     half = z / scale * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
     return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceOfShares:
+    """How much more often the first of two metrics is right than the second, on the same rows.
+
+    apart: (share, number) of the rows on which one alone is right; all rows where there are none.
+    """
+
+    value: float
+    spread: Spread
+    apart: tuple[float, int]
+
+    @classmethod
+    def of(cls, value: float, spread: Spread, is_apart: Flags) -> DifferenceOfShares:
+        """Read whether one alone is right on each of (N,) rows."""
+        rows = int(is_apart.sum()) or len(is_apart)
+        return cls(value, spread, (rows / len(is_apart), rows))
+
+    @property
+    def if_equal(self) -> Spread:
+        """The spread if both were right as often (a score test)."""
+        by_raters = self._by_raters_of_row * self.apart[0] ** 2
+        variance = self.spread.variance - self.spread.by_raters + by_raters
+        return replace(self.spread, variance=variance, by_raters=by_raters)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the differences from which this one is not further than t allows.
+
+        The difference is apart (2 q - 1) for the share q of those rows that the first wins (McNemar 1947). What raters
+        add goes with q (1 - q), as in `share_interval`.
+        """
+        square = quantile_of(confidence, self.spread.df) ** 2
+        items, raters = (
+            square * (self.spread.variance - self.spread.by_raters),
+            square * self._by_raters_of_row,
+        )
+        room = self.value**2 - items - raters * self.apart[0] ** 2
+        half = math.sqrt(max(self.value**2 - (1 + raters) * room, 0.0))
+        low, high = ((self.value + side * half) / (1 + raters) for side in (-1, 1))
+        return max(low, -1.0), min(high, 1.0)
+
+    @property
+    def _by_raters_of_row(self) -> float:
+        """The raters' part over 4 q (1 - q); q leaves the loser half a row."""
+        share, rows = self.apart
+        most = 1 - 1 / rows
+        return self.spread.by_raters / (share**2 * (1 - min(abs(self.value) / share, most) ** 2))
 
 
 def coefficient_interval(

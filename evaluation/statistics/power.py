@@ -377,14 +377,18 @@ class _Votes:
         votes = self.right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
         truth, gains = self.truth[:, : size.pairs], self.gains[:, : size.pairs]
         number = votes.sum(axis=3)
-        # The majority of a unit is 1, -1, or 0 for a tie; the majority of its units decides a pair.
-        winner = np.sign(np.sign(2 * number - size.votes).sum(axis=2))
-        others = np.sign(2 * (number[..., np.newaxis] - votes) - (size.votes - 1))
-        without = np.sign(others.sum(axis=2))
+        # A unit's votes decide a pair; of several units, the most.
+        balance = 2 * number - size.votes
+        part, lead = 2 * votes[:, :, 0] - 1, balance[:, :, 0]
+        if size.references > 1:
+            others = balance[..., np.newaxis] - (2 * votes - 1)
+            lead = np.sign(balance).sum(axis=2)
+            part = lead[..., np.newaxis] - np.sign(others).sum(axis=2)
+        winner = np.sign(lead)
         rater = self.rater[:, : size.pairs, : size.votes]
         rows = [
-            self._test(winner[study], without[study], gains[study], rater[study], alpha)
-            for study in range(len(winner))
+            self._test(lead[study], part[study], gains[study], rater[study], alpha)
+            for study in range(len(lead))
         ]
         score = winner * gains
         return np.column_stack(
@@ -397,19 +401,18 @@ class _Votes:
             ]
         )
 
-    def _test(self, winner: Ints, without: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
+    def _test(self, lead: Ints, part: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
         """Return whether a study finds the first better (1) or worse (-1), as the verdict on its answers would.
 
-        winner: (P,). without: (P, V) without each vote. rater: (P, V).
+        lead: (P,) of the right one. part: (P, V) of each rater in it. rater: (P, V).
         """
-        pairs = np.arange(len(winner))
+        pairs = np.arange(len(lead))
         if isinstance(self.question, TwoSystems):
             # The first system is the first of each pair.
-            winner, without = winner * gains, without * gains[:, np.newaxis]
-        deletions = RaterDeletions(
-            np.repeat(pairs, rater.shape[1]), renumbered(rater.ravel()), _as_winner(without.ravel())
-        )
-        people = PeoplesWinners.of(_as_winner(winner), clusters={ITEM: pairs, RATER: deletions})
+            lead, part = lead * gains, part * gains[:, np.newaxis]
+        row = np.repeat(pairs, rater.shape[1])
+        deletions = RaterDeletions.of_leads(row, renumbered(rater.ravel()), part.ravel(), lead)
+        people = PeoplesWinners.of(_as_winner(lead), clusters={ITEM: pairs, RATER: deletions})
         everywhere = np.ones(len(pairs), dtype=np.bool_)
         if isinstance(self.question, TwoSystems):
             share, spread = people.spread_if_even(_credit_of_first, everywhere)

@@ -283,7 +283,7 @@ def mixed(unit: Unit, worker: Worker) -> int:
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
-def test_without_a_rater_pairs_have_the_winners_of_the_others(protocol: str) -> None:
+def test_votes_make_the_winners_that_others_would_not(protocol: str) -> None:
     study = casting.make_study(
         casting.make_dataset("votes", pictures=False),
         protocol,
@@ -312,8 +312,9 @@ def test_without_a_rater_pairs_have_the_winners_of_the_others(protocol: str) -> 
                 getattr(without.halves, name)[theirs], getattr(halves, name)[rows], rtol=1e-12
             )
         mine = deletions.rater == code
-        for pair, winner in zip(deletions.row[mine].tolist(), deletions.value[mine].tolist(), strict=True):
-            assert winner == (others[int(pairs[pair])].value or 0)
-            changed += winner != (consensus.of_pair[int(pairs[pair])].value or 0)
+        for pair, gains in zip(deletions.row[mine].tolist(), deletions.value[mine].tolist(), strict=True):
+            now, then = (winners[int(pairs[pair])].value for winners in (consensus.of_pair, others))
+            assert gains == [(now == side) - (then == side) for side in (1, 2)]
+            changed += now != then
     assert changed
     assert "rater" not in clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=True)

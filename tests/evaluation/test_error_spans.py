@@ -83,9 +83,12 @@ def test_scores_are_means_over_segments_as_wmt_has_them(study: StudyOf) -> None:
     assert worse.z == pytest.approx(-good.z)
     assert good.low is not None
     assert good.high is not None
-    # six segments with 85 - at, and two people of whom one gives ten more: t with one degree of freedom
+    # Six segments with 85 - at, and two people of whom one gives ten more: t with one degree of freedom. Of their
+    # variance, 5**2, the share counts that its square has beside its variance by chance.
+    by_chance = 12 * 5**2 / 12**3 * (2 * 2 * 6 * 5) ** 0.5 * 2 / 1 * 6 / 5
+    people = 5**2 * 5**4 / (5**4 + by_chance**2)
     assert good.high == 100
-    assert 82.5 - good.low == pytest.approx(12.7062 * (3.5 / 6 + 5**2) ** 0.5, abs=1e-3)
+    assert 82.5 - good.low == pytest.approx(12.7062 * (3.5 / 6 + people) ** 0.5, abs=1e-3)
     pair = compare_systems(segments, "good", "worse")
     assert (pair.difference, pair.better, pair.worse, pair.segments) == (35, 6, 0, 6)
     assert pair.p is not None

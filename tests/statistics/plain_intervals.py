@@ -11,11 +11,12 @@ Labels = Sequence[Hashable]
 
 
 class Spread(NamedTuple):
-    """A variance, the degrees of freedom of its t, and what was added for the items that few leave out."""
+    """A variance, the degrees of freedom of its t, what was added for the items that few leave out, and by raters."""
 
     variance: float
     df: float
     for_few_items: float = 0.0
+    by_raters: float = 0.0
 
 
 def summed_squares(values: Iterable[float], labels: Iterable[Hashable]) -> float:
@@ -42,7 +43,8 @@ def by_items(influences: Sequence[float], items: Labels) -> Spread:
 def with_raters(spread: Spread, influences: Sequence[float], items: Labels, raters: Labels) -> Spread:
     """Add what raters' sums vary beyond the noise of single answers, one of each rater and item.
 
-    The noise holds each rater's own part once an answer; the items hold it, too, but for raters whom they share.
+    The noise holds each rater's own part once an answer; the items hold it, too, but for raters whom they share. What
+    is added counts in the share that it has, squared, in itself and the variance of noise alone.
     """
     number = effective_number(raters)
     people = max(number, 2)
@@ -57,7 +59,11 @@ def with_raters(spread: Spread, influences: Sequence[float], items: Labels, rate
     # The largest variance by raters of which so small a one would come once in twenty times.
     most = of_raters * (people - 1) / float(stats.chi2.ppf(0.05, people - 1))
     df = satterthwaite(spread, max(most - noise, 0) * scale if persons >= 5 else math.inf, people - 1)
-    return Spread(spread.variance + max(of_raters - noise, 0) * scale, df, spread.for_few_items)
+    added = max(of_raters - noise, 0) * scale
+    of_answer = summed_squares(influences, answers) / once
+    error = 2 * sum(size * (size - 1) for size in sizes) * (of_answer * scale) ** 2
+    added *= added**2 / (added**2 + error) if added else 0
+    return Spread(spread.variance + added, df, spread.for_few_items, added)
 
 
 def satterthwaite(items: Spread, added: float, people: float) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -106,13 +107,33 @@ def scores() -> tuple[Any, Any]:
     return rng.normal(0.4, 1, (PAIRS, 2)), rng.normal(0, 1, (PAIRS, 2))
 
 
-def test_a_winner_without_a_rater_is_that_of_the_other_votes(votes: list[tuple[int, int, int]]) -> None:
+def sets_of_others(votes: list[tuple[int, int, int]], pair: int, rater: int) -> list[list[int]]:
+    """The votes of a pair's others that stay with a rater's: all of up to three, else each set without two."""
+    others = [vote for p, r, vote in votes if p == pair and r != rater]
+    return [list(rest) for rest in combinations(others, len(others) - 2 if len(others) >= 3 else len(others))]
+
+
+def test_a_vote_makes_winners_as_far_as_without_it_others_win(votes: list[tuple[int, int, int]]) -> None:
     pair, rater, vote = zip(*votes, strict=True)
     deletions = winners_without_raters(pair, [f"w-{number}" for number in rater], vote, PAIRS)
-    rows = zip(deletions.row.tolist(), deletions.rater.tolist(), deletions.value.tolist(), strict=True)
-    assert sorted(rows) == sorted(
-        (one, who, winner_of([v for p, r, v in votes if p == one and r != who])) for one, who, _ in votes
-    )
+    gains = {
+        (one, who): gain
+        for one, who, gain in zip(
+            deletions.row.tolist(), deletions.rater.tolist(), deletions.value.tolist(), strict=True
+        )
+    }
+    assert len(gains) == len(votes)
+    for one, who, own in votes:
+        rests = sets_of_others(votes, one, who)
+        for side in (1, 2):
+            more = [(winner_of([*rest, own]) == side) - (winner_of(rest) == side) for rest in rests]
+            stay = (len(rests[0]) + 1) / Counter(pair)[one]
+            assert gains[one, who][side - 1] == pytest.approx(sum(more) / len(rests) * stay)
+
+
+def test_votes_of_a_rater_who_answers_a_pair_twice_leave_together() -> None:
+    deletions = winners_without_raters([0] * 5, ["a", "a", "b", "c", "d"], [1, 1, 1, 2, 2], 1)
+    assert deletions.value.tolist() == [[1, -1], [1, 0], [0, 0], [0, 0]]
 
 
 def plain_spread(
@@ -127,11 +148,12 @@ def plain_spread(
         return (credit[pair, winner] - mean) / len(decided) if winner else 0.0
 
     images = by_items([part(pair, winners[pair]) for pair in decided], [image[pair] for pair in decided])
-    lost = [
-        part(pair, winners[pair])
-        - part(pair, winner_of([v for p, r, v in votes if p == pair and r != rater]))
-        for pair, rater, _ in votes
-    ]
+    lost = []
+    for pair, rater, own in votes:
+        rests = sets_of_others(votes, pair, rater)
+        each = [part(pair, winner_of([*rest, own])) - part(pair, winner_of(rest)) for rest in rests]
+        stay = (len(rests[0]) + 1) / sum(p == pair for p, *_ in votes)
+        lost.append(sum(each) / len(each) * stay)
     shift = sum(lost) / len(lost)
     pairs, raters, _ = zip(*votes, strict=True)
     return mean, with_raters(images, [value - shift for value in lost], pairs, raters)
@@ -171,10 +193,19 @@ def test_accuracy_and_its_differences_vary_with_images_and_raters(
 
     mean, spread = plain_spread(votes, {key: first[key] - second[key] for key in first}, image)
     difference = accuracy_difference(*scores, winners, clusters=clusters)["all"]
-    half = half_width(spread)
     assert difference.difference == pytest.approx(mean)
-    assert (difference.low, difference.high) == pytest.approx((mean - half, mean + half))
-    assert difference.p == pytest.approx(p_of(mean, spread))
+    # Raters' part goes with q (1 - q) of the share of pairs that the first wins where one metric alone is right.
+    where = [pair for pair, winner in enumerate(winners) if winner]
+    apart = sum(first[pair, winners[pair]] != second[pair, winners[pair]] for pair in where) / len(where)
+
+    def spread_if(truth: float) -> Spread:
+        by_raters = spread.by_raters * (apart**2 - truth**2) / (apart**2 - mean**2)
+        return spread._replace(variance=spread.variance - spread.by_raters + by_raters)
+
+    assert difference.p == pytest.approx(p_of(mean, spread_if(0)))
+    for end in (difference.low, difference.high):
+        assert half_width(spread_if(end)) == pytest.approx(abs(mean - end))
+    assert difference.low < mean < difference.high
 
 
 def test_metrics_that_never_differ_by_image_have_the_p_of_mcnemar() -> None:

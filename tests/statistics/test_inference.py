@@ -89,7 +89,13 @@ def test_the_variance_of_a_balanced_mean_is_that_of_the_analysis_of_variance() -
     assert found.components(value) == pytest.approx([of_items, of_raters, noise])
     by_items = of_items / ITEMS + noise / len(value)
     spread = found.spread((value - value.mean()) / len(value))
-    assert spread.variance == pytest.approx(by_items + of_raters / RATERS)
+    # What raters add counts in the share of its square, of that and the variance it has where they are alike.
+    answers = float(np.square(value - value.mean()).mean()) / (RATERS - 1)
+    by_raters = of_raters / RATERS
+    error = answers * math.sqrt(2 / (ITEMS * (ITEMS - 1) * RATERS))
+    credible = by_raters**3 / (by_raters**2 + error**2)
+    assert spread.variance == pytest.approx(by_items + credible)
+    assert 0.9 * by_raters < credible < by_raters
     # Raters' mean square is nowhere near zero: all that they may add, of 95 % certainty, to the items' (Satterthwaite).
     square = float((columns**2).sum()) / (RATERS - 1)
     beyond = (RATERS - 1) / stats.chi2.ppf(0.05, RATERS - 1) - 1
@@ -310,7 +316,7 @@ def test_items_with_a_rater_each_vary_about_as_their_raters() -> None:
     correct = (generator.random(240) < generator.uniform(0.2, 0.8, 12)[raters]).astype(np.float64)
     both, _ = spread_of_mean(correct, {"item": items, "rater": raters})
     by_rater, _ = spread_of_mean(correct, {"rater": raters})
-    assert by_rater.variance < both.variance < 1.02 * by_rater.variance
+    assert both.variance == pytest.approx(by_rater.variance, rel=0.02)
     assert by_rater.df == 11
     influences = ((correct - correct.mean()) / 240).tolist()
     assert both.df == pytest.approx(plain.crossed(influences, items.tolist(), raters.tolist()).df)

@@ -76,7 +76,7 @@ def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
     def variance(p: float, df: float) -> float:
         return float((value / scipy.stats.t.isf(p / 2, df)) ** 2)
 
-    total, df, _ = with_raters(Spread(variance(by_image.p, 99), 99), changes.tolist(), rows, who)
+    total, df, *_ = with_raters(Spread(variance(by_image.p, 99), 99), changes.tolist(), rows, who)
     assert variance(both.p, df) == pytest.approx(total, rel=0.02)
     assert total > 1.5 * variance(by_image.p, 99)
 

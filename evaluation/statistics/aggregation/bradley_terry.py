@@ -516,9 +516,12 @@ class _Rows:
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         left = self.deletions or NO_DELETIONS
         if left.raters >= FEWEST and not self.clusters.reason:
-            with_rater = self.subset(left.row, self.outcome[left.row]).scores(fit, settings)
-            without_rater = self.subset(left.row, left.value.astype(np.int64)).scores(fit, settings)
-            changes = (with_rater - without_rater) @ fit.covariance
+            tied, first, second = (
+                self.subset(left.row, np.full(len(left.row), winner)).scores(fit, settings)
+                for winner in (0, 1, 2)
+            )
+            gains = [scipy.sparse.diags_array(gain) for gain in left.value.T]
+            changes = (gains[0] @ (first - tied) + gains[1] @ (second - tied)) @ fit.covariance
             covariance, freedom = left.covariance(covariance, freedom, changes)
         return covariance, freedom, left.count(self.clusters)
 

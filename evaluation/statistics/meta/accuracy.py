@@ -24,6 +24,7 @@ from evaluation.statistics.crossed import (
     NO_DELETIONS,
     Clusters,
     Contrast,
+    DifferenceOfShares,
     RaterDeletions,
     Spread,
     column_codes,
@@ -249,7 +250,8 @@ class PeoplesWinners:
 
     def contrast(self, first: Ints, second: Ints, pairs: Flags) -> Contrast:
         """Return the difference of two metrics' accuracies on the (P,) `pairs` with a winner, as `difference` does."""
-        return Contrast(*self._spread(credits_apart(first, second), pairs)[:2])
+        difference, *_ = self._difference(first, second, pairs)
+        return Contrast(difference.value, difference.if_equal)
 
     def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
         """Return the difference of two metrics' accuracies on the (P,) `pairs` of a kind.
@@ -261,26 +263,35 @@ class PeoplesWinners:
         if not n:
             undefined = Inference(confidence=self.confidence, reason=NO_PAIRS)
             return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
-        difference, spread, cells, inference = self._spread(credits_apart(first, second), pairs)
-        half = spread.half(self.confidence)
-        low, high = max(difference - half, -1.0), min(difference + half, 1.0)
-        if abs(difference) == 1:  # one is right wherever the other is wrong: a unanimous share
+        difference, cells, inference = self._difference(first, second, pairs)
+        value, spread = difference.value, difference.spread
+        low, high = difference.interval(self.confidence)
+        if abs(value) == 1:  # one is right wherever the other is wrong: a unanimous share
             low, high = (
-                2 * end - 1 for end in share_interval((1 + difference) / 2, spread, cells, self.confidence)
+                2 * end - 1 for end in share_interval((1 + value) / 2, spread, cells, self.confidence)
             )
         right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
-        p = spread.p(difference)
+        p = difference.if_equal.p(value)
         if not self.clustered or not spread.varies:
             p = mcnemar_test(right_of_first, right_of_second).exact_p
         return AccuracyDifference(
             kind,
             float(right_of_first.mean()),
             float(right_of_second.mean()),
-            difference,
+            value,
             p,
             n,
             **replace(inference, low=low, high=high).shared(),
         )
+
+    def _difference(
+        self, first: Ints, second: Ints, pairs: Flags
+    ) -> tuple[DifferenceOfShares, int, Inference]:
+        """Return the difference of two metrics' accuracies, the number of independent clusters, and what they are."""
+        value, spread, cells, inference = self._spread(credits_apart(first, second), pairs)
+        decided = pairs & (self.winners != 0)
+        apart = (first == self.winners) != (second == self.winners)
+        return DifferenceOfShares.of(value, spread, apart[decided]), cells, inference
 
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
         """Return the interval of the mean credit, from 0 to 1, of the (P,) `pairs`.
@@ -316,11 +327,12 @@ class PeoplesWinners:
         left = (self.deletions or NO_DELETIONS).subset(pairs)
 
         def changes() -> Floats:
-            with_rater, without_rater = (
-                np.where(undecided | (winners != 0), credit(left.row, winners) - mean, 0.0)
-                for winners in (self.winners[left.row], left.value)
+            tied, first, second = (
+                credit(left.row, np.full(len(left.row), winner)) - mean if winner or undecided else 0.0
+                for winner in (0, 1, 2)
             )
-            return (with_rater - without_rater) / n
+            gains = left.value * np.column_stack([first - tied, second - tied])
+            return np.asarray(gains.sum(axis=1)) / n
 
         spread, items = left.widen(spread, items, changes)
         inference = Inference(
