@@ -101,19 +101,19 @@ class RaterDeletions:
         parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
         first, cell = answers_by_cell(row, rater)
         row, rater = row[first], rater[first]
-        own = np.bincount(cell, weights=parts, minlength=len(first)).astype(np.float64)
-        value = _gains(leads[row], own)
+        balance = np.bincount(cell, weights=parts, minlength=len(first)).astype(np.float64)
+        value = _gains(leads[row], balance)
         votes = np.bincount(row, minlength=len(leads))
         for_first, for_second, for_none = (
-            np.bincount(row[own == vote], minlength=len(leads)) for vote in (1, -1, 0)
+            np.bincount(row[balance == vote], minlength=len(leads)) for vote in (1, -1, 0)
         )
         is_of_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
         clear = np.flatnonzero((is_of_votes & (leaving(votes) > 0))[row])
         cases = np.stack([of_row[row[clear]] for of_row in (for_first, for_second, for_none)])
         most = int(votes.max(initial=0)) + 1
-        code = np.ravel_multi_index((*cases, own[clear].astype(np.int64) + 1), (most, most, most, 3))
+        code = np.ravel_multi_index((*cases, balance[clear].astype(np.int64) + 1), (most, most, most, 3))
         _, example, number = np.unique(code, return_index=True, return_inverse=True)
-        gains = [_gains_of_vote(cases[:, at], own[clear[at]]) for at in example.tolist()]
+        gains = [_gains_of_vote(cases[:, at], balance[clear[at]]) for at in example.tolist()]
         value[clear] = np.array(gains).reshape(-1, 2)[number]
         return cls(row, rater, value)
 
