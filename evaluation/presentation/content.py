@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from common import amounts
@@ -38,15 +39,22 @@ class Column:
     """A table column.
 
     ``shows`` is text, count, share (per cent without the sign), percent, coefficient, score, number, fixed (two
-    digits), signed or p.
+    digits), signed or p. ``verbatim``: the heading is a name, such as a metric's, and keeps its letters.
     """
 
     name: str
     shows: str = "text"
+    verbatim: bool = False
 
     @property
     def is_text(self) -> bool:
         return self.shows == "text"
+
+    @property
+    def heading(self) -> str:
+        """The translated name with a capital, unless it is a letter of its own, as in "n of people"."""
+        text = gettext(self.name)
+        return text if self.verbatim or text[1:2] in ("", " ") else capfirst(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ class Table:
 
     def heads(self) -> list[tuple[str, bool]]:
         """Return translated headings, for a page, and whether their columns hold text."""
-        return [(gettext(column.name), column.is_text) for column in self.columns]
+        return [(column.heading, column.is_text) for column in self.columns]
 
     def cells(self) -> list[list[dict[str, Any]]]:
         """Return what a page shows of each cell: text, interval and n."""

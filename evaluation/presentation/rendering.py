@@ -113,7 +113,7 @@ def section(
 def table(
     key: str,
     rows: Iterable[Sequence[Cell]],
-    columns: Iterable[tuple[str, str]] = (),
+    columns: Iterable[tuple[str, str] | tuple[str, str, bool]] = (),
     *,
     name: str = "",
     **values: Any,
@@ -121,7 +121,7 @@ def table(
     """Return the named table with its title, columns and note.
 
     Args:
-        columns: name and ``Column.shows``, if they depend on the study.
+        columns: the fields of each ``Column``, if they depend on the study.
         name: of the table's files; default: ``key``.
         values: for the templates of title and note.
     """

@@ -737,12 +737,18 @@ def leave_one_out_tables(bounds: Mapping[str, Any]) -> list[Table]:
 
 def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (_(name), *(estimate_of(figure, with_n=False) for figure in figures))
-        for name, figures in zip(orders["names"], orders["rho"], strict=True)
+        (
+            _(name),
+            *(
+                figure["value"] if column == row else estimate_of(figure, with_n=False)
+                for column, figure in enumerate(figures)
+            ),
+        )
+        for row, (name, figures) in enumerate(zip(orders["names"], orders["rho"], strict=True))
     ]
     names = orders["names"][:-1]  # the last row is no metric
     return rendering.table(
-        "rank-correlations", rows, [("metric", "text"), *((name, "coefficient") for name in names)]
+        "rank-correlations", rows, [("metric", "text"), *((name, "coefficient", True) for name in names)]
     )
 
 

@@ -377,7 +377,7 @@ def rank_tables(result: Mapping[str, Any]) -> list[Table]:
         (row["caption"], *chain.from_iterable((row["ranks"][name], row["scores"][name]) for name in names))
         for row in result["ranked"]
     ]
-    columns = (((f"{name}, rank", "count"), (name, "coefficient")) for name in names)
+    columns = (((f"{name}, rank", "count", True), (name, "coefficient", True)) for name in names)
     ranked = rendering.table(
         "ranked-captions", rows, [("caption", "text"), *chain.from_iterable(columns)], item=result["item"]
     )
