@@ -201,13 +201,16 @@ def _gains_of_vote(counts: Ints, vote: float) -> Floats:
     gone = int(leaving(votes))
     first, second = np.ogrid[: gone + 1, : gone + 1]
     others = counts - (np.array([1, -1, 0]) == vote)
-    ways = [
-        scipy.special.comb(of, number)
-        for of, number in zip(others, (first, second, gone - first - second), strict=True)
-    ]
-    chance = math.prod(ways) / scipy.special.comb(votes - 1, gone)
+    ways = sum(map(_log_ways, others, (first, second, gone - first - second)))
+    chance = np.exp(ways - _log_ways(votes - 1, gone))
     gains = _gains(counts[0] - counts[1] - (first - second), vote)
     return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - gone / votes))
+
+
+def _log_ways(number: Any, choices: Any) -> Any:
+    """Return the logarithm of the ways to choose so many of a number, as there may be too many; -inf for none."""
+    gammaln = scipy.special.gammaln
+    return gammaln(number + 1) - gammaln(choices + 1) - gammaln(number - choices + 1)
 
 
 NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))

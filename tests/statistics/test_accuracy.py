@@ -136,6 +136,13 @@ def test_votes_of_a_rater_who_answers_a_pair_twice_leave_together() -> None:
     assert deletions.value.tolist() == [[1, -1], [1, 0], [0, 0], [0, 0]]
 
 
+def test_without_a_vote_among_tens_of_thousands_few_ties_are_lost() -> None:
+    half = 20_000
+    deletions = winners_without_raters([0] * 2 * half, range(2 * half), [1, 2] * half, 1)
+    # 200 of the others leave, so a vote for the first ties the rest in sqrt(2 / 200 pi) of draws; without it they lose.
+    assert deletions.value[0] == pytest.approx([0, -math.sqrt(2 / (200 * math.pi))], rel=0.01)
+
+
 def plain_spread(
     votes: list[tuple[int, int, int]], credit: dict[tuple[int, int], float], image: list[int]
 ) -> tuple[float, Spread]:
