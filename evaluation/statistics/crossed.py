@@ -94,9 +94,9 @@ class RaterDeletions:
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
         """Return it from (N,) leads of the first over the second, and the (V,) parts of answers in them.
 
-        One vote seldom decides a clear majority, which raters of other taste would still change together. So as many
-        of the others as `leaving` says leave first, at random (the delete-d jackknife: Shao, Wu 1989), where a row's
-        lead is that of its votes.
+        One vote seldom decides a clear majority, which raters of other taste would still change together. So where a
+        row's lead is that of its votes, as many of the others as `jackknife_size` says leave first, at random (the
+        delete-d jackknife: Shao, Wu 1989).
         """
         parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
         first, cell = answers_by_cell(row, rater)
@@ -108,13 +108,13 @@ class RaterDeletions:
             np.bincount(row[balance == vote], minlength=len(leads)) for vote in (1, -1, 0)
         )
         is_of_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
-        clear = np.flatnonzero((is_of_votes & (leaving(votes) > 0))[row])
-        cases = np.stack([of_row[row[clear]] for of_row in (for_first, for_second, for_none)])
+        cells = np.flatnonzero((is_of_votes & (jackknife_size(votes) > 0))[row])
+        cases = np.stack([of_row[row[cells]] for of_row in (for_first, for_second, for_none)])
         most = int(votes.max(initial=0)) + 1
-        code = np.ravel_multi_index((*cases, balance[clear].astype(np.int64) + 1), (most, most, most, 3))
+        code = np.ravel_multi_index((*cases, balance[cells].astype(np.int64) + 1), (most, most, most, 3))
         _, example, number = np.unique(code, return_index=True, return_inverse=True)
-        gains = [_gains_of_vote(cases[:, at], balance[clear[at]]) for at in example.tolist()]
-        value[clear] = np.array(gains).reshape(-1, 2)[number]
+        gains = [_gains_of_vote(cases[:, at], balance[cells[at]]) for at in example.tolist()]
+        value[cells] = np.array(gains).reshape(-1, 2)[number]
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
@@ -182,8 +182,8 @@ class RaterDeletions:
         return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, items, sizes)
 
 
-def leaving(votes: Any) -> Any:
-    """Return how many of so many votes leave beside a rater's: at most the root, and even, so as to tie no more."""
+def jackknife_size(votes: Any) -> Any:
+    """Return how many of the other votes leave with a rater's: at most the root, and even, so as to tie no more."""
     return np.sqrt(votes).astype(np.int64) // 2 * 2
 
 
@@ -198,13 +198,13 @@ def _gains_of_vote(counts: Ints, vote: float) -> Floats:
     counts: (3,) votes for the first, the second, and neither.
     """
     votes = counts.sum()
-    gone = int(leaving(votes))
-    first, second = np.ogrid[: gone + 1, : gone + 1]
+    size = int(jackknife_size(votes))
+    first, second = np.ogrid[: size + 1, : size + 1]
     others = counts - (np.array([1, -1, 0]) == vote)
-    ways = sum(map(_log_ways, others, (first, second, gone - first - second)))
-    chance = np.exp(ways - _log_ways(votes - 1, gone))
+    ways = sum(map(_log_ways, others, (first, second, size - first - second)))
+    chance = np.exp(ways - _log_ways(votes - 1, size))
     gains = _gains(counts[0] - counts[1] - (first - second), vote)
-    return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - gone / votes))
+    return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - size / votes))
 
 
 def _log_ways(number: Any, choices: Any) -> Any:
