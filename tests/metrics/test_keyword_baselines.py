@@ -90,6 +90,12 @@ def test_topics_name_words_that_a_text_does_not_have_itself() -> None:
     assert set(same.annotations[0]) == {"mosquito", "net"}
 
 
+def test_documents_without_a_word_have_no_topics() -> None:
+    nothing = topic_words([[], []])
+    assert nothing.annotations == ((), ())
+    assert nothing.reason == "images without a keyword to take: 2"
+
+
 def test_topics_that_need_more_sweeps_say_so() -> None:
     counts = scipy.sparse.csr_array(np.array([[3.0, 1, 0], [0, 1, 3]]))
     assert not fit_topics(counts, 2, prior=0.5, sweeps=1).converged

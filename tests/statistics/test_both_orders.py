@@ -20,6 +20,7 @@ from evaluation.statistics.agreement import (
     percent_agreement,
     ratings_of_judgments,
 )
+from evaluation.statistics.agreement.coefficient import in_both_orders
 from evaluation.statistics.crossed import Clusters
 
 # Four raters' sides of twelve pairs; 0 is no difference.
@@ -38,6 +39,14 @@ def exchanged(sides: np.ndarray[Any, Any], pairs: Any) -> np.ndarray[Any, Any]:
     """The same answers where the two texts of some pairs (columns) are called the other way round."""
     turned = np.where((sides == 1) | (sides == 2), 3 - sides, sides)
     return np.where(np.asarray(pairs, dtype=bool), turned, sides)
+
+
+def test_the_other_order_has_the_exchanged_sides_of_units_of_its_own() -> None:
+    both = in_both_orders(SIDES, other_side)
+    plain = agreement(np.hstack([SIDES, exchanged(SIDES, [True] * 12)]), Alpha(), clusters="item")
+    doubled = agreement(both, Alpha(), clusters="item")
+    assert doubled.value == pytest.approx(plain.value)
+    assert (doubled.units, doubled.judgments) == (24, 2 * 47)
 
 
 @given(

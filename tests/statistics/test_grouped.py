@@ -23,7 +23,7 @@ from evaluation.statistics.meta import (
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from evaluation.statistics.meta.grouped import long_table, system_means
+from evaluation.statistics.meta.grouped import long_table, mean_within, system_means
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
 
@@ -536,3 +536,22 @@ def test_weighted_kappa_is_that_of_as_many_equal_rows() -> None:
     both = weighted_kappa(X, Y, 2, 3, TIMES, {"item": PLACES, "rater": people})
     assert both.value == alone.value
     assert both.high - both.low > alone.high - alone.low  # whoever is left out turns some answers
+
+
+def test_the_mean_of_rho_over_groups_has_the_interval_of_t_over_them() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=120)
+    y = x + rng.normal(size=120)
+    rho = [
+        stats.spearmanr(x[start : start + 6], y[start : start + 6]).statistic for start in range(0, 120, 6)
+    ]
+    # A group of equal values has no rho.
+    figure = mean_within(np.r_[x, np.ones(6)], np.r_[y, y[:6]], np.arange(0, 127, 6))
+    assert (figure.value, figure.n) == (pytest.approx(np.mean(rho)), 20)
+    # Symmetric on the scale log((1 + v) / (1 - v)), whose slope is 2 / (1 - v^2).
+    half = stats.t.ppf(0.975, 19) * np.std(rho, ddof=1) / math.sqrt(20) * 2 / (1 - figure.value**2)
+    ends = [math.tanh(math.atanh(figure.value) + side * half / 2) for side in (-1, 1)]
+    assert (figure.low, figure.high) == pytest.approx(ends)
+    assert figure.as_json() == figure._asdict()
+    nothing = mean_within(np.ones(4), np.arange(4.0), np.array([0, 4]))
+    assert nothing.as_json() == {"value": None, "low": None, "high": None, "n": 0}
