@@ -73,7 +73,7 @@ def write_columns(path: Path) -> Path:
     set_up()
     import pyarrow.parquet as pq
 
-    from evaluation.data.judgment_sets.loaders import judgment_columns
+    from evaluation.data.judgment_sets.blocks import judgment_columns
     from judgments.studies.studies import find_study
 
     pq.write_table(judgment_columns(find_study("large")).select(["unit", "value"]), path)

@@ -17,7 +17,7 @@ from evaluation.data.export.exporting import export_for_download
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
 from evaluation.data.imported_scores.storing import mapping_of_scores
-from evaluation.data.judgment_sets.loaders import extend_blocks
+from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.publishing.describing import describe_plan
 from evaluation.data.publishing.sending import plan_publication, send_release
 from evaluation.data.releases.storage import (

@@ -36,7 +36,7 @@ from annotation.privacy.erasing import digest_of
 from annotation.privacy.retention import restored_after_erasure
 from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from common.amounts import spell_cents
-from evaluation.data.judgment_sets.loaders import changed_blocks
+from evaluation.data.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis, Deposit
 from judgments.kinds import KINDS, Kind
 from judgments.models import (

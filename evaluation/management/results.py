@@ -61,7 +61,7 @@ class Aggregate(OperationCommand):
 
         study, values = self.study_and_values(options)
         if options["from_rows"]:
-            from evaluation.data.judgment_sets.loaders import forget_blocks  # loads pyarrow
+            from evaluation.data.judgment_sets.blocks import forget_blocks
 
             forget_blocks(study)
         with progress_bar() as progress:

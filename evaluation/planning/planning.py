@@ -23,7 +23,7 @@ from common.amounts import json_float
 from common.errors import WrongState
 from common.parameters import Parameters
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.loaders import hash_of_judgments
+from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.numeric.signatures import signature

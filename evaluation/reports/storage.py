@@ -28,7 +28,7 @@ from common.errors import NotThere, WrongState
 from common.files import FiguresEncoder, whole_file
 from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
-from evaluation.data.judgment_sets.loaders import signature_of_study
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.releases.storage import erased_since
 from evaluation.errors import ExportError
 from evaluation.models import Analysis

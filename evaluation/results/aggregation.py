@@ -21,8 +21,7 @@ from annotation.models import Assignment, Judgment
 from common.amounts import as_json, thousands
 from common.files import FiguresEncoder
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, many_objects, plain_rows
-from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.loaders import signature_of_study
+from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import (
     AS_IMPORTED,
     JudgmentTable,
@@ -30,6 +29,7 @@ from evaluation.data.judgment_sets.records import (
     UnitRow,
     WorkerRow,
 )
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.numeric.arrays import Floats, places_in
@@ -473,7 +473,7 @@ def run_aggregation(
 ) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
     with many_objects():
-        loaders.extend_blocks(study)
+        blocks.extend_blocks(study)
         aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)
         progress(0.7, "storing the consensus")
         store_aggregation(aggregation)

@@ -17,8 +17,8 @@ from django.db import transaction
 from common.amounts import as_json, json_float
 from evaluation.data.imported_scores.storing import check_imported, imported_hashes, imported_scores
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.loaders import signature_of_study
 from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError, NothingToCompare
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in

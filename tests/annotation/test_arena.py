@@ -18,7 +18,7 @@ from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
 from common.errors import DesignError
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets.loaders import uncommon_fields
+from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.results.strengths.computing import cached_strengths, strengths_of
 from evaluation.statistics.aggregation import preference_strengths
 from judgments.design.reading import make_design

@@ -40,7 +40,8 @@ from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import save_answers, submit_assignment
 from annotation.work.worksheet import cached_units_of, page_units_of
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets.loaders import control_records_of, hash_of_judgments
+from evaluation.data.judgment_sets.loaders import control_records_of
+from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading import make_design, stored_design
 from judgments.design.tables import CAREFUL, GUESSING, LOST, Controls, usual_least

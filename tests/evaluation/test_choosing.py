@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError, WrongState
-from evaluation.data.judgment_sets.loaders import uncommon_fields
+from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.planning.choosing.selecting import judged_population, population_of_draft
 from evaluation.planning.choosing.weighing import compute_weighed
 from evaluation.planning.follow_up.units import make_next_batch

@@ -17,7 +17,7 @@ from annotation.importing import import_judgments
 from annotation.models import Adjudication, Assignment, Exclusion, Judgment
 from evaluation.data.export import parts
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.judgment_sets.loaders import hash_of_judgments, signature_of_study
+from evaluation.data.judgment_sets.study_signatures import hash_of_judgments, signature_of_study
 from evaluation.errors import ExportError
 from evaluation.numeric.parallel import using
 from evaluation.reports.releases import making

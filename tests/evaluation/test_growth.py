@@ -9,7 +9,7 @@ import pytest
 from annotation.importing import import_judgments
 from benchmarks.filling import fill_study
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.releases.storage import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
@@ -115,7 +115,7 @@ def test_a_snapshot_of_the_dashboard_reads_what_has_come_since(monkeypatch: pyte
     rows = []
     for judgments in (6_000, 24_000):
         study = study_of(judgments)
-        loaders.extend_blocks(study)
+        blocks.extend_blocks(study)
         store_snapshot(compute_snapshot(study=study))  # with the scores of captions, which are computed once
         controls, units = study.units.filter(control=True).count(), study.units.count()
         references = Caption.objects.filter(item__dataset=study.dataset_id, role=Caption.Role.REFERENCE)

@@ -19,17 +19,16 @@ from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.loaders import (
-    control_records_of,
-    extend_blocks,
+from evaluation.data.judgment_sets import blocks, loaders
+from evaluation.data.judgment_sets.blocks import extend_blocks
+from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
+from evaluation.data.judgment_sets.records import DataHash
+from evaluation.data.judgment_sets.study_signatures import (
     hash_of_judgments,
-    load_judgments,
     signature_of_study,
     votes_of,
     votes_of_table,
 )
-from evaluation.data.judgment_sets.records import DataHash
 from evaluation.models import Analysis, ColumnBlock
 from evaluation.numeric.signatures import parse
 from evaluation.results.aggregation import aggregate_study
@@ -129,9 +128,9 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
 def test_the_newest_judgment_is_asked_of_the_blocks_first(monkeypatch: pytest.MonkeyPatch) -> None:
     study = in_blocks(monkeypatch)
     end = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
-    assert loaders.newest_judgment(study) == end > Judgment.objects.of_study(study).latest("pk").pk
+    assert blocks.newest_judgment(study) == end > Judgment.objects.of_study(study).latest("pk").pk
     work(study, joined(study, "late"), always_first, most=1)
-    assert loaders.newest_judgment(study) == Judgment.objects.of_study(study).latest("pk").pk > end
+    assert blocks.newest_judgment(study) == Judgment.objects.of_study(study).latest("pk").pk > end
 
 
 def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,12 +150,12 @@ def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.Mon
     ends = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
     assert Judgment.objects.of_study(study).latest("pk").pk <= ends
     check(study)
-    assert list(loaders.changed_blocks()) != []
+    assert list(blocks.changed_blocks()) != []
 
     work(study, joined(study, "later"), always_first)
     extend_blocks(study)
     check(study)
-    assert list(loaders.changed_blocks()) == []
+    assert list(blocks.changed_blocks()) == []
     assert ColumnBlock.objects.filter(study=study, what="judgments").exists()
 
 
@@ -184,12 +183,12 @@ def test_blocks_that_are_not_those_of_the_rows_are_named_and_made_anew(
 
 def test_blocks_of_another_format_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     study = in_blocks(monkeypatch)
-    ColumnBlock.objects.update(format=loaders.FORMAT - 1, columns=b"of an earlier version")
+    ColumnBlock.objects.update(format=blocks.FORMAT - 1, columns=b"of an earlier version")
     check(study)
     assert check_integrity().problems == []
     extend_blocks(study)
     check(study)
-    assert set(ColumnBlock.objects.values_list("format", flat=True)) == {loaders.FORMAT}
+    assert set(ColumnBlock.objects.values_list("format", flat=True)) == {blocks.FORMAT}
 
 
 def happens(study: Study, step: str, lot: random.Random, number: int) -> None:

@@ -16,7 +16,8 @@ from annotation.models import Assignment, Judgment
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError
 from evaluation.data.judgment_sets.files import read_source
-from evaluation.data.judgment_sets.loaders import load_judgments, signature_of_study
+from evaluation.data.judgment_sets.loaders import load_judgments
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Estimate

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.data.judgment_sets.loaders import signature_of_study
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from judgments.models import Caption, Item, Study
 from tests.evaluation.studies import StudyOf, make_dataset
 

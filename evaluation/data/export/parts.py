@@ -36,12 +36,10 @@ from evaluation.data.judgment_sets.loaders import (
     decisions_of,
     excluded_workers,
     included_votes,
-    material_of,
-    signature_from,
-    uncommon_fields,
     unconfirmed_work,
 )
 from evaluation.data.judgment_sets.records import JudgmentTally, Material, Votes, add_votes, hash_of_files
+from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
 from evaluation.errors import ExportError
 from evaluation.numeric.packing import declare
 from evaluation.numeric.parallel import map_parts

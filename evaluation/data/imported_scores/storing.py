@@ -22,7 +22,7 @@ from common.errors import DataConflict
 from common.incoming import quoted
 from common.parameters import KeysField, Parameters
 from common.texts import one_text
-from evaluation.data.judgment_sets.loaders import deserialize_table, serialize_table
+from evaluation.data.judgment_sets.blocks import deserialize_table, serialize_table
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, BoardSnapshot, ImportedMetric, ScoreKeys
 from evaluation.numeric.arrays import Flags, Floats, Ints

@@ -1,41 +1,26 @@
-"""Load stored judgments as arrays and records, and compute a study's judgment signature (docs/signatures.md).
+"""Load stored judgments as arrays and records.
 
-Columns of judgments and units are also stored in Arrow blocks, so that only newer rows are read one by one.
 Order is by unit, then worker name, equal on every database.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
-from django.db import OperationalError, transaction
 from django.db.models import (
-    Case,
     Count,
     Exists,
-    F,
-    FloatField,
-    Max,
-    Min,
-    Model,
     OuterRef,
     Q,
     QuerySet,
-    Sum,
-    When,
 )
-from django.db.models import Value as SQLValue
-from django.db.models.functions import Coalesce
 
 from annotation.crowds import Ability, backend_of
 from annotation.models import Adjudication, Assignment, Judgment, Worker
@@ -49,29 +34,19 @@ from annotation.quality.controls import (
     tallies_of_snapshot,
 )
 from annotation.snapshots import Snapshot
-from common.rows import batched, column_parts, last_row, plain_rows
+from common.rows import plain_rows
+from evaluation.data.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns, unit_columns
 from evaluation.data.judgment_sets.records import (
-    AS_IMPORTED,
-    DIGITS_OF_HASH,
     DataHash,
     Decision,
-    Difference,
     JudgmentTable,
     JudgmentTally,
-    Material,
     PairRow,
     UnitRow,
     Units,
-    Votes,
     WorkerRow,
-    differences,
-    hash_with,
-    hash_with_winners,
-    judgment_signature,
 )
-from evaluation.models import ColumnBlock
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.numeric.signatures import Signature, Value, quorum_version
 from evaluation.statistics.aggregation.votes_and_means import MUCH
 from evaluation.statistics.inputs import encode
 from judgments.design.scale import plain_number
@@ -80,256 +55,12 @@ from judgments.drawing.controls import REPEATED
 from judgments.drawing.material import document_in, first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
-from judgments.studies.generation import describe_stopping
-from judgments.studies.studies import design_of, draws_at_claim, kind_of, stops_early
+from judgments.studies.studies import design_of, kind_of, stops_early
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FIRST_LEFT, SECOND_LEFT = 1, 2
-SET_ASIDE, OPEN = 3, 6  # beside the side, in one number
-FLAGS = 16  # what the side, SET_ASIDE and OPEN come to is below
-NO_VALUE = -1e9
-SPAN = 100_000  # row ids, also of other studies, after which a block is added
-MOST = 250_000  # rows in a block
-UNITS_AT_ONCE = 20_000
 ROWS_AT_ONCE = 2_000
-FORMAT = 1  # of the columns below: a change of names, types or meanings takes the next number
-MODELS: Mapping[str, type[Model]] = {ColumnBlock.What.UNITS: Unit, ColumnBlock.What.JUDGMENTS: Judgment}
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    ColumnBlock.What.UNITS: {
-        "pk": "int64",
-        "key": "large_string",
-        "kind": "string",
-        "pair": "int64",
-        "position": "int64",
-        "control": "bool",
-    },
-    ColumnBlock.What.JUDGMENTS: {
-        "pk": "int64",
-        "unit": "int64",
-        "worker": "int64",
-        "value": "float64",
-        "seconds": "float64",
-        "flags": "int8",
-        "replaces": "int64",
-    },
-}
-
-
-def judgment_columns(study: Study) -> pa.Table:
-    """Return the columns of every judgment, even revised and excluded, unordered.
-
-    ``value`` and ``seconds`` are nan if missing, ``replaces`` is 0. ``flags`` are the option on the left (0:
-    none), plus SET_ASIDE, plus OPEN.
-    """
-    return _read_columns(study, ColumnBlock.What.JUDGMENTS)
-
-
-def newest_judgment(study: Study) -> int:
-    """Return a row id that no judgment of the study exceeds; 0 without judgments.
-
-    Blocks say it of the rows that they hold, so that only newer ones are read.
-    """
-    last = _read_stored(study, ColumnBlock.What.JUDGMENTS).last
-    newer = _rows_after(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
-    return newer or last
-
-
-def extend_blocks(study: Study) -> None:
-    """Store new rows as a block if there are enough, and rebuild incomplete blocks."""
-    for what, model in MODELS.items():
-        stored = _read_stored(study, what)
-        last = stored.last if _are_complete(study, what, stored) else 0
-        newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        if newest - last < SPAN:  # asked without the lock, which submissions would wait for
-            continue
-        upto = _last_row(model)
-        if upto is None:
-            continue
-        table = _read_rows(study, what, last, upto)
-        if not (np.diff(table["pk"].to_numpy()) > 0).all():
-            table = table.sort_by("pk")
-        blocks, first = [], last
-        for start in range(0, max(len(table), 1), MOST):
-            part = table.slice(start, MOST)
-            end = upto if start + MOST >= len(table) else part["pk"][-1].as_py()
-            blocks.append(
-                ColumnBlock(
-                    study=study,
-                    what=what,
-                    format=FORMAT,
-                    first=first,
-                    last=end,
-                    rows=len(part),
-                    columns=serialize_table(part),
-                )
-            )
-            first = end
-        with transaction.atomic():
-            Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            if _read_stored(study, what) == stored:  # else another job stored them
-                if not last:
-                    ColumnBlock.objects.filter(study=study, what=what).delete()
-                ColumnBlock.objects.bulk_create(blocks, batch_size=1)
-
-
-def forget_blocks(study: Study) -> None:
-    """Delete a study's blocks, so that the next analysis reads every row."""
-    ColumnBlock.objects.filter(study=study).delete()
-
-
-def changed_blocks() -> Iterator[ColumnBlock]:
-    """Yield blocks of all studies that contradict the rows or leave a gap."""
-    ends: dict[tuple[int, str], int] = {}
-    for block in ColumnBlock.objects.filter(format=FORMAT).select_related("study").iterator(1):
-        follows = block.first == ends.get((block.study_id, block.what), 0)
-        ends[block.study_id, block.what] = block.last
-        if not (follows and _agrees_with_rows(block)):
-            yield block
-
-
-def _agrees_with_rows(block: ColumnBlock) -> bool:
-    import pyarrow as pa
-
-    rows = _read_rows(block.study, block.what, block.first, block.last).sort_by("pk")
-    try:
-        stored = deserialize_table(block.columns)
-    except (pa.ArrowException, OSError):
-        return False
-    return (
-        block.rows == len(stored)
-        and stored.schema == rows.schema
-        and all(_equal_columns(stored[name], rows[name]) for name in rows.column_names)
-    )
-
-
-def _equal_columns(column: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_floating(column.type):  # Arrow's nan are not equal
-        return np.array_equal(column.to_numpy(), other.to_numpy(), equal_nan=True)
-    return bool(column.equals(other))
-
-
-def _last_row(model: type[Model]) -> int | None:
-    """Return the last certain row id; None while a long transaction is writing."""
-    try:
-        return last_row(model)
-    except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
-            raise
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """The last row id in blocks, and their total rows."""
-
-    last: int
-    rows: int
-
-
-def _read_stored(study: Study, what: str) -> _Stored:
-    totals = _blocks(study, what).aggregate(last=Max("last"), rows=Sum("rows"))
-    return _Stored(totals["last"] or 0, totals["rows"] or 0)
-
-
-def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:
-    return ColumnBlock.objects.filter(study=study, what=what, format=FORMAT).order_by("first")
-
-
-def _are_complete(study: Study, what: str, stored: _Stored) -> bool:
-    """Return whether the blocks have as many rows as the study up to their end.
-
-    They have fewer if a row got a lower id later: on SQLite a migration that recreates a table frees the ids
-    of deleted rows behind the last one.
-    """
-    if not stored.last:
-        return True
-    rows = (
-        Unit.objects.filter(study=study)
-        if what == ColumnBlock.What.UNITS
-        else Judgment.objects.of_study(study)
-    )
-    return rows.filter(pk__lte=stored.last).count() == stored.rows
-
-
-def serialize_table(table: pa.Table) -> bytes:
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-def deserialize_table(columns: bytes | memoryview) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.ipc.open_stream(columns).read_all()
-
-
-def _read_columns(study: Study, what: str) -> pa.Table:
-    import pyarrow as pa
-
-    tables, after = [], 0
-    for last, columns in _blocks(study, what).values_list("last", "columns").iterator(1):
-        tables.append(deserialize_table(columns))
-        after = last
-    if not _are_complete(study, what, _Stored(after, sum(map(len, tables)))):
-        tables, after = [], 0
-    return pa.concat_tables([*tables, _read_rows(study, what, after, None)])
-
-
-def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
-    import pyarrow as pa
-
-    rows = _rows_after(study, what, after)
-    if upto is not None:
-        rows = rows.filter(pk__lte=upto)
-    parts = _unit_parts(rows) if what == ColumnBlock.What.UNITS else _judgment_parts(rows)
-    schema = pa.schema(list(COLUMNS[what].items()))
-    return pa.Table.from_batches([pa.record_batch(columns, schema=schema) for columns in parts], schema)
-
-
-def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
-    """Return the study's rows behind row id ``after``."""
-    of_units = what == ColumnBlock.What.UNITS
-    rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
-    owner = "study" if of_units else "assignment__study"
-    if not after:
-        return rows.filter(**{owner: study})
-    # A sum, so that the database goes by row id, not through all work of the study.
-    return rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
-
-
-def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
-    columns = rows.values_list("pk", "key", "kind", "pair_id", "position", "control")
-    for some in batched(plain_rows(columns), UNITS_AT_ONCE):
-        *others, control = zip(*some, strict=True)
-        yield [*others, list(map(bool, control))]
-
-
-def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
-    flags = (
-        Case(When(presented="", then=0), When(presented="first-left", then=FIRST_LEFT), default=SECOND_LEFT)
-        + Case(When(set_aside=True, then=SET_ASIDE), default=0)
-        + Case(When(answer__isnull=False, then=OPEN), default=0)
-    )
-    value = Coalesce(F("value"), SQLValue(NO_VALUE), output_field=FloatField())
-    seconds = Coalesce(F("seconds"), SQLValue(-1.0))
-    replaces = Coalesce(F("replaces_id"), SQLValue(0))
-    # Each number that is read takes time, so that two are one.
-    both = F("assignment__worker_id") * FLAGS + flags
-    columns = rows.values_list(F("pk"), F("unit_id"), both, value, seconds, replaces)
-    types = COLUMNS[ColumnBlock.What.JUDGMENTS].values()
-    for pk, unit, packed, answer, duration, replaced in column_parts(columns, len(types) - 1):
-        answer[answer == NO_VALUE] = float("nan")
-        duration[duration < 0] = float("nan")
-        worker, flag = np.divmod(packed, FLAGS)
-        numbers = pk, unit, worker, answer, duration, flag, replaced
-        yield [column.astype(kind) for column, kind in zip(numbers, types, strict=True)]
 
 
 def worker_rows(study: Study) -> list[WorkerRow]:
@@ -425,7 +156,7 @@ class StudyUnits:
 def study_units(study: Study) -> StudyUnits:
     import pyarrow as pa  # when it is first used
 
-    table = _read_columns(study, ColumnBlock.What.UNITS)
+    table = unit_columns(study)
     pk = table["pk"].to_numpy()
     order = np.lexsort((pk, table["position"].to_numpy()))
     units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
@@ -747,63 +478,6 @@ def marks_errors(study: Study) -> bool:
     return "spans" in KINDS[study.protocol].own_formats
 
 
-def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current signature, from ``table`` if loaded."""
-    votes = votes_of(study) if table is None else votes_of_table(table)
-    return signature_from(study, material_of(study), votes, uncommon_fields(study))
-
-
-def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
-    published = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
-    rows = published.values_list("key", "published_winner").iterator(ROWS_AT_ONCE)
-    winners = {key: winner for key, winner in rows if winner is not None}
-    return judgment_signature(
-        KINDS[study.protocol],
-        material,
-        replace(votes, data_hash=hash_with_winners(votes.data_hash, winners)),
-        controls=control_rule(study),
-        seed=design_of(study).seed,
-        version=quorum_version(),
-        others=others,
-    )
-
-
-def compare_signature(study: Study, stated: Signature) -> list[Difference]:
-    return differences(stated, signature_of_study(study))
-
-
-def material_of(study: Study) -> Material:
-    units = Unit.objects.filter(study=study, control=False)
-    counts = units.aggregate(units=Count("pk"), images=Count("item", distinct=True))
-    pairs = None
-    if KINDS[study.protocol].compares_pairs:
-        pairs = CandidatePair.objects.filter(study=study).count()
-    shown = (
-        units.filter(reference__isnull=False)
-        .values("pair", "item")
-        .annotate(n=Count("reference", distinct=True))
-    )
-    references = shown.aggregate(least=Min("n"), most=Max("n"))
-    return Material(
-        units=counts["units"],
-        pairs=pairs,
-        images=counts["images"],
-        references=(references["least"] or 0, references["most"] or 0),
-    )
-
-
-def votes_of(study: Study) -> Votes:
-    """Return counts over every judgment."""
-    tally = JudgmentTally()
-    for _ in included_votes(study, None, tally):
-        continue
-    return tally.facts()
-
-
-def hash_of_judgments(study: Study) -> str:
-    return votes_of(study).data_hash
-
-
 def included_votes(
     study: Study, moment: Snapshot | None, tally: JudgmentTally, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, int, str, Any]]:
@@ -835,98 +509,3 @@ def included_votes(
         tally.add(key, name, vote, used=used, control=control, presented=presented)
         if used and not control:
             yield unit, worker, name, vote
-
-
-def votes_of_table(table: JudgmentTable) -> Votes:
-    counted = table.counted
-    _, votes = np.unique(table.unit[counted], return_counts=True)
-    sided = counted & table.sided
-    return Votes(
-        units=len(votes),
-        least=int(votes.min(initial=votes.max(initial=0))),
-        most=int(votes.max(initial=0)),
-        sided=int(sided.sum()),
-        first_left=int((sided & (table.side == FIRST_LEFT)).sum()),
-        data_hash=table.data_hash,
-        counted=int(counted.sum()),
-    )
-
-
-def control_rule(study: Study) -> Value:
-    if study.source == Study.Source.IMPORTED:
-        return AS_IMPORTED
-    controls = design_of(study).controls
-    return controls.threshold if controls.per_hit else "none"
-
-
-# Parts of a design that change nothing of what people are asked, or only which units there are.
-NOT_ASKED = {
-    "name", "slug", "dataset", "preset", "purpose", "seed", "seconds_per_unit", "consent", "contact", "arena",
-    "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
-    "registration", "chosen", "by_hand",
-}  # fmt: skip
-
-
-def _as_text(text: str | None) -> str:
-    return "null" if text is None else encode_basestring_ascii(text)
-
-
-@lru_cache(ROWS_AT_ONCE)
-def _as_json(text: str | None) -> str:
-    return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
-
-
-SHOWN: Mapping[str, Callable[[Any], str]] = {
-    "key": _as_text, "control": lambda is_control: "true" if is_control else "false", "item__name": _as_text,
-    "item__text": _as_text, "reference__text": _as_text, "first__text": _as_text, "second__text": _as_text,
-    "expected": _as_json, "content": _as_json,
-}  # fmt: skip
-NAMED = {"item__name": _as_text, "text": _as_text}
-
-
-def _digest_of_material(study: Study) -> str:
-    """Hash units and references as lines of JSON, column by column: encoding whole rows takes twice as long."""
-    units = Unit.objects.filter(study=study)
-    references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
-    digest = hashlib.sha256()
-    for rows, columns in (
-        (units.order_by("position", "pk"), SHOWN),
-        (references.order_by("item__position", "position", "pk"), NAMED),
-    ):
-        for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
-            texts = map(map, columns.values(), zip(*some, strict=True))
-            lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
-            digest.update(f"[{lines}]\n".encode())
-    return digest.hexdigest()[:DIGITS_OF_HASH]
-
-
-def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
-    """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``."""
-    asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
-    fields: dict[str, Value] = {
-        "design": hash_with("", asked)[:DIGITS_OF_HASH],
-        "material": _digest_of_material(study),
-    }
-    kind = KINDS[study.protocol]
-    if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
-        # a colon separates a field from its value
-        fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
-    if draws_at_claim(study):
-        fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
-    if chosen := design_of(study).chosen:
-        fields["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"
-    if (least := rule_of_controls(study).least) > 1:
-        fields["least"] = least
-    if stops_early(study):
-        fields["stopping"] = describe_stopping(design_of(study))
-    if moment is None:
-        decided = Adjudication.objects.filter(
-            study=study, state=Adjudication.State.DECIDED, value__isnull=False
-        ).count()
-    else:
-        decided = len(moment.decisions)
-    if decided:
-        fields["adjudicated"] = decided
-    if study.simulated:
-        fields["people"] = "simulated"
-    return fields

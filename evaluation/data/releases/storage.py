@@ -205,7 +205,7 @@ def describe_computed_results(*, study: Study, **_signal: Any) -> str:
 
 def forget_columns(*, study: Study, **_signal: Any) -> None:
     """Delete copies of the study's rows."""
-    from evaluation.data.judgment_sets.loaders import forget_blocks  # lazily: it needs Arrow
+    from evaluation.data.judgment_sets.blocks import forget_blocks
 
     forget_blocks(study)
     BoardSnapshot.objects.filter(study=study).delete()

@@ -15,7 +15,7 @@ from rest_framework import serializers
 from common.amounts import as_json, json_float
 from common.errors import WrongState
 from evaluation.data.imported_scores.storing import check_imported
-from evaluation.data.judgment_sets.loaders import hash_of_judgments
+from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.numeric.arrays import Floats, Ints

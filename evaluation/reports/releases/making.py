@@ -37,14 +37,13 @@ from common.texts import one_text
 from evaluation.data.export.formats.judgments import CAPTIONS, JudgmentRows
 from evaluation.data.export.parts import take_snapshot
 from evaluation.data.judgment_sets.loaders import (
-    control_rule,
     decisions_of,
     full_depth_units,
     is_anonymous,
     load_judgments,
     load_references,
-    uncommon_fields,
 )
+from evaluation.data.judgment_sets.study_signatures import control_rule, uncommon_fields
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
 from evaluation.data.releases.bundle import (
     LICENCES,

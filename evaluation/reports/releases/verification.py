@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import UndefinedError
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.loaders import compare_signature
+from evaluation.data.judgment_sets.study_signatures import compare_signature
 from evaluation.data.releases.bundle import MANIFEST, About, BundleReader, documents
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError

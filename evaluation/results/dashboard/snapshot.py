@@ -24,9 +24,9 @@ from annotation.money.payments import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
 from common.amounts import as_json
 from evaluation.data.imported_scores.storing import imported_scores
-from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.loaders import signature_of_study
+from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
 from evaluation.numeric.arrays import Floats, Ints, places_in
@@ -322,7 +322,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
-    newest = loaders.newest_judgment(study)
+    newest = blocks.newest_judgment(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     # Score before judgments are read, to hold less at once.
     stored = _stored_scores(study)

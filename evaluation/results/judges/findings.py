@@ -18,10 +18,10 @@ from evaluation.data.judgment_sets.loaders import (
     clusters_of_units,
     is_anonymous,
     load_judgments,
-    signature_of_study,
     study_units,
 )
 from evaluation.data.judgment_sets.records import hash_with
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
 from evaluation.numeric.arrays import Flags, Floats, Ints, places_in

@@ -19,7 +19,7 @@ from common.amounts import as_json, json_float
 from common.parameters import Parameters
 from common.rows import columns_of
 from common.texts import one_text
-from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.errors import EvaluationError
 from evaluation.numeric.arrays import Floats, Ints, places_in
@@ -457,7 +457,7 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     strengths: dict[str, Any]
     newest, strengths = cache.get(key) or (-1, {})
     if judgments.filter(pk__gt=newest).exists() or newest < 0:
-        newest = loaders.newest_judgment(study)
+        newest = blocks.newest_judgment(study)
         try:
             strengths = strengths_of(study, **settings)
         except NothingToRank as error:

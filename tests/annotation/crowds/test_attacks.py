@@ -24,7 +24,8 @@ from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, 
 from annotation.money.payments import decide_session, pay_bonus, pay_of_sessions, pay_top_ups
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets.loaders import hash_of_judgments, load_judgments
+from evaluation.data.judgment_sets.loaders import load_judgments
+from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
 from tests.annotation.casting import make_study
