@@ -28,7 +28,7 @@ class AnnotationConfig(AppConfig):
             queue=CROWD,
         )
         schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 3600)
-        schedule("annotation.work.claims.forget_addresses", every=lambda: 300)
+        schedule("annotation.work.seats.forget_addresses", every=lambda: 300)
         handlers = "annotation.handlers"
         register("import_judgments", f"{handlers}.import_judgments", queue=READING, scope="judgments")
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")

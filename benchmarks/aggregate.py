@@ -14,13 +14,12 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.export import set_up
 from benchmarks.filling import PROTOCOLS
-from benchmarks.ten_million import fill
+from benchmarks.ten_million import filled_folder
 
 
 def cost(label: str, command: Sequence[str]) -> float:
@@ -54,17 +53,14 @@ def main() -> None:
     if options.group_by:
         group_by(options.group_by)
         return
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = options.folder or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        os.environ["DATA_DIR"] = str(folder)
-        fill(options.judgments, options.protocol)
+    with filled_folder(options) as folder:
         times = [
             cost(f"aggregate, {time} time", ("manage.py", "aggregate", "large"))
             for time in ("first", "second")
         ]
-        path = write_columns(Path(scratch) / "judgments.parquet")
+        path = write_columns(folder / "judgments.parquet")
         grouped = cost("group-by of PyArrow", ("-m", "benchmarks.aggregate", "--group-by", str(path)))
+        path.unlink()
         print("times as long as the group-by: " + ", ".join(f"{seconds / grouped:.0f}" for seconds in times))
 
 

@@ -19,10 +19,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.export import peak_memory, set_up
 from benchmarks.filling import PROTOCOLS
+
+
+@contextmanager
+def filled_folder(options: argparse.Namespace) -> Iterator[Path]:
+    """Yield the folder with the study's database: that of ``--folder``, or one that is removed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ["DATA_DIR"] = str(folder)
+        fill(options.judgments, options.protocol)
+        yield folder
 
 
 def fill(judgments: int, protocol: str) -> None:
@@ -79,11 +92,7 @@ def main() -> None:
     if options.step:
         step(options.step, options.folder)
         return
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = options.folder or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        os.environ["DATA_DIR"] = str(folder)
-        fill(options.judgments, options.protocol)
+    with filled_folder(options) as folder:
         for name in formats(options.only):
             command = [
                 sys.executable,

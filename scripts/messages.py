@@ -37,7 +37,7 @@ WORKERS_CODE = (
     "annotation/errors.py", "annotation/models/assignments.py",
     "annotation/privacy/views.py", "annotation/privacy/retention.py", "annotation/quality/flags.py",
     "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz",
-    "annotation/templatetags", "annotation/views", "annotation/work/claims.py",
+    "annotation/templatetags", "annotation/views", "annotation/work/claims.py", "annotation/work/leases.py",
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
     "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/results/challenges/page.py", "evaluation/results/challenges/submissions.py",

@@ -459,6 +459,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
+            "evaluation.data.judgment_sets.study_signatures",
             *("evaluation.data.publishing.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("evaluation.numeric.packing", "evaluation.numeric.signatures"),
             *("judgments.kinds.spans.answers", "judgments.studies.studies"),

@@ -15,16 +15,9 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from annotation.models import Assignment, ProblemReport, Worker
-from annotation.work.claims import (
-    LOOK_AGAIN,
-    Claim,
-    claim_assignment,
-    extend_lease,
-    retake_assignment,
-    return_assignment,
-    waits_for_a_page,
-)
+from annotation.work.claims import LOOK_AGAIN, Claim, claim_assignment, return_assignment, waits_for_a_page
 from annotation.work.joining import join_study, resume_worker
+from annotation.work.leases import extend_lease, retake_assignment
 from annotation.work.submissions import (
     own_assignment,
     report_problem,

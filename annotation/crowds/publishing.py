@@ -37,8 +37,9 @@ from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Work
 from annotation.money.ledger import as_one_order, budget_of, set_budget
 from annotation.money.orders import confirmable
 from annotation.quality.rules import copy_rules
-from annotation.work.claims import expire_overdue, release_reserved, take_pause_lock
+from annotation.work.claims import expire_overdue, release_reserved
 from annotation.work.joining import find_worker
+from annotation.work.seats import take_pause_lock
 from common.amounts import counted, spell_cents, thousands
 from common.errors import WrongState
 from common.parameters import KeysField, Parameters, Reason

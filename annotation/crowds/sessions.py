@@ -32,20 +32,9 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.money.ledger import pay_screen_out
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
 from annotation.work.arena import recount
-from annotation.work.claims import (
-    ATTEMPTS,
-    Candidate,
-    Claim,
-    SlotLost,
-    claim_slot,
-    control_items_met,
-    controls_met_before,
-    may_repeat_controls,
-    release_slots,
-    share_pause_lock,
-    units_left_out,
-)
+from annotation.work.claims import ATTEMPTS, Candidate, Claim, SlotLost, claim_slot, release_slots
 from annotation.work.joining import has_reached_limit, join_from_crowd
+from annotation.work.seats import share_pause_lock
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.submissions import (
     CheckedAnswers,
@@ -55,6 +44,12 @@ from annotation.work.submissions import (
     merge_answers,
     read_answers,
     submit_assignment,
+)
+from annotation.work.suitability import (
+    control_items_met,
+    controls_met_before,
+    may_repeat_controls,
+    units_left_out,
 )
 from annotation.work.worksheet import answer_key, page_units_of, units_of_hit
 from common import rate_limits

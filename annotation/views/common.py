@@ -32,8 +32,8 @@ from annotation.errors import (
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.models.people import NAME_LENGTH
 from annotation.quality.detectors.honesty import hidden_word
-from annotation.work.claims import lease_of
 from annotation.work.joining import worker_for_token
+from annotation.work.leases import lease_of
 from annotation.work.submissions import (
     Submission,
     changeable_until,

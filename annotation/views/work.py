@@ -52,16 +52,13 @@ from annotation.views.common import (
 )
 from annotation.work.claims import (
     LOOK_AGAIN,
-    Lease,
     claim_assignment,
-    extend_lease,
     free_a_page,
-    reserve_next,
-    retake_assignment,
     return_assignment,
     waits_for_a_page,
 )
 from annotation.work.joining import has_reached_limit
+from annotation.work.leases import Lease, extend_lease, reserve_next, retake_assignment
 from annotation.work.submissions import (
     advice_on,
     changeable_until,

@@ -1,28 +1,18 @@
-"""Claim a HIT: choose a candidate, commit it under the pause lock, return it; its lease; and seats by address.
-
-No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs with
-new ones come first.
-
-A seat is a page of work that somebody holds, or a place at a panel. One address may hold a share of a study's seats. Of
-the address a keyed hash is stored, another one in each study, apart from the answers; ``forget_addresses`` deletes it
-minutes after the seat is free.
-"""
+"""Claim a HIT: choose a candidate, commit it under the pause lock, return it or let it expire."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import (
     BooleanField,
     Case,
-    CharField,
-    Count,
     DateTimeField,
     Exists,
     F,
@@ -30,8 +20,6 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
-    Subquery,
-    Sum,
     When,
 )
 from django.db.models.functions import Coalesce
@@ -39,34 +27,24 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.backend import session_with_room
-from annotation.crowds.people import installation_mark
-from annotation.errors import AddressFull, AlreadyEnded, NoMoreTime, NotJoined, SlotTaken, TooLate
-from annotation.models import (
-    Assignment,
-    CrowdSession,
-    Participation,
-    Seat,
-    StudyAlarm,
-    Worker,
-    WrittenCaption,
-)
-from annotation.models.assignments import (
-    LEASED_STATES,
-    LIVE_STATES,
-    AssignmentQuerySet,
-    WrittenCaptionQuerySet,
-)
+from annotation.errors import AddressFull, AlreadyEnded, NotJoined
+from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
+from annotation.models.assignments import LEASED_STATES, LIVE_STATES, AssignmentQuerySet
 from annotation.privacy.consent import refuse_old_consent
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
 from annotation.work.arena import draw_missing_units
 from annotation.work.joining import check_may_work, has_reached_limit, instructions_version
-from annotation.work.stopping import (
-    count_in_work_by_hit,
-    decided_units,
-    free_slot,
-    lock_for_settling,
-    reopen_slots,
-    update_outcomes,
+from annotation.work.seats import FEWEST_SEATS, may_take_seat, note_seat, people_beside, share_pause_lock
+from annotation.work.stopping import count_in_work_by_hit, decided_units, free_slot, reopen_slots
+from annotation.work.suitability import (
+    control_items_met,
+    controls_met_before,
+    hits_with_new_controls,
+    may_repeat_controls,
+    own_captions,
+    units_left_out,
+    used_up_alarms,
+    without_own_captions,
 )
 from annotation.work.worksheet import (
     PageUnit,
@@ -76,17 +54,11 @@ from annotation.work.worksheet import (
     page_units_of,
     units_of_hit,
 )
-from common import rate_limits
-from common.rows import PreparedQuery, PreparedUpdate, insert_object, insert_rows, query_parameter
-from judgments.drawing.controls import REPEATED, Mark, mark_of
+from common.rows import PreparedQuery, PreparedUpdate, insert_object, query_parameter
+from judgments.drawing.controls import Mark
 from judgments.drawing.material import rng_for
-from judgments.kinds import KINDS
-from judgments.models import HIT, HITUnit, Study, Unit
+from judgments.models import HIT, Study, Unit
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
-
-PAUSE_LOCK = 0x51D0  # first key of our advisory locks; the second is the study's id
-LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
-LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
 
 RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
 WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
@@ -96,14 +68,6 @@ ATTEMPTS = 20
 LONGEST_UNANSWERED = timedelta(minutes=5)
 LOOK_AGAIN = 15  # seconds after which who waits for a page looks again
 HITS_SEARCHED = 64  # HITs to search for new control items before old ones are left out
-REPEATED_WITHIN = timedelta(minutes=1)  # a repeated extension within this time is the same request
-SEAT_LOCK = 0x5EA7  # first key of the advisory locks; the second is the address's
-FEWEST_SEATS = 5  # of an address in any study: a household, a small office
-# a seat that was given up counts so long, or it could be taken again and again
-COOLING = timedelta(minutes=5)
-MARK_DIGITS = 32  # of an address
-# the server's own address: a trial, or a proxy that names no visitors; never refused, but it makes room as others do
-HERE = ("127.", "::/48")
 SHORTEST_PAUSE = timedelta(minutes=1)
 ITEMS_IN_A_PAUSE = 3
 
@@ -534,109 +498,6 @@ def _accept_reserved(claim: Claim) -> Claim | None:
     return Claim(assignment=reserved, created=True, page_units=claim.page_units)
 
 
-def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
-    return WrittenCaption.objects.written_by(worker, dataset_id=study.dataset_id)
-
-
-def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker: as candidate, reference, or option."""
-    captions_written = own_captions(study, worker)
-    rows = list(
-        captions_written.values_list(
-            "caption__key", "caption__text", "caption__item_id", "judgment__unit__item_id"
-        ).distinct()
-    )
-    if not rows:
-        return hits
-    captions = captions_written.values("caption")
-    shows = (
-        Q(unit__first__in=captions)
-        | Q(unit__second__in=captions)
-        | Q(unit__reference__in=captions)
-        | Q(unit__in=_units_containing(rows, study))
-    )
-    return hits.filter(~Exists(HITUnit.objects.filter(shows, hit=OuterRef("pk"))))
-
-
-def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
-    known: set[str] = set()
-    images: set[int] = set()
-    for key, text, of_caption, of_unit in rows:
-        known |= {key, text}
-        images |= {image for image in (of_caption, of_unit) if image is not None}
-    units = Unit.objects.filter(study=study, item__in=images).exclude(content={})
-    return [
-        pk for pk, content in units.values_list("pk", "content") if not known.isdisjoint(_texts_in(content))
-    ]
-
-
-def _texts_in(content: Any) -> Iterator[str]:
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, dict):
-        for value in content.values():
-            yield from _texts_in(value)
-    elif isinstance(content, list):
-        for value in content:
-            yield from _texts_in(value)
-
-
-def may_repeat_controls(study: Study) -> bool:
-    """Return whether a control item may be in two HITs. Make no query."""
-    pool = study.notes.get("control_pool")
-    return bool(pool["comes_again"]) if pool else False
-
-
-def control_items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
-    """Return the control items of each HIT that the worker ever claimed, by HIT id."""
-    taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
-    return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
-
-
-def controls_met_before(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
-    grouped = KINDS[study.protocol].grouped
-    return frozenset(
-        unit.pk
-        for unit in units
-        if unit.control
-        and unit.control_kind != REPEATED
-        and mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) in met
-    )
-
-
-def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return the units that the worker's previous assignment left out, so that the HIT looks the same again."""
-    before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
-    if before is None or not before.order:
-        return frozenset()
-    return frozenset(
-        unit.pk for index, unit in enumerate(units) if index not in before.order and unit.control
-    )
-
-
-def hits_with_new_controls(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
-    items = _control_items_by_hit(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
-    return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
-
-
-def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
-    return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
-
-
-def _control_items_by_hit(study: Study, places: Any) -> dict[int, set[Mark]]:
-    grouped = KINDS[study.protocol].grouped
-    controls = places.filter(unit__control=True, unit__withdrawn=False).exclude(unit__control_kind=REPEATED)
-    names = (
-        ("hit_id", "unit__item_id")
-        if grouped
-        else ("hit_id", "unit__item_id", "unit__first_id", "unit__second_id")
-    )
-    items: dict[int, set[Mark]] = {}
-    for hit, item, *texts in controls.values_list(*names).distinct():
-        items.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
-    return items
-
-
 def return_assignment(*, assignment: Assignment) -> None:
     """Return a HIT and keep its draft. A repeated call changes nothing."""
     if release_slots(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
@@ -674,263 +535,6 @@ def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
     return len(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    expires_at: datetime
-    extensions_left: int
-
-
-def reserve_next(*, assignment: Assignment) -> Claim | None:
-    """Reserve the HIT after ``assignment``, so that its page can be prefetched.
-
-    A repeated call returns the same HIT. Return None if nothing is left, or ``assignment`` is not in work.
-    """
-    if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
-        return None
-    for attempt in range(ATTEMPTS):
-        candidate = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
-        if not isinstance(candidate, Candidate):
-            reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
-            return candidate if reserved else None
-        try:
-            with transaction.atomic():
-                share_pause_lock(candidate.study)
-                return claim_slot(candidate, reserve=True)
-        except AddressFull:
-            return None
-        except (SlotLost, IntegrityError):
-            continue  # the attempt was rolled back; try again
-    return None
-
-
-def lease_of(assignment: Assignment) -> Lease:
-    assert assignment.expires_at is not None  # imported assignments have no lease
-    allowed = design_of(assignment.study).crowd.extensions
-    return Lease(expires_at=assignment.expires_at, extensions_left=max(0, allowed - assignment.extended))
-
-
-def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore an immediate repetition.
-
-    Answers must go on coming: one at least in the last half of a lease.
-    """
-    crowd = design_of(assignment.study).crowd
-    now = timezone.now()
-    lease = timedelta(minutes=crowd.lease_minutes)
-    wanted = now + lease
-    current = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
-    gains = current.filter(expires_at__lt=wanted - min(REPEATED_WITHIN, lease / 10))
-    working = gains.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
-    moved = working.update(extended=F("extended") + 1, expires_at=wanted)
-    assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
-    nothing_to_gain = current.exists() and not gains.exists()  # just claimed, or called twice
-    if moved or (crowd.extensions and nothing_to_gain):
-        return lease_of(assignment)
-    if current.exists() and assignment.extended < crowd.extensions:
-        raise NoMoreTime(_("Your answers are saved; there is more time once you answer the next item."))
-    if current.exists():
-        raise NoMoreTime(
-            _("Your answers are saved; the time for this page of work cannot be made longer any more.")
-        )
-    if assignment.state in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
-        raise TooLate(_("What you had saved is kept; the time for this page of work was over before."))
-    raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
-
-
-def retake_assignment(*, assignment: Assignment) -> Assignment:
-    """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
-
-    A row whose slot was not released is reused. Order and sides stay. Raise SlotTaken if the study takes no more work,
-    or the worker has another HIT.
-    """
-    try:
-        with transaction.atomic():
-            return _retake(assignment)
-    except IntegrityError:  # in another window, at the same moment
-        raise SlotTaken(_other_work_message()) from None
-
-
-def _retake(assignment: Assignment) -> Assignment:
-    study, now = assignment.study, timezone.now()
-    share_pause_lock(study)
-    lost = Assignment.objects.select_for_update().get(pk=assignment.pk)
-    lost.study = study
-    if lost.state == Assignment.State.ACCEPTED and lost.expires_at is not None and lost.expires_at > now:
-        return lost
-    if lost.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
-        raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
-    mine = Assignment.objects.filter(study=study, worker=lost.worker_id)
-    for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=lost.pk):
-        if other.hit_id == lost.hit_id:
-            return other
-        raise SlotTaken(_other_work_message())
-    _refuse_ended_work(lost)
-    until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
-    Seat.objects.filter(assignment=lost).delete()
-    if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
-        lost.renew_lease(now=now, expires_at=until)
-        taken = lost
-    else:
-        taken = _claim_again(lost, now=now, until=until)
-    if lost.session_id is None:
-        if not may_take_seat(study):
-            raise AddressFull
-        note_seat(study, taken)
-    return taken
-
-
-def _refuse_ended_work(lost: Assignment) -> None:
-    refuse_stopped_worker(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
-    if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
-        raise SlotTaken(_("Your answers are kept, but your submission to this study is over."))
-    study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
-    if study is None:
-        raise SlotTaken(_("Your answers are kept, but this study takes no more work."))
-    if lost.state == Assignment.State.EXPIRED:  # its slot was given back: this is a new claim
-        refuse_paused_study(study)
-
-
-def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
-    assert lost.hit_id is not None  # an assignment without a HIT was imported, and never had a lease
-    lock_for_settling(study=lost.study, hits=[lost.hit_id])
-    mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
-    if mine.filter(state=Assignment.State.ACCEPTED).exists():
-        # Another window reclaimed it while this one waited for the pairs. If that assignment is being submitted
-        # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
-        raise SlotTaken(_other_work_message())
-    live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE_STATES)
-    slot = HIT.objects.filter(pk=lost.hit_id, open_slots__gt=0)
-    if live.filter(worker=lost.worker_id).exists() or not slot.update(open_slots=F("open_slots") - 1):
-        raise SlotTaken(_("Your answers are kept, but somebody else has this page of work now."))
-    taken = Assignment.objects.create(
-        study=lost.study,
-        hit_id=lost.hit_id,
-        worker_id=lost.worker_id,
-        session_id=lost.session_id,
-        external_id=lost.external_id,
-        slot=free_slot(lost.hit_id),
-        accepted_at=now,
-        expires_at=until,
-        order=lost.order,
-        flips=lost.flips,
-        answers=lost.answers,
-        consent_version=lost.consent_version,
-        instructions_version=instructions_version(design_of(lost.study)),
-        simulated=lost.simulated,
-    )
-    # the old layout may lack a unit that needs votes again
-    update_outcomes(study=lost.study, hits=[lost.hit_id])
-    return taken
-
-
-def _other_work_message() -> str:
-    return _("Your answers are kept, but you hold another page of work now: finish or return that one first.")
-
-
-def share_pause_lock(study: Study) -> None:
-    """Share the pause lock, and lock the visitor's address. Call it before checking whether the study is open."""
-    _advisory_lock(LOCK_SHARED, PAUSE_LOCK, study.pk % 2**31)
-    lock_address(study)
-
-
-def take_pause_lock(study: Study) -> None:
-    _advisory_lock(LOCK_EXCLUSIVE, PAUSE_LOCK, study.pk % 2**31)
-
-
-def _advisory_lock(statement: str, kind: int, number: int) -> None:
-    """Take a lock of PostgreSQL until the transaction ends. Two studies with one number only wait for each other."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [kind, number])
-
-
 def longest_pause(study: Study) -> timedelta:
     """Return the time without an answer after which somebody is no longer at work."""
     return max(SHORTEST_PAUSE, ITEMS_IN_A_PAUSE * timedelta(seconds=design_of(study).seconds_per_unit))
-
-
-def lock_address(study: Study) -> None:
-    """Let one transaction at a time take seats from an address. Call it before rows are locked."""
-    if connection.vendor == "postgresql" and (mark := _mark(study, besides=HERE)):
-        _advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
-
-
-def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
-    """Return whether the visitor's address holds less than its share.
-
-    Args:
-        unfinished: the seats that are open or held; if None, those of pages of work.
-    """
-    mark = _mark(study, besides=HERE)
-    if not mark:
-        return True
-    now = timezone.now()
-    site = mark[: MARK_DIGITS // 2]
-    least, most = site.ljust(MARK_DIGITS, "0"), site.ljust(MARK_DIGITS, "f")
-    taken = _TAKEN.first(study=study.pk, least=least, most=most, now=now, recently=now - COOLING) or 0
-    if taken < FEWEST_SEATS:
-        return True
-    seats = _unfinished_pages(study) if unfinished is None else unfinished
-    return taken < design_of(study).access.address_share * seats
-
-
-def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
-    """Note that the visitor's address took a seat."""
-    if mark := _mark(study):
-        holder = "assignment_id" if isinstance(seat, Assignment) else "session_id"
-        row = (study.pk, mark, seat.pk, timezone.now())
-        insert_rows(Seat, ("study_id", "address", holder, "taken_at"), [row])
-
-
-def people_beside(holder: str) -> Subquery:
-    """Count the people with seats at the address of a row's seat, of IPv6 the /64; null if no address is known.
-
-    Args:
-        holder: what the row is: "assignment" or "session".
-    """
-    now = timezone.now()
-    address = Seat.objects.filter(**{holder: OuterRef(OuterRef("pk"))}).values("address")[:1]
-    beside = Seat.objects.filter(_counts(now, now - COOLING), study=OuterRef("study"), address=address)
-    people = beside.order_by().values("address").annotate(n=Count(f"{holder}__worker", distinct=True))
-    return Subquery(people.values("n"))
-
-
-def forget_addresses() -> int:
-    """Delete the marks of seats that no longer count; return how many."""
-    now = timezone.now()
-    counting = Seat.objects.filter(_counts(now, now - COOLING))
-    return Seat.objects.exclude(pk__in=counting.values("pk")).delete()[0]
-
-
-def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
-    """Return the mark of the visitor's address in a study; "" if it may hold all seats, or begins as ``besides``.
-
-    It begins with the mark of the /48, where IPv6 has one.
-    """
-    networks = rate_limits.visitor()
-    if not networks or networks[-1].startswith(besides) or design_of(study).access.address_share == 1:
-        return ""
-    marks = (installation_mark("seat", str(study.pk), network) for network in reversed(networks))
-    return "".join(mark[: MARK_DIGITS // len(networks)] for mark in marks)
-
-
-def _counts(now: datetime, recently: datetime) -> Q:
-    leased = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
-    ended = ["returned", "expired", "timed-out"]
-    given_up = Q(assignment__state__in=ended) | Q(session__status__in=ended)
-    return leased | Q(session__status="working") | (given_up & Q(taken_at__gt=recently))
-
-
-def _taken_seats() -> QuerySet[Seat, int]:
-    now, recently = (query_parameter(name, DateTimeField()) for name in ("now", "recently"))
-    site = tuple(query_parameter(name, CharField()) for name in ("least", "most"))
-    taken = Seat.objects.filter(_counts(now, recently), study=_STUDY, address__range=site).order_by()
-    return taken.values("study").annotate(n=Count("pk")).values_list("n", flat=True)
-
-
-_TAKEN: PreparedQuery[int] = PreparedQuery(_taken_seats)
-
-
-def _unfinished_pages(study: Study) -> int:
-    slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
-    return slots + Assignment.objects.filter(study=study, state__in=LEASED_STATES).count()

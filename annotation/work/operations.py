@@ -40,8 +40,9 @@ from annotation.models import (
 from annotation.models.assignments import LEASED_STATES
 from annotation.money.ledger import as_one_order
 from annotation.money.orders import confirmable
-from annotation.work.claims import release_reserved, release_slots, take_pause_lock
+from annotation.work.claims import release_reserved, release_slots
 from annotation.work.joining import MOST_INVITATIONS, create_invitations
+from annotation.work.seats import take_pause_lock
 from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands
 from common.errors import NotThere, WrongState

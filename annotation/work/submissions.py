@@ -28,14 +28,8 @@ from annotation.models import Assignment, Judgment, Participation, ProblemReport
 from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
 from annotation.webhooks.webhooks import listens_to_submissions, note_submission
 from annotation.work.arena import count_answers, recount
-from annotation.work.claims import (
-    Claim,
-    SlotLost,
-    claim_assignment,
-    commit_claim,
-    find_candidate,
-    share_pause_lock,
-)
+from annotation.work.claims import Claim, SlotLost, claim_assignment, commit_claim, find_candidate
+from annotation.work.seats import share_pause_lock
 from annotation.work.stopping import settle_submission
 from annotation.work.worksheet import OPTIONAL_FIELDS, PageUnit, answer_key, checked_answers, page_units_of
 from common.audit import log_about

@@ -18,15 +18,8 @@ from django.utils import timezone
 from annotation.crowds.publishing import close_study
 from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate, WorkPaused
 from annotation.models import Assignment, Participation
-from annotation.work.claims import (
-    Claim,
-    claim_assignment,
-    expire_overdue,
-    extend_lease,
-    reserve_next,
-    retake_assignment,
-    return_assignment,
-)
+from annotation.work.claims import Claim, claim_assignment, expire_overdue, return_assignment
+from annotation.work.leases import extend_lease, reserve_next, retake_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open

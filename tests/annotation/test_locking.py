@@ -13,9 +13,9 @@ SCENE = """
 import json
 from functools import partial
 from annotation.models import Assignment, Exclusion, Worker
-from annotation.work.claims import claim_assignment, expire_overdue
+from annotation.work.claims import (claim_assignment, expire_overdue)
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, unpause_worker
-from annotation.work.claims import reserve_next, retake_assignment
+from annotation.work.leases import (reserve_next, retake_assignment)
 from annotation.work.submissions import submit_and_claim
 from evaluation.data.integrity import check_integrity
 from common.errors import QuorumError
@@ -74,7 +74,7 @@ import json
 from functools import partial
 from annotation.errors import TooLate
 from annotation.models import Assignment
-from annotation.work.claims import claim_assignment
+from annotation.work.claims import (claim_assignment)
 from annotation.work.submissions import save_answers
 from tests.annotation.leasing import answers_of, slots_add_up, take
 from tests.forking import all_at_once
@@ -108,9 +108,9 @@ import json, re
 from contextlib import contextmanager
 from django.db import connection
 from annotation.models import Assignment
-from annotation.work.claims import claim_assignment, expire_overdue
+from annotation.work.claims import (claim_assignment, expire_overdue)
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker
-from annotation.work.claims import retake_assignment
+from annotation.work.leases import (retake_assignment)
 from annotation.work.submissions import revise_judgments
 from annotation.work.submissions import submit_assignment
 from judgments.models import Study
@@ -192,7 +192,7 @@ from annotation.models import Assignment
 from annotation.work import claims
 from annotation.crowds.publishing import close_study
 from annotation.work.operations import expire_slots, extend_study
-from annotation.work.claims import reserve_next
+from annotation.work.leases import (reserve_next)
 from annotation.work.operations import pause_study
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study
@@ -257,9 +257,9 @@ MANY = """
 import json
 from functools import partial
 from annotation.models import Assignment
-from annotation.work.claims import claim_assignment
+from annotation.work.claims import (claim_assignment)
 from annotation.work.operations import extend_leases, extend_study, reopen_units
-from annotation.work.claims import reserve_next
+from annotation.work.leases import (reserve_next)
 from annotation.work.operations import pause_study, resume_study
 from annotation.work.submissions import submit_and_claim
 from evaluation.data.integrity import check_integrity
@@ -338,7 +338,7 @@ LAST = """
 import json
 from functools import partial
 from annotation.models import Assignment, WebhookDelivery
-from annotation.work.claims import claim_assignment
+from annotation.work.claims import (claim_assignment)
 from annotation.work.submissions import submit_and_claim
 from annotation.webhooks.webhooks import send_webhooks
 from annotation.webhooks.webhooks import add_webhook
@@ -398,7 +398,7 @@ from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_unopposed, reject_assignments
 from annotation.work.operations import pause_study, resume_study
 from annotation.work.submissions import submit_and_claim
-from annotation.work.claims import claim_assignment
+from annotation.work.claims import (claim_assignment)
 from judgments.models import Study, StudyEvent
 from tests.annotation.voting import always_first, answers_of, joined
 from tests.forking import all_at_once

@@ -13,7 +13,8 @@ from django.utils import timezone
 from annotation.crowds.publishing import close_study
 from annotation.errors import StudyPaused
 from annotation.models import Assignment
-from annotation.work.claims import claim_assignment, reserve_next, retake_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.leases import reserve_next, retake_assignment
 from annotation.work.operations import (
     expire_assignments,
     expire_slots,

@@ -15,7 +15,8 @@ from pytest_django import Settings
 from annotation.errors import NoMoreTime
 from annotation.models import Assignment, Seat, Worker
 from annotation.privacy.erasing import erase_person
-from annotation.work.claims import extend_lease, forget_addresses
+from annotation.work.leases import extend_lease
+from annotation.work.seats import forget_addresses
 from annotation.work.submissions import save_answers
 from judgments.models import Study
 from tests.annotation.crowds.panels import entry, panel_study, publication, seal_on
@@ -599,7 +600,7 @@ def test_made_up_ids_send_nobody_of_a_panel_away(clock: Clock, settings: Setting
 AT_ONCE = """
 import threading
 from annotation.errors import AddressFull
-from annotation.work.claims import claim_assignment
+from annotation.work.claims import (claim_assignment)
 from common.rate_limits import visiting_from
 from django.db import connection
 from tests.studies import make_study, make_worker

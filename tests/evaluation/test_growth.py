@@ -9,7 +9,7 @@ import pytest
 from annotation.importing import import_judgments
 from benchmarks.filling import fill_study
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.judgment_sets import blocks, loaders
+from evaluation.data.judgment_sets import blocks
 from evaluation.data.releases.storage import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
@@ -111,7 +111,7 @@ def test_a_snapshot_of_the_dashboard_reads_what_has_come_since(monkeypatch: pyte
     The right answers of control items, and what the signature's digest of the material is of, are read each time: these
     are as many as the design has.
     """
-    monkeypatch.setattr(loaders, "SPAN", 1)
+    monkeypatch.setattr(blocks, "SPAN", 1)
     rows = []
     for judgments in (6_000, 24_000):
         study = study_of(judgments)

@@ -19,7 +19,7 @@ from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets import blocks, loaders
+from evaluation.data.judgment_sets import blocks
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
 from evaluation.data.judgment_sets.records import DataHash
@@ -87,8 +87,8 @@ def check_board(study: Study) -> None:
 def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loaders, "SPAN", 1)
-    monkeypatch.setattr(loaders, "MOST", 7)
+    monkeypatch.setattr(blocks, "SPAN", 1)
+    monkeypatch.setattr(blocks, "MOST", 7)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),
@@ -120,7 +120,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
     work(study, joined(study, "early"), always_first)
     other = casting.make_study(dataset, protocol, judgments_per_unit=2, name="other")
     work(other, joined(other, "elsewhere"), always_first)
-    monkeypatch.setattr(loaders, "SPAN", 1)
+    monkeypatch.setattr(blocks, "SPAN", 1)
     extend_blocks(study)
     return study
 
@@ -163,7 +163,7 @@ def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.Mon
 def test_blocks_that_are_not_those_of_the_rows_are_named_and_made_anew(
     damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loaders, "MOST", 3)
+    monkeypatch.setattr(blocks, "MOST", 3)
     study = in_blocks(monkeypatch)
     own = ColumnBlock.objects.filter(study=study, what="judgments")
     if damage == "other columns":

@@ -194,7 +194,7 @@ from django.db import connection
 from django.db.models.signals import post_save
 from annotation.crowds.publishing import open_study
 from annotation.models import Assignment
-from annotation.work.claims import claim_assignment
+from annotation.work.claims import (claim_assignment)
 from common.errors import QuorumError
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study, StudyEvent

@@ -47,15 +47,9 @@ from annotation.errors import (
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
 from annotation.models.assignments import LEASED_STATES
 from annotation.quality.flags import refuse_paused_study
-from annotation.work.claims import (
-    LONGEST_UNANSWERED,
-    longest_pause,
-    may_take_seat,
-    note_seat,
-    people_beside,
-    release_slots,
-)
+from annotation.work.claims import LONGEST_UNANSWERED, longest_pause, release_slots
 from annotation.work.joining import check_requirements, checked_country, hash_secret, join_from_crowd
+from annotation.work.seats import may_take_seat, note_seat, people_beside
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter

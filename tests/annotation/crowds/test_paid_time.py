@@ -12,7 +12,7 @@ from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Judgment
 from annotation.money.orders import preview_top_ups
 from annotation.money.payments import decide_session, overclaims_of, pay_of_sessions, pay_top_ups, wages_of
-from annotation.work.claims import extend_lease, retake_assignment
+from annotation.work.leases import extend_lease, retake_assignment
 from annotation.work.operations import extend_leases
 from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
 from annotation.work.worksheet import page_units_of

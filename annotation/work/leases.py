@@ -1,0 +1,177 @@
+"""The lease of an assignment: the next HIT reserved beside it, more time, and work taken up again after its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AddressFull, AlreadyEnded, NoMoreTime, SlotTaken, TooLate
+from annotation.models import Assignment, CrowdSession, Participation, Seat
+from annotation.models.assignments import LIVE_STATES
+from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
+from annotation.work.claims import ATTEMPTS, Candidate, Claim, SlotLost, claim_slot, find_candidate
+from annotation.work.joining import instructions_version
+from annotation.work.seats import may_take_seat, note_seat, share_pause_lock
+from annotation.work.stopping import free_slot, lock_for_settling, update_outcomes
+from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
+
+REPEATED_WITHIN = timedelta(minutes=1)  # a repeated extension within this time is the same request
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    expires_at: datetime
+    extensions_left: int
+
+
+def reserve_next(*, assignment: Assignment) -> Claim | None:
+    """Reserve the HIT after ``assignment``, so that its page can be prefetched.
+
+    A repeated call returns the same HIT. Return None if nothing is left, or ``assignment`` is not in work.
+    """
+    if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
+        return None
+    for attempt in range(ATTEMPTS):
+        candidate = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
+        if not isinstance(candidate, Candidate):
+            reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
+            return candidate if reserved else None
+        try:
+            with transaction.atomic():
+                share_pause_lock(candidate.study)
+                return claim_slot(candidate, reserve=True)
+        except AddressFull:
+            return None
+        except (SlotLost, IntegrityError):
+            continue  # the attempt was rolled back; try again
+    return None
+
+
+def lease_of(assignment: Assignment) -> Lease:
+    assert assignment.expires_at is not None  # imported assignments have no lease
+    allowed = design_of(assignment.study).crowd.extensions
+    return Lease(expires_at=assignment.expires_at, extensions_left=max(0, allowed - assignment.extended))
+
+
+def extend_lease(*, assignment: Assignment) -> Lease:
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore an immediate repetition.
+
+    Answers must go on coming: one at least in the last half of a lease.
+    """
+    crowd = design_of(assignment.study).crowd
+    now = timezone.now()
+    lease = timedelta(minutes=crowd.lease_minutes)
+    wanted = now + lease
+    current = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
+    gains = current.filter(expires_at__lt=wanted - min(REPEATED_WITHIN, lease / 10))
+    working = gains.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
+    moved = working.update(extended=F("extended") + 1, expires_at=wanted)
+    assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
+    nothing_to_gain = current.exists() and not gains.exists()  # just claimed, or called twice
+    if moved or (crowd.extensions and nothing_to_gain):
+        return lease_of(assignment)
+    if current.exists() and assignment.extended < crowd.extensions:
+        raise NoMoreTime(_("Your answers are saved; there is more time once you answer the next item."))
+    if current.exists():
+        raise NoMoreTime(
+            _("Your answers are saved; the time for this page of work cannot be made longer any more.")
+        )
+    if assignment.state in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
+        raise TooLate(_("What you had saved is kept; the time for this page of work was over before."))
+    raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
+
+
+def retake_assignment(*, assignment: Assignment) -> Assignment:
+    """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
+
+    A row whose slot was not released is reused. Order and sides stay. Raise SlotTaken if the study takes no more work,
+    or the worker has another HIT.
+    """
+    try:
+        with transaction.atomic():
+            return _retake(assignment)
+    except IntegrityError:  # in another window, at the same moment
+        raise SlotTaken(_other_work_message()) from None
+
+
+def _retake(assignment: Assignment) -> Assignment:
+    study, now = assignment.study, timezone.now()
+    share_pause_lock(study)
+    lost = Assignment.objects.select_for_update().get(pk=assignment.pk)
+    lost.study = study
+    if lost.state == Assignment.State.ACCEPTED and lost.expires_at is not None and lost.expires_at > now:
+        return lost
+    if lost.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
+        raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
+    mine = Assignment.objects.filter(study=study, worker=lost.worker_id)
+    for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=lost.pk):
+        if other.hit_id == lost.hit_id:
+            return other
+        raise SlotTaken(_other_work_message())
+    _refuse_ended_work(lost)
+    until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
+    Seat.objects.filter(assignment=lost).delete()
+    if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
+        lost.renew_lease(now=now, expires_at=until)
+        taken = lost
+    else:
+        taken = _claim_again(lost, now=now, until=until)
+    if lost.session_id is None:
+        if not may_take_seat(study):
+            raise AddressFull
+        note_seat(study, taken)
+    return taken
+
+
+def _refuse_ended_work(lost: Assignment) -> None:
+    refuse_stopped_worker(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
+    if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
+        raise SlotTaken(_("Your answers are kept, but your submission to this study is over."))
+    study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
+    if study is None:
+        raise SlotTaken(_("Your answers are kept, but this study takes no more work."))
+    if lost.state == Assignment.State.EXPIRED:  # its slot was given back: this is a new claim
+        refuse_paused_study(study)
+
+
+def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
+    assert lost.hit_id is not None  # an assignment without a HIT was imported, and never had a lease
+    lock_for_settling(study=lost.study, hits=[lost.hit_id])
+    mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
+    if mine.filter(state=Assignment.State.ACCEPTED).exists():
+        # Another window reclaimed it while this one waited for the pairs. If that assignment is being submitted
+        # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
+        raise SlotTaken(_other_work_message())
+    live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE_STATES)
+    slot = HIT.objects.filter(pk=lost.hit_id, open_slots__gt=0)
+    if live.filter(worker=lost.worker_id).exists() or not slot.update(open_slots=F("open_slots") - 1):
+        raise SlotTaken(_("Your answers are kept, but somebody else has this page of work now."))
+    taken = Assignment.objects.create(
+        study=lost.study,
+        hit_id=lost.hit_id,
+        worker_id=lost.worker_id,
+        session_id=lost.session_id,
+        external_id=lost.external_id,
+        slot=free_slot(lost.hit_id),
+        accepted_at=now,
+        expires_at=until,
+        order=lost.order,
+        flips=lost.flips,
+        answers=lost.answers,
+        consent_version=lost.consent_version,
+        instructions_version=instructions_version(design_of(lost.study)),
+        simulated=lost.simulated,
+    )
+    # the old layout may lack a unit that needs votes again
+    update_outcomes(study=lost.study, hits=[lost.hit_id])
+    return taken
+
+
+def _other_work_message() -> str:
+    return _("Your answers are kept, but you hold another page of work now: finish or return that one first.")

@@ -1,0 +1,139 @@
+"""Seats by address, and the locks under which they are taken.
+
+A seat is a page of work that somebody holds, or a place at a panel. One address may hold a share of a study's seats. Of
+the address a keyed hash is stored, another one in each study, apart from the answers; ``forget_addresses`` deletes it
+minutes after the seat is free.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import CharField, Count, DateTimeField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
+
+from annotation.crowds.people import installation_mark
+from annotation.models import Assignment, CrowdSession, Seat
+from annotation.models.assignments import LEASED_STATES
+from common import rate_limits
+from common.rows import PreparedQuery, insert_rows, query_parameter
+from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
+
+PAUSE_LOCK = 0x51D0  # first key of our advisory locks; the second is the study's id
+LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
+LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
+SEAT_LOCK = 0x5EA7  # first key of the advisory locks; the second is the address's
+FEWEST_SEATS = 5  # of an address in any study: a household, a small office
+# a seat that was given up counts so long, or it could be taken again and again
+COOLING = timedelta(minutes=5)
+MARK_DIGITS = 32  # of an address
+# the server's own address: a trial, or a proxy that names no visitors; never refused, but it makes room as others do
+HERE = ("127.", "::/48")
+
+
+def share_pause_lock(study: Study) -> None:
+    """Share the pause lock, and lock the visitor's address. Call it before checking whether the study is open."""
+    _advisory_lock(LOCK_SHARED, PAUSE_LOCK, study.pk % 2**31)
+    lock_address(study)
+
+
+def take_pause_lock(study: Study) -> None:
+    _advisory_lock(LOCK_EXCLUSIVE, PAUSE_LOCK, study.pk % 2**31)
+
+
+def _advisory_lock(statement: str, kind: int, number: int) -> None:
+    """Take a lock of PostgreSQL until the transaction ends. Two studies with one number only wait for each other."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [kind, number])
+
+
+def lock_address(study: Study) -> None:
+    """Let one transaction at a time take seats from an address. Call it before rows are locked."""
+    if connection.vendor == "postgresql" and (mark := _mark(study, besides=HERE)):
+        _advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
+
+
+def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
+    """Return whether the visitor's address holds less than its share.
+
+    Args:
+        unfinished: the seats that are open or held; if None, those of pages of work.
+    """
+    mark = _mark(study, besides=HERE)
+    if not mark:
+        return True
+    now = timezone.now()
+    site = mark[: MARK_DIGITS // 2]
+    least, most = site.ljust(MARK_DIGITS, "0"), site.ljust(MARK_DIGITS, "f")
+    taken = _TAKEN.first(study=study.pk, least=least, most=most, now=now, recently=now - COOLING) or 0
+    if taken < FEWEST_SEATS:
+        return True
+    seats = _unfinished_pages(study) if unfinished is None else unfinished
+    return taken < design_of(study).access.address_share * seats
+
+
+def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
+    """Note that the visitor's address took a seat."""
+    if mark := _mark(study):
+        holder = "assignment_id" if isinstance(seat, Assignment) else "session_id"
+        row = (study.pk, mark, seat.pk, timezone.now())
+        insert_rows(Seat, ("study_id", "address", holder, "taken_at"), [row])
+
+
+def people_beside(holder: str) -> Subquery:
+    """Count the people with seats at the address of a row's seat, of IPv6 the /64; null if no address is known.
+
+    Args:
+        holder: what the row is: "assignment" or "session".
+    """
+    now = timezone.now()
+    address = Seat.objects.filter(**{holder: OuterRef(OuterRef("pk"))}).values("address")[:1]
+    beside = Seat.objects.filter(_counts(now, now - COOLING), study=OuterRef("study"), address=address)
+    people = beside.order_by().values("address").annotate(n=Count(f"{holder}__worker", distinct=True))
+    return Subquery(people.values("n"))
+
+
+def forget_addresses() -> int:
+    """Delete the marks of seats that no longer count; return how many."""
+    now = timezone.now()
+    counting = Seat.objects.filter(_counts(now, now - COOLING))
+    return Seat.objects.exclude(pk__in=counting.values("pk")).delete()[0]
+
+
+def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
+    """Return the mark of the visitor's address in a study; "" if it may hold all seats, or begins as ``besides``.
+
+    It begins with the mark of the /48, where IPv6 has one.
+    """
+    networks = rate_limits.visitor()
+    if not networks or networks[-1].startswith(besides) or design_of(study).access.address_share == 1:
+        return ""
+    marks = (installation_mark("seat", str(study.pk), network) for network in reversed(networks))
+    return "".join(mark[: MARK_DIGITS // len(networks)] for mark in marks)
+
+
+def _counts(now: datetime, recently: datetime) -> Q:
+    leased = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
+    ended = ["returned", "expired", "timed-out"]
+    given_up = Q(assignment__state__in=ended) | Q(session__status__in=ended)
+    return leased | Q(session__status="working") | (given_up & Q(taken_at__gt=recently))
+
+
+def _taken_seats() -> QuerySet[Seat, int]:
+    now, recently = (query_parameter(name, DateTimeField()) for name in ("now", "recently"))
+    site = tuple(query_parameter(name, CharField()) for name in ("least", "most"))
+    of_study = Seat.objects.filter(
+        _counts(now, recently), study=query_parameter("study"), address__range=site
+    )
+    return of_study.order_by().values("study").annotate(n=Count("pk")).values_list("n", flat=True)
+
+
+_TAKEN: PreparedQuery[int] = PreparedQuery(_taken_seats)
+
+
+def _unfinished_pages(study: Study) -> int:
+    slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
+    return slots + Assignment.objects.filter(study=study, state__in=LEASED_STATES).count()

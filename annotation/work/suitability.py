@@ -1,0 +1,121 @@
+"""Which HITs and control items suit a worker.
+
+No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs with
+new ones come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from annotation.models import Assignment, StudyAlarm, Worker, WrittenCaption
+from annotation.models.assignments import WrittenCaptionQuerySet
+from judgments.drawing.controls import REPEATED, Mark, mark_of
+from judgments.kinds import KINDS
+from judgments.models import HIT, HITUnit, Study, Unit
+
+
+def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
+    return WrittenCaption.objects.written_by(worker, dataset_id=study.dataset_id)
+
+
+def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
+    """Exclude HITs that show a caption by this worker: as candidate, reference, or option."""
+    captions_written = own_captions(study, worker)
+    rows = list(
+        captions_written.values_list(
+            "caption__key", "caption__text", "caption__item_id", "judgment__unit__item_id"
+        ).distinct()
+    )
+    if not rows:
+        return hits
+    captions = captions_written.values("caption")
+    shows = (
+        Q(unit__first__in=captions)
+        | Q(unit__second__in=captions)
+        | Q(unit__reference__in=captions)
+        | Q(unit__in=_units_containing(rows, study))
+    )
+    return hits.filter(~Exists(HITUnit.objects.filter(shows, hit=OuterRef("pk"))))
+
+
+def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
+    known: set[str] = set()
+    images: set[int] = set()
+    for key, text, of_caption, of_unit in rows:
+        known |= {key, text}
+        images |= {image for image in (of_caption, of_unit) if image is not None}
+    units = Unit.objects.filter(study=study, item__in=images).exclude(content={})
+    return [
+        pk for pk, content in units.values_list("pk", "content") if not known.isdisjoint(_texts_in(content))
+    ]
+
+
+def _texts_in(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict):
+        for value in content.values():
+            yield from _texts_in(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from _texts_in(value)
+
+
+def may_repeat_controls(study: Study) -> bool:
+    """Return whether a control item may be in two HITs. Make no query."""
+    pool = study.notes.get("control_pool")
+    return bool(pool["comes_again"]) if pool else False
+
+
+def control_items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
+    """Return the control items of each HIT that the worker ever claimed, by HIT id."""
+    taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
+    return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
+
+
+def controls_met_before(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
+    grouped = KINDS[study.protocol].grouped
+    return frozenset(
+        unit.pk
+        for unit in units
+        if unit.control
+        and unit.control_kind != REPEATED
+        and mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) in met
+    )
+
+
+def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
+    """Return the units that the worker's previous assignment left out, so that the HIT looks the same again."""
+    before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
+    if before is None or not before.order:
+        return frozenset()
+    return frozenset(
+        unit.pk for index, unit in enumerate(units) if index not in before.order and unit.control
+    )
+
+
+def hits_with_new_controls(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
+    items = _control_items_by_hit(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
+    return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
+
+
+def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
+    return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
+
+
+def _control_items_by_hit(study: Study, places: Any) -> dict[int, set[Mark]]:
+    grouped = KINDS[study.protocol].grouped
+    controls = places.filter(unit__control=True, unit__withdrawn=False).exclude(unit__control_kind=REPEATED)
+    names = (
+        ("hit_id", "unit__item_id")
+        if grouped
+        else ("hit_id", "unit__item_id", "unit__first_id", "unit__second_id")
+    )
+    items: dict[int, set[Mark]] = {}
+    for hit, item, *texts in controls.values_list(*names).distinct():
+        items.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
+    return items
