@@ -52,9 +52,9 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The translated name with a capital, unless it is a letter of its own, as in "n of people"."""
+        """The translated name with a capital, unless it begins with a symbol, as in "n of people" and "p, Holm"."""
         text = gettext(self.name)
-        return text if self.verbatim or text[1:2] in ("", " ") else capfirst(text)
+        return capfirst(text) if text[1:2].isalpha() and not self.verbatim else text
 
 
 @dataclass(frozen=True, slots=True)
