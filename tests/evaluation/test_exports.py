@@ -406,7 +406,7 @@ from django.db import connection, transaction
 from annotation.models import Assignment, Judgment
 from django.test.utils import CaptureQueriesContext
 from evaluation.data.export import parts as moments
-from evaluation.data.judgment_sets import loaders as blocks
+from evaluation.data.judgment_sets import blocks
 from evaluation.models import ColumnBlock
 from judgments.models import Unit
 from tests.evaluation.studies import StudyOf, make_dataset
