@@ -6,10 +6,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from packaging.requirements import Requirement
@@ -587,3 +589,39 @@ def test_pages_hold_no_inline_scripts_or_styles() -> None:
         if forbidden.search(line)
     ]
     assert found == []
+
+
+def test_scripts_in_strings_name_what_exists() -> None:
+    """Most of them run in processes of their own, some only where services are, and mypy does not read them."""
+    missing = []
+    for folder in ("tests", "benchmarks", "scripts"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.name == "test_compiled.py":  # makes the modules that its scripts import
+                continue
+            for line, script in _scripts_in_strings(path):
+                missing += [f"{path.relative_to(ROOT)}:{line} {name}" for name in _missing_names(script)]
+    assert missing == []
+
+
+def _scripts_in_strings(path: Path) -> Iterator[tuple[int, ast.Module]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " import " in node.value:
+            with suppress(SyntaxError):
+                yield node.lineno, ast.parse(node.value)
+
+
+def _missing_names(script: ast.Module) -> Iterator[str]:
+    """Yield names that a script imports of Quorum, or takes from what it imported, and that are not there."""
+    imported = {}
+    for node in ast.walk(script):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in {*ROOMS, "tests"}:
+            for alias in node.names:
+                try:
+                    imported[alias.asname or alias.name] = resolve_name(f"{node.module}.{alias.name}")
+                except (ImportError, AttributeError):
+                    yield f"{node.module}.{alias.name}"
+    for node in ast.walk(script):
+        match node:
+            case ast.Attribute(ast.Name(name), attribute) if name in imported:
+                if not hasattr(imported[name], attribute):
+                    yield f"{name}.{attribute}"
