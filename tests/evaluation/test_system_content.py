@@ -20,8 +20,10 @@ from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle, verify_study
 from evaluation.reports.storage import build_report
 from judgments.datasets.importing import import_candidates
+from judgments.design.reading import make_design
 from judgments.jobs import run_job
-from judgments.models import Item, Job, System, SystemContent
+from judgments.models import Item, Job, System, SystemContent, Unit
+from judgments.studies.studies import create_study
 from tests.evaluation.reporting import rewrite
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import page
@@ -247,6 +249,30 @@ def test_the_results_page_and_the_report_hold_the_table(
     assert (table.rows[0][0], first.value) == ("alpha", 1.0)
     assert "1 item of which people name nothing is left out." in table.note
     assert section.plots[0].data is table
+
+
+def test_titles_of_a_file_are_a_baseline(news: StudyOf, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(
+        "image,text,text_title,document\n"
+        f"a.jpg,{TEXTS['a.jpg']},The army’s tanks and tanks,1\nb.jpg,{TEXTS['b.jpg']},,2\n"
+    )
+    call_command("import_dataset", "csv", str(path), name="titled", stdout=StringIO())
+    assert [item.document for item in Item.objects.filter(dataset__name="titled")] == ["1", "2"]
+    design = make_design({"name": "Titled", "slug": "titled", "dataset": "titled", "protocol": "keywords"})
+    create_study(design=design)
+    call_command("generate_hits", "titled", stdout=StringIO())
+    contents = {unit.item.name: unit.content for unit in Unit.objects.filter(study__slug="titled")}
+    assert contents["a.jpg"]["title"] == "The army’s tanks and tanks"
+    assert "title" not in contents["b.jpg"]
+
+    for unit in Unit.objects.filter(study=news.study):
+        unit.content |= {"title": contents[unit.item.name].get("title", "")}
+        unit.save()
+    imported(news, tmp_path, "gamma", "image,keywords\na.jpg,tank\nb.jpg,\n")
+    title = means(aggregated(news, tmp_path)[0], "words of the title")
+    # People say tank twice and army once of a.jpg; army is the title's first word, and b.jpg has no title.
+    assert (title["best"], title["oot"]) == (pytest.approx(1 / 3 / 2), 1 / 2)
 
 
 def test_the_stored_figures_and_a_release_verify(street: StudyOf, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from evaluation.metrics.content_baselines import (
 )
 from evaluation.metrics.keyword_baselines import (
     corpus_frequency,
+    document_title,
     sentence_extraction,
     term_frequency,
     tf_idf,
@@ -119,6 +120,10 @@ def keyword_baselines(units: Sequence[Any], people: People, cluster: Ints, seed:
         gettext_noop("the sentence nearest to the text"): sentence_extraction(texts),
         gettext_noop("words of the text’s topics, LDA"): topic_words(documents, seed=seed),
     }
+    titles = [unit.content.get("title", "") for unit in units]
+    if any(titles):
+        heads = keyword_terms(titles, stop_words=stop_words)
+        lists[gettext_noop("words of the title")] = document_title(heads)
     if len(documents) > 1:
         lists[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(documents)
     for name, keywords in lists.items():
