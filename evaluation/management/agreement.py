@@ -371,6 +371,14 @@ def _report(result: dict[str, Any]) -> list[str]:
         columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
         lines += plain_table("", columns, rows).lines()
+    if pairs := result.get("pairs"):
+        columns = [("pair kind", "text"), ("same winner, %", "share"), ("pairs", "count")]
+        columns += [("else the first's is the longer, %", "share"), ("of", "count")]
+        rows = [
+            (kind, *(cell for name in ("same", "longer") for cell in (estimate_of(of[name]), of[name]["n"])))
+            for kind, of in pairs.items()
+        ]
+        lines += plain_table("Winners of the same pairs", columns, rows).lines()
     return [*lines, describe_compared_sources(result)]
 
 

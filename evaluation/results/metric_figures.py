@@ -273,6 +273,24 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 
 
+def prefer_longer(
+    texts: Sequence[tuple[str, str]], people: PeoplesWinners, kinds: Mapping[str, Flags]
+) -> dict[str, dict[str, Any]]:
+    """Return how often people's winner is the text of more words, by pair kind (V15, appendix III).
+
+    ``liked`` is the share of pairs where one has more; ``rule`` is over all, where as many words are a tie, and wrong.
+    """
+    words = np.array([[len(text.split()) for text in both] for both in texts], dtype=np.float64)
+    longer = metric_winners(*words.reshape(-1, 2).T)
+    return {
+        kind: {
+            name: as_json(people.accuracy_of(longer, pairs), "value", "low", "high", "n")
+            for name, pairs in (("liked", of_kind & (longer != 0)), ("rule", of_kind))
+        }
+        for kind, of_kind in kinds.items()
+    }
+
+
 def judge_captions(
     captions: Sequence[CaptionTexts],
     documents: Sequence[References],
@@ -594,6 +612,23 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
     ]
     columns = [("metric", "text"), *((kind, "share") for kind in kinds), ("ties", "count")]
     return rendering.table("accuracy-and-ties", rows, columns)
+
+
+def longer_tables(result: Mapping[str, Any]) -> list[Table]:
+    """Return how often people choose the longer text; results from before 0.6, and of captions, have none."""
+    by_kind: Mapping[str, Any] = result.get("longer", {})
+    kinds = pair_kinds(by_kind)
+    rows = [
+        (
+            kind,
+            estimate_of(by_kind[kind]["liked"]),
+            by_kind[kind]["liked"]["n"],
+            estimate_of(by_kind[kind]["rule"]),
+        )
+        for kind in (kinds if len(kinds) == 1 else [*kinds, "all"])
+        if kind in by_kind
+    ]
+    return [rendering.table("longer", rows, raters=known_raters(result))] if rows else []
 
 
 def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -387,6 +387,11 @@ class DocumentRow(ImageRow):
 
 
 @dataclass(frozen=True, slots=True)
+class TitledRow(DocumentRow):
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class InputRow:
     image: str
     fields: tuple[tuple[str, str], ...]

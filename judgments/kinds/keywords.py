@@ -212,6 +212,7 @@ class KeywordRehearsal(Rehearsal):
 class ShownText(Shown):
     text: str
     collocations: list[str]
+    title: str = ""  # for the baseline of titles (MC12 §4.4)
 
 
 class Keywords(OpenKind):
@@ -281,10 +282,12 @@ class Keywords(OpenKind):
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
 
     def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
+        title = dict(image.fields).get("title")
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, image.text, list(collocations)),
             image=image.name,
-            content={"text": image.text, "collocations": list(collocations)},
+            content={"text": image.text, "collocations": list(collocations)}
+            | ({"title": title} if title else {}),
         )
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:

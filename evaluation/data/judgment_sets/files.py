@@ -266,6 +266,7 @@ def read_source(
                     ids,
                     _strip_texts(row.reference_text, row.first_text, row.second_text),
                     (first, second),
+                    row.kind or "",
                 )
             )
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
@@ -335,6 +336,7 @@ def _read_content(record: Record) -> Content:
         (ids[0], ids[1], ids[2]),
         _strip_texts(*texts),
         _systems(record),
+        _read_optional(record, "kind", read_name) or "",
     )
 
 

@@ -91,6 +91,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
         rows.scores.extend(reader.rows("scores.jsonl"))
         for row in reader.rows("proposals.jsonl"):
             rows.add_proposal(row)
+        rows.contents.extend(reader.rows("contents.jsonl"))
         if rows.settings.kind.compares_pairs:
             rows.captions.extend(reader.rows("captions.jsonl"))
         for row in reader.rows("units.jsonl"):
