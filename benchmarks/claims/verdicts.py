@@ -263,9 +263,26 @@ def told_apart(
     return told == set(behind) and (largest is None if not p else largest is not None and says_p(p, largest))
 
 
-@says("The winner is <leader:NAMES>, ahead of <rest:NAMES> (<p:P>): ")
-def _(rows: Rows, leader: str, rest: str, p: str) -> bool:
-    return compared_systems(rows, leader, rest, p) and float(re.sub(r"[^\d.]", "", p)) <= 0.05
+FIGURE = (
+    "{<won:PC> of <n:N> comparisons won, a tie half|{<yes:PC> yes|a mean of <value:CO>} for <m:N> outputs} (95 % interval "
+    "<ends:ENDS>)."
+)
+
+
+def says_figure(rows: Rows, system: str, ends: str, parts: dict[str, str | None]) -> bool:
+    found = figure_of(rows, system)
+    said = parts["won"] or parts["yes"] or parts["value"] or ""
+    number_said = number(parts["n"] or parts["m"] or "0")
+    exact = says_ends(
+        ends, ends_of_share(won_by(rows, system)) if parts["won"] else ends_of_mean(rows, system)
+    )
+    return near(said, found) and exact and number_said == len(rows.systems[system])
+
+
+@says(f"The winner is <leader:NAMES>, ahead of <rest:NAMES> (<p:P>): {FIGURE}")
+def _(rows: Rows, leader: str, rest: str, p: str, ends: str, **parts: str | None) -> bool:
+    told = compared_systems(rows, leader, rest, p) and float(re.sub(r"[^\d.]", "", p)) <= 0.05
+    return told and says_figure(rows, leader, ends, parts)
 
 
 @says("No winner yet: <leaders:NAMES> cannot be told apart ({no p|<p:P>})[, with <rest:NAMES> behind]. Of ")
@@ -274,18 +291,9 @@ def _(rows: Rows, leaders: str, p: str | None, rest: str | None) -> bool:
     return told and compared_systems(rows, leaders, rest, p or "")
 
 
-@says("<system:NAMES>: <value:PC> of <n:N> comparisons won, a tie half (95 % interval <ends:ENDS>).")
-def _(rows: Rows, system: str, value: str, n: str, ends: str) -> bool:
-    share = figure_of(rows, system)
-    exact = says_ends(ends, ends_of_share(won_by(rows, system)))
-    return near(value, share) and exact and number(n) == len(rows.systems[system])
-
-
-@says("<system:NAMES>: {<yes:PC> yes|a mean of <value:CO>} for <n:N> outputs (95 % interval <ends:ENDS>).")
-def _(rows: Rows, system: str, yes: str | None, value: str | None, n: str, ends: str) -> bool:
-    found = figure_of(rows, system)
-    exact = says_ends(ends, ends_of_mean(rows, system))
-    return near(yes or value or "", found) and exact and number(n) == len(rows.systems[system])
+@says(f"<system:NAMES>: {FIGURE}")
+def _(rows: Rows, system: str, ends: str, **parts: str | None) -> bool:
+    return says_figure(rows, system, ends, parts)
 
 
 def ends_of_mean(rows: Rows, system: str) -> Ends:
