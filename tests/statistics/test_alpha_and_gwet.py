@@ -176,7 +176,6 @@ def test_alpha_of_few_raters_says_what_careless_ones_who_did_not_come_would_chan
         "about 0.67, below the interval; control items keep them out"
     )
     assert agreement(nearly_agreeing(8), Alpha(), checked=True).note == ""
-    assert agreement(nearly_agreeing(8), Alpha(), clusters="item").note == ""
     assert agreement(nearly_agreeing(8), Gwet()).note == ""
 
 
