@@ -384,7 +384,7 @@ def test_open_answers_are_by_image_and_by_known_people(anonymous: bool, clusters
 
 @pytest.mark.parametrize("checks", [0, 1])
 def test_alpha_of_few_people_warns_of_careless_ones_where_no_control_item_would_show_them(
-    checks: int, designer: Client
+    checks: int, designer: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Six people say yes to every second of 24 captions, and each the opposite to another one: alpha .91."""
     study = StudyOf(make_dataset("pets", {f"{number}.jpg": ["a dog"] for number in range(24)}), "relevance")
@@ -394,7 +394,8 @@ def test_alpha_of_few_people_warns_of_careless_ones_where_no_control_item_would_
     for person in range(6):
         answers = [number % 2 ^ (number == person) for number in range(24)]
         study.answer(hit, f"p{person}", [*map(int, answers), *[1] * checks])
-    alpha = aggregate_study(study=study.study)["agreement"]["alpha"]
+    call_command("aggregate", study.study.slug)
+    alpha = Analysis.objects.get(what="aggregation").result["agreement"]["alpha"]
     left = 0.85**2 * alpha["value"]
     assert alpha["low"] > left
     note = (
@@ -403,7 +404,7 @@ def test_alpha_of_few_people_warns_of_careless_ones_where_no_control_item_would_
     )
     assert alpha["note"] == ("" if checks else note)
     report = [sentence for part in build_report(study.study).sections for sentence in part.shown_sentences]
-    for said in (words(designer.get(page(study.study, "results"))), report):
+    for said in (words(designer.get(page(study.study, "results"))), report, capsys.readouterr().out):
         assert (f"Note: {note}." in said) == (not checks)
 
 
