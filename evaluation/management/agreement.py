@@ -30,7 +30,7 @@ from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
-from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_parts, ratings_of_judgments
+from evaluation.statistics.agreement import LEVELS, Alpha, AlphaOfParts, agreement, ratings_of_judgments
 from evaluation.statistics.crossed import ITEM, NAIVE, RATER, Clusters
 from evaluation.statistics.inputs import StatisticsError, encode
 from evaluation.statistics.resampling import RESAMPLES
@@ -181,7 +181,10 @@ class Agreement(QuorumCommand):
             clusters = Clusters.of_codes(columns if table.anonymous else columns | {RATER: table.workers})
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
-        result = agreement(ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters)
+        checked = "control items" in table.left_out
+        result = agreement(
+            ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters, checked=checked
+        )
         figures: dict[str, Any] = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
@@ -227,15 +230,13 @@ class Agreement(QuorumCommand):
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
         level = options["level"] or kind.aggregation.level
-        result = alpha_of_parts(
-            table.units,
-            table.parts,
-            table.workers,
-            table.values,
-            level,
+        result = agreement(
+            (table.units, table.parts, table.workers, table.values),
+            AlphaOfParts(level),
             resamples=options["resamples"],
             seed=options["seed"],
             clusters=NAIVE if options["naive"] else "item" if table.anonymous else "both",
+            checked="control items" in table.left_out,
         )
         figures = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},

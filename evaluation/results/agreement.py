@@ -29,13 +29,13 @@ from evaluation.statistics.aggregation.votes_and_means import (
 from evaluation.statistics.agreement import (
     AgreementResult,
     Alpha,
+    AlphaOfParts,
     BothOrders,
     FleissKappa,
     Gwet,
     Percent,
     Ratings,
     agreement,
-    alpha_of_parts,
     ratings_of_judgments,
 )
 from evaluation.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
@@ -165,8 +165,11 @@ def measure_agreement(
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    checked = any(record.seen for record in table.records.values())
     if kind.is_open:
-        alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
+        alpha_of_open = _alpha_of_open(
+            kind, judged, units, images, seed=seed, anonymous=anonymous, checked=checked
+        )
         return {"alpha": alpha_of_open, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
     bias = side_bias(table, units, images, anonymous=anonymous)  # first, to hold less at once
@@ -181,7 +184,7 @@ def measure_agreement(
     ) -> dict[str, Any]:
         rows = rows if keep is None else rows.subset(keep)
         clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
-        return alpha_of_ratings(rows, clusters, level, seed=seed, exchange=exchange)
+        return alpha_of_ratings(rows, clusters, level, seed=seed, exchange=exchange, checked=checked)
 
     figures: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
@@ -248,9 +251,10 @@ def alpha_of_ratings(
     seed: int,
     exchange: Exchange | None = None,
     resamples: int = RESAMPLES,
+    checked: bool = False,
 ) -> dict[str, Any]:
-    alpha = coded(Alpha(level), exchange)
-    result = agreement(ratings, alpha, resamples=resamples, seed=seed, clusters=clusters or NAIVE)
+    alpha, clusters = coded(Alpha(level), exchange), clusters or NAIVE
+    result = agreement(ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, checked=checked)
     return alpha_dict(result) | ({"coding": BOTH_ORDERS} if exchange else {})
 
 
@@ -318,6 +322,7 @@ def _alpha_of_open(
     *,
     seed: int,
     anonymous: bool,
+    checked: bool = False,
 ) -> dict[str, Any]:
     rows = [
         (judgment.unit.pk, part, judgment.worker, value)
@@ -327,15 +332,13 @@ def _alpha_of_open(
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
     of_rows = (np.array(column, dtype=np.int64) for column in (unit, worker))
     alpha = alpha_dict(
-        alpha_of_parts(
-            unit,
-            part,
-            worker,
-            value,
-            kind.aggregation.level,
+        agreement(
+            (unit, part, worker, value),
+            AlphaOfParts(kind.aggregation.level),
             resamples=RESAMPLES,
             seed=seed,
             clusters=judgment_clusters(units, images, *of_rows, anonymous=anonymous) or NAIVE,
+            checked=checked,
         )
     )
     if kind.aggregation.no_alpha:

@@ -229,7 +229,8 @@ class Spread:
 
     by_raters: the part of the variance that raters add. within: how much raters would differ by the noise of their
     answers alone. items, raters: their effective numbers, inf where it is not over them; items is nan where the degrees
-    of freedom alone are known. people: the number of raters.
+    of freedom alone are known. people: the number of raters. independent: the number of noughts and ones whose variance
+    follows from their share.
     """
 
     variance: float
@@ -239,6 +240,7 @@ class Spread:
     items: float = math.nan
     raters: float = math.inf
     people: float = math.inf
+    independent: float = math.nan
 
     @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
@@ -252,15 +254,18 @@ class Spread:
 
     def of_larger_study(self, items: float, raters: float) -> Spread:
         """Return it for so many times the items and the raters, with as many answers an item (Brennan 2001)."""
-        number, effective = (
-            (self.df + 1 if math.isnan(self.items) else self.items) * items,
-            self.raters * raters,
-        )
+        number, effective = self.number * items, self.raters * raters
         by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
         within, people = self.within / items, self.people * raters
         most = most_by_raters(by_raters + within, within, effective, people)
         df = float(satterthwaite(by_items, max(number, FEWEST) - 1, most, max(effective, FEWEST) - 1))
         return Spread(by_items + by_raters, df, by_raters, within, number, effective, people)
+
+    @property
+    def number(self) -> float:
+        """The effective number of items that the part by items is known from."""
+        known = [number for number in (self.independent, self.items) if not math.isnan(number)]
+        return known[0] if known else self.df + 1
 
     def power(self, difference: float, level: float) -> float:
         """Return the chance that a two-sided t test at `level` finds such a difference, with its sign."""
@@ -385,12 +390,13 @@ def crossed(items: Spread, squares: Squares) -> Spread:
     added = float(credible(squares.added, squares.error))
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
         added = 0.0
-    # Of independent rows it is infinite.
+    independent = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, FEWEST) - 1
     raters_df = max(squares.raters, FEWEST) - 1
     df = float(satterthwaite(items.variance, items_df, squares.most_added, raters_df)[0])
     variance, within = items.variance + added, float(squares.within)
-    return Spread(variance, df, added, within, items.items, squares.raters, len(squares.sizes))
+    raters, people = squares.raters, len(squares.sizes)
+    return Spread(variance, df, added, within, items.items, raters, people, independent)
 
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:

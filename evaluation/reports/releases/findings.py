@@ -77,12 +77,13 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         full_depth = {
             number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
         }
+    records = control_records(rows.on_controls(), rule=settings.rule, kind=kind)
+    table = replace(table, records=records)
     agreement = measure_agreement(
         kind, table, consensus.units, people, judged if kind.is_open else [],
         seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
         both_orders=settings.both_orders,
     )  # fmt: skip
-    records = control_records(rows.on_controls(), rule=settings.rule, kind=kind)
     figures = dict(kind.results.figures(judged, seed=settings.seed).study) if judged and kind.results else {}
     content, best = _content_of_systems(rows, judged)
     if content:
@@ -101,7 +102,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     inputs = ReportInputs(
         kind=kind,
         seed=settings.seed,
-        table=replace(table, records=records),
+        table=table,
         consensus=consensus,
         aggregation=AnalysisResult(
             result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""

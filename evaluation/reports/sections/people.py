@@ -121,6 +121,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.wording:
+        sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
         drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
         sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=drawn))
     matrix = _agreement_of_workers_plot(inputs)

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from evaluation.numeric.arrays import Floats, Ints, parts_of, ratio
 from evaluation.numeric.packing import declare
 from evaluation.statistics.agreement.coefficient import (
+    ALPHA,
     NO_PAIRS,
     AgreementResult,
     Data,
@@ -128,7 +129,7 @@ def alpha_of_parts(
 @dataclass(frozen=True, slots=True)
 class Alpha:
     level: str = "nominal"
-    name: ClassVar[str] = "krippendorff-alpha"
+    name: ClassVar[str] = ALPHA
 
     def sample(self, data: Data) -> ReadData:
         one_of(self.level, LEVELS, "level")
@@ -149,7 +150,7 @@ class AlphaOfParts:
     """Alpha over parts, of (N,) units, parts, workers and values."""
 
     level: str = "nominal"
-    name: ClassVar[str] = "krippendorff-alpha"
+    name: ClassVar[str] = ALPHA
 
     def sample(self, data: Parts) -> ReadData:
         one_of(self.level, LEVELS, "level")

@@ -46,6 +46,7 @@ from evaluation.statistics.inputs import (
 )
 from evaluation.statistics.resampling import RESAMPLES, Seed
 
+ALPHA = "krippendorff-alpha"
 INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
 
 # Keys of so many bits are counted in a table, longer ones by sorting.
@@ -560,17 +561,20 @@ def agreement(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
     clusters: ClusterColumns | Clusters = BOTH,
+    checked: bool = False,
 ) -> AgreementResult:
     """Return a coefficient with its interval.
 
     `clusters` is "both" for the data's own units and raters, "item" or "rater", columns with one entry a judgment, or
     `Clusters` that serve several coefficients. With "naive" units are resampled, as if raters were these alone.
+    `checked`: whether control items keep careless raters out, who else may be missing by chance (`careless_note`).
     """
     naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
     sample = coefficient.sample(data)
     value = sample.value()
     inference = options.undefined(sample.reason if math.isnan(value) else "")
+    careless = ""
     if not naive:
         if not isinstance(coefficient, ClusteredCoefficient):
             raise BadOption(
@@ -581,9 +585,11 @@ def agreement(
             grouped = _clusters_of(influences, clusters).for_agreement()
             ends = influences.interval(value, grouped, options.confidence)
             inference = options.clustered(grouped, ends)
+            if coefficient.name == ALPHA and RATER in grouped.used and not checked:
+                careless = careless_note(value, ends[0], grouped.counts[RATER], options.confidence)
     elif not math.isnan(value):  # nothing is drawn for a figure that is undefined
         inference = options.resampled(sample.of_units, sample.frequency, sample.width)
-    note = "; ".join(filter(None, (sample.note, inference.note)))
+    note = "; ".join(filter(None, (sample.note, inference.note, careless)))
     return AgreementResult(
         statistic=coefficient.name,
         value=value,
@@ -594,6 +600,24 @@ def agreement(
         level=coefficient.level,
         **{**inference.shared(), "note": note},
     )
+
+
+CARELESS = 0.15  # the share of people who answer at random that a study should reckon with
+
+
+def careless_note(value: float, low: float, raters: int, confidence: float) -> str:
+    """Return the note on an interval of alpha that would be too high if nobody careless came by chance; "" for none.
+
+    Where a share c of people answers at random, none of R does so with chance (1 - c)^R, and both judgments of a pair
+    are by others with chance (1 - c)^2: about that part of alpha is left.
+    """
+    missed, left = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
+    if missed <= 1 - confidence or not low > left:
+        return ""
+    return (
+        f"if {CARELESS:.0%} of people answer at random, {missed:.0%} of groups of {raters} have none of them, as this "
+        f"one may, and alpha is about {left:.2f}, below the interval; control items keep them out"
+    ).replace("%", " %")
 
 
 def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
