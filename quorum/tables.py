@@ -15,11 +15,9 @@ from typing import Any, TypeGuard
 import numpy as np
 import pyarrow as pa
 
-from quorum.metrics import InvalidInput, Scores
+from quorum.metrics import InvalidInput
 from quorum.metrics import score as score_texts
 from quorum.statistics import aggregation
-from quorum.statistics.aggregation.bradley_terry import BradleyTerryResult
-from quorum.statistics.aggregation.votes_and_means import MajorityResult, WorkerModel
 from quorum.statistics.agreement import (
     AgreementResult,
     alpha_interval,
@@ -33,9 +31,7 @@ from quorum.statistics.inputs import BadShape, BadValue
 METRICS = ("bleu-4", "rouge-l", "cider-d")
 
 
-def score(
-    candidates: Any, references: Any = None, metrics: Iterable[str] = METRICS, **options: Any
-) -> Scores | Any:
+def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METRICS, **options: Any) -> Any:
     """Score n candidates against n lists of references; options as in `quorum.metrics.score`.
 
     Of a table with the columns `candidate` and `references` (lists of texts), return it with a column for each metric.
@@ -106,7 +102,7 @@ def majority_vote(
     unit: str = "unit",
     value: str = "value",
     **options: Any,
-) -> MajorityResult | Any:
+) -> Any:
     """Return the most frequent answer of each unit: of a table `unit`, `winner`, `share` of the votes, and `votes`."""
     if not is_table(judgments):
         return aggregation.majority_vote(judgments, one_more(values, "values"), **options)
@@ -115,22 +111,22 @@ def majority_vote(
     return like(judgments, pa.table(columns))
 
 
-def dawid_skene(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> WorkerModel | Any:
+def dawid_skene(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
     """Fit the model of Dawid and Skene (1979): of a table `unit`, `winner` and its `probability`."""
     return _worker_model(aggregation.dawid_skene, judgments, workers, values, options)
 
 
-def glad(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> WorkerModel | Any:
+def glad(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
     """Fit GLAD (Whitehill et al. 2009); tables as in `dawid_skene`."""
     return _worker_model(aggregation.glad, judgments, workers, values, options)
 
 
-def mace(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> WorkerModel | Any:
+def mace(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
     """Fit MACE (Hovy et al. 2013); tables as in `dawid_skene`."""
     return _worker_model(aggregation.mace, judgments, workers, values, options)
 
 
-def bradley_terry(comparisons: Any, **options: Any) -> BradleyTerryResult | Any:
+def bradley_terry(comparisons: Any, **options: Any) -> Any:
     """Fit strengths to a (K, K) array of wins, or to a table with `first`, `second` and `winner` (1, 2, or 0: neither).
 
     Of a table, return `item`, `log_strength`, and its interval `low` and `high`, from the strongest down. Raise
@@ -171,9 +167,7 @@ def one_more(column: Any, name: str) -> Any:
     return column
 
 
-def _worker_model(
-    fit: Any, judgments: Any, workers: Any, values: Any, options: Mapping[str, Any]
-) -> WorkerModel | Any:
+def _worker_model(fit: Any, judgments: Any, workers: Any, values: Any, options: Mapping[str, Any]) -> Any:
     if not is_table(judgments):
         return fit(judgments, one_more(workers, "workers"), one_more(values, "values"), **options)
     names = {name: options.get(name, name) for name in ("unit", "worker", "value")}
