@@ -27,8 +27,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Loaded at first use, as the command starts with this package.
-    if name in ("metrics", "statistics"):
-        return import_module(f"quorum.{name}")
+    if name == "metrics":
+        return import_module("quorum.metrics")
+    if name == "statistics":
+        return import_module("quorum.statistics")
     if name in __all__:
         return getattr(import_module("quorum.tables"), name)
     raise AttributeError(f"module 'quorum' has no attribute {name!r}")
