@@ -36,10 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.agreement import Alpha, Ratings, agreement, ratings_of_judgments, threshold_kappa
-from evaluation.statistics.correlation import correlation, correlation_difference, means_without_raters
-from evaluation.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.agreement import Alpha, Ratings, agreement, ratings_of_judgments, threshold_kappa
+from quorum.statistics.correlation import correlation, correlation_difference, means_without_raters
+from quorum.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
 
 SEED = 17
 DATA_SETS = 1000

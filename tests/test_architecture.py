@@ -19,14 +19,14 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
-LOWEST = ("evaluation.metrics", "evaluation.statistics")
+LOWEST = ("quorum.metrics", "quorum.statistics")
 # Below both: it imports nothing of Quorum at all.
-LEAVES = ("evaluation.numeric",)
+LEAVES = ("quorum.numeric",)
 APPS = ("judgments", "annotation", "evaluation")
 # The rooms of evaluation, the lowest first, over the numeric packages; doors that gather all of them lie above.
 INSIDE_EVALUATION = ("presentation", "data", "results", "planning", "reports")
 # Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
-NOT_IMPORTED = {*ROOMS, "config.settings", "evaluation.metrics"}
+NOT_IMPORTED = {*ROOMS, "config.settings", "quorum.metrics"}
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
@@ -169,7 +169,7 @@ def test_the_leaves_import_nothing_of_quorum() -> None:
 
 @pytest.mark.parametrize("package", LOWEST)
 def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(package: str) -> None:
-    ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework")
+    ours = ("annotation", "common", "config", "judgments", "evaluation", "quorum", "django", "rest_framework")
     found = [
         entry
         for entry in all_imports()
@@ -346,7 +346,7 @@ def test_a_module_that_is_named_by_a_string_counts_as_imported() -> None:
         f"{name}:{node.lineno} {ast.unparse(node)}"
         for name, _, tree in modules()
         # checks read migrations, which import no code; parts of a job name what a module of ours declares
-        if not inside(name, "scripts", "config.checks", "evaluation.numeric.packing")
+        if not inside(name, "scripts", "config.checks", "quorum.numeric.packing")
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
@@ -449,21 +449,21 @@ def test_prolific_language_models_and_archives_have_one_door_each() -> None:
 def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
     """The others read what Quorum wrote itself, or files of whoever runs the server."""
     own = {
-        "gzip": ("evaluation.metrics.files",), "bz2": (), "lzma": (), "tarfile": (),
+        "gzip": ("quorum.metrics.files",), "bz2": (), "lzma": (), "tarfile": (),
         "zlib": (
-            *("evaluation.data.releases", "evaluation.metrics.files", "evaluation.metrics.meteor"),
+            *("evaluation.data.releases", "quorum.metrics.files", "quorum.metrics.meteor"),
             "evaluation.results.challenges",
         ),
         "zipfile": (
             *("evaluation.data.export", "evaluation.data.publishing", "evaluation.data.releases"),
-            *("evaluation.metrics.meteor", "evaluation.reports"),
+            *("quorum.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges"),
-            *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
+            *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.files"),
             "evaluation.data.judgment_sets.study_signatures",
             *("evaluation.data.publishing.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
-            *("evaluation.numeric.packing", "evaluation.numeric.signatures"),
+            *("quorum.numeric.packing", "quorum.numeric.signatures"),
             *("judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),
@@ -488,7 +488,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
 def test_only_settings_read_the_environment() -> None:
     allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.celery", "quorum.command"}
     # The metrics are a library of their own: where METEOR's tables lie is told them without Django.
-    allowed |= {"evaluation.metrics.meteor.tables"}
+    allowed |= {"quorum.metrics.meteor.tables"}
     # Says how many threads numpy has, before it is loaded.
     allowed |= {"common"}
     found = [

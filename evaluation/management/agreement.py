@@ -29,16 +29,22 @@ from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
-from evaluation.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
-from evaluation.statistics.agreement import LEVELS, Alpha, AlphaOfParts, agreement, ratings_of_judgments
-from evaluation.statistics.crossed import ITEM, NAIVE, RATER, Clusters
-from evaluation.statistics.inputs import StatisticsError, encode
-from evaluation.statistics.resampling import RESAMPLES
 from judgments.design.reading import make_design, toml_values
 from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
+from quorum.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
+from quorum.statistics.agreement import (
+    LEVELS,
+    Alpha,
+    AlphaOfParts,
+    agreement,
+    ratings_of_judgments,
+)
+from quorum.statistics.crossed import ITEM, NAIVE, RATER, Clusters
+from quorum.statistics.inputs import StatisticsError, encode
+from quorum.statistics.resampling import RESAMPLES
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
 STUDY = "study:"

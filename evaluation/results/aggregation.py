@@ -32,8 +32,6 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
-from evaluation.numeric.arrays import Floats, places_in
-from evaluation.numeric.signatures import signature
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, percent
 from evaluation.results.agreement import RESAMPLES, measure_agreement
@@ -57,14 +55,16 @@ from evaluation.results.rankings import (
 from evaluation.results.standings import outputs_of_answers
 from evaluation.results.systems import SystemsVerdict, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
-from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.crossed import NAIVE
 from judgments.access.roles import note_event
 from judgments.design.scale import Scale, display_number, plain_number
 from judgments.kinds import KINDS, IncludedJudgment, Kind, KindResults
 from judgments.models import Study, SystemContent
 from judgments.studies.generation import Progress, describe_stopping, no_progress
 from judgments.studies.studies import design_of, kind_of, stops_early
+from quorum.numeric.arrays import Floats, places_in
+from quorum.numeric.signatures import signature
+from quorum.statistics.aggregation import standardised_mean
+from quorum.statistics.crossed import NAIVE
 
 if TYPE_CHECKING:
     from annotation.quality.controls import ControlRecord

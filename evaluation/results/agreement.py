@@ -18,15 +18,16 @@ from evaluation.data.judgment_sets.records import (
     WorkerRow,
     first_chosen,
 )
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.presentation.content import interval_in_text, p_in_text, percent, percent_number
 from evaluation.results.consensus import SIDES, scope_of, scope_sentence
-from evaluation.statistics.aggregation.votes_and_means import (
+from judgments.kinds import IncludedJudgment, Kind
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.aggregation.votes_and_means import (
     SURE,
     other_side,
     preferences_of,
 )
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     AgreementResult,
     Alpha,
     AlphaOfParts,
@@ -38,8 +39,8 @@ from evaluation.statistics.agreement import (
     agreement,
     ratings_of_judgments,
 )
-from evaluation.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
-from evaluation.statistics.crossed import (
+from quorum.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
+from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,
@@ -49,10 +50,9 @@ from evaluation.statistics.crossed import (
     renumbered,
     share_of_rows,
 )
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import wilson_interval
-from evaluation.statistics.significance import LEVEL
-from judgments.kinds import IncludedJudgment, Kind
+from quorum.statistics.inputs import encode
+from quorum.statistics.meta import wilson_interval
+from quorum.statistics.significance import LEVEL
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights for a level of alpha; identity gives AC1.

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.amounts import thousands
-from evaluation.statistics.crossed import FEWEST, Contrast, Spread
-from evaluation.statistics.significance import LEVEL
+from quorum.statistics.crossed import FEWEST, Contrast, Spread
+from quorum.statistics.significance import LEVEL
 
 POWER = 0.8
 MOST_TIMES = 20  # as large as the study is: more would hardly be asked

@@ -13,13 +13,14 @@ from common.amounts import as_json, thousands
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.numeric.arrays import Flags, places_in
-from evaluation.numeric.signatures import parse
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, range_of
-from evaluation.statistics.agreement import kappa_grid, weighted_kappa
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.crossed import (
+from judgments.design.tables import PAIR_KINDS
+from quorum.numeric.arrays import Flags, places_in
+from quorum.numeric.signatures import parse
+from quorum.statistics.agreement import kappa_grid, weighted_kappa
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,
@@ -31,8 +32,8 @@ from evaluation.statistics.crossed import (
     answers_by_cell,
     share_of_rows,
 )
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import (
+from quorum.statistics.inputs import encode
+from quorum.statistics.meta import (
     GroupedCorrelationResult,
     Halves,
     PeoplesWinners,
@@ -40,10 +41,9 @@ from evaluation.statistics.meta import (
     halves_of_votes,
     metric_winners,
 )
-from judgments.design.tables import PAIR_KINDS
 
 if TYPE_CHECKING:
-    from evaluation.metrics import Scores
+    from quorum.metrics import Scores
 
 ONE_JUDGE = "one judge"
 # Reading -> what its coefficients are called.
@@ -142,8 +142,8 @@ def score_texts(
         EvaluationError: a metric or tokenizer is unknown or unavailable.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
-    from evaluation.metrics import MetricsError, score
-    from evaluation.metrics.registry import VERSION, MetricScore, Scores
+    from quorum.metrics import MetricsError, score
+    from quorum.metrics.registry import VERSION, MetricScore, Scores
 
     metric_scores: dict[str, MetricScore] = {
         name: MetricScore(float(np.mean(scores)), scores.copy(), signed)

@@ -60,7 +60,6 @@ from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.results.worker_models import WORKER_MODELS
-from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address, signed_in
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
@@ -84,6 +83,7 @@ from judgments.studies.study_page import (
     read_posted_parameters,
     study_page,
 )
+from quorum.statistics.aggregation.votes_and_means import SURE
 
 DAY = 86_400
 Drawn = TypeVar("Drawn")

@@ -40,9 +40,9 @@ from common.incoming import (
     load_json,
     quoted,
 )
-from evaluation.statistics.inputs import LARGEST
 from judgments.design.tables import PAIR_KINDS, SIDES
 from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
+from quorum.statistics.inputs import LARGEST
 
 # The database's limit; a longer name would fail there without naming its place.
 NAME_LIMIT = 200

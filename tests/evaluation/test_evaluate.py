@@ -14,9 +14,7 @@ from scipy.stats import kendalltau
 
 from common.errors import QuorumError
 from evaluation.errors import EvaluationError
-from evaluation.metrics import score
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.numeric.signatures import parse
 from evaluation.presentation.content import Estimate
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.sections import pairs
@@ -25,6 +23,8 @@ from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.metric_figures import correlation_table
 from judgments.kinds.caption import METRICS, leave_one_out
 from judgments.models import Caption, Job, Study
+from quorum.metrics import score
+from quorum.numeric.signatures import parse
 from tests.annotation.writing import written_study
 from tests.evaluation.reporting import rolled_back
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     LEVELS,
     WEIGHTS,
     Alpha,
@@ -27,8 +27,8 @@ from evaluation.statistics.agreement import (
     percent_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.crossed import Clusters
-from evaluation.statistics.inputs import BadOption
+from quorum.statistics.crossed import Clusters
+from quorum.statistics.inputs import BadOption
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 

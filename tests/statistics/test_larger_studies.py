@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluation.statistics.crossed import Contrast, Spread
-from evaluation.statistics.meta import (
+from quorum.statistics.crossed import Contrast, Spread
+from quorum.statistics.meta import (
     PeoplesWinners,
     accuracy_difference,
     metric_winners,

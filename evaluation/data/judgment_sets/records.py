@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.numeric.signatures import Signature, Value
-from evaluation.statistics.aggregation import majority_vote, mean_grade
-from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from judgments.design.scale import plain_number
 from judgments.kinds import Kind
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.signatures import Signature, Value
+from quorum.statistics.aggregation import majority_vote, mean_grade
+from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -31,11 +31,11 @@ from evaluation.data.judgment_sets.records import (
     hash_with_winners,
     judgment_signature,
 )
-from evaluation.numeric.signatures import Signature, Value, quorum_version
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
 from judgments.studies.generation import describe_stopping
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
+from quorum.numeric.signatures import Signature, Value, quorum_version
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:

@@ -25,11 +25,11 @@ from evaluation.data.judgment_sets.records import (
     judgment_signature,
 )
 from evaluation.data.ranked_lists import ANNOTATION
-from evaluation.statistics.aggregation.votes_and_means import FIRST, SECOND
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.material import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
+from quorum.statistics.aggregation.votes_and_means import FIRST, SECOND
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
 USED, SIDE = 1, 2  # whether it counts, and the option on the left, in one number

@@ -57,10 +57,10 @@ from evaluation.results.metric_figures import (
 from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_outputs, rankings_of
 from evaluation.results.systems import SystemsVerdict
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
-from evaluation.statistics.crossed import ITEM, NAIVE, columns_and_deletions
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import kinds_of
 from judgments.kinds import CaptionScore, IncludedJudgment
+from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
+from quorum.statistics.inputs import encode
+from quorum.statistics.meta import kinds_of
 
 PEOPLE = "people"
 

@@ -74,9 +74,6 @@ from evaluation.data.releases.storage import (
 )
 from evaluation.errors import ReleaseError
 from evaluation.models import Registration, Release
-from evaluation.numeric.packing import declare
-from evaluation.numeric.parallel import map_parts
-from evaluation.numeric.signatures import quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
@@ -92,6 +89,9 @@ from judgments.models import CandidatePair, Caption, Item, Study, System, System
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import map_parts
+from quorum.numeric.signatures import quorum_version, versions
 
 ROWS_AT_ONCE = 2_000
 DIGITS = 16

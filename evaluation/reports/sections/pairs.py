@@ -36,9 +36,9 @@ from evaluation.results.consensus import scope_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
 from evaluation.results.standings import compared_table
-from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
+from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
+from quorum.statistics.correlation import correlation
+from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
 
 CHANCE = 0.5
 HALVES, CEILING = "half of the people", "most an answer can reach"

@@ -23,21 +23,21 @@ from numpy.typing import NDArray
 from common.amounts import as_json, thousands
 from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.errors import EvaluationError
-from evaluation.numeric.signatures import signature
 from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
-from evaluation.statistics.agreement import (
+from judgments.kinds import Kind
+from quorum.numeric.signatures import signature
+from quorum.statistics.agreement import (
     KappaGrid,
     ThresholdAgreement,
     kappa_grid,
     kappa_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.crossed import CONFIDENCE, ITEM, NAIVE, RATER, share_of_rows
-from evaluation.statistics.inputs import one_of
-from evaluation.statistics.meta import kinds_of
-from evaluation.statistics.resampling import RESAMPLES
-from judgments.kinds import Kind
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import CONFIDENCE, ITEM, NAIVE, RATER, share_of_rows
+from quorum.statistics.inputs import one_of
+from quorum.statistics.meta import kinds_of
+from quorum.statistics.resampling import RESAMPLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from evaluation.metrics.content_baselines import (
+from quorum.metrics.content_baselines import (
     SIDES,
     BigramPrior,
     BoxRanks,
@@ -29,7 +29,7 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.metrics.keyword_baselines import (
+from quorum.metrics.keyword_baselines import (
     corpus_frequency,
     document_title,
     sentence_extraction,
@@ -37,10 +37,10 @@ from evaluation.metrics.keyword_baselines import (
     tf_idf,
     topic_words,
 )
-from evaluation.metrics.keywords import keyword_terms
-from evaluation.metrics.text.stemming import smart_stop_words
-from evaluation.numeric.arrays import Ints
-from evaluation.numeric.signatures import Value, parse
+from quorum.metrics.keywords import keyword_terms
+from quorum.metrics.text.stemming import smart_stop_words
+from quorum.numeric.arrays import Ints
+from quorum.numeric.signatures import Value, parse
 
 ROLES = SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
 DRAWS = 20  # of random boxes

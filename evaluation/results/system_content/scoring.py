@@ -16,19 +16,6 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from evaluation.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
-from evaluation.metrics.keywords import (
-    ONCE,
-    KeywordOverlap,
-    KeywordScore,
-    keyword_best,
-    keyword_best_mode,
-    keyword_f1,
-    keyword_forms,
-    keyword_oot,
-    keyword_oot_mode,
-)
-from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.results.consensus import scope_of
 from evaluation.results.standings import F1, MEAN, OOT, Outputs, raters_of
 from evaluation.results.system_content.baselines import (
@@ -42,10 +29,23 @@ from evaluation.results.system_content.baselines import (
     keyword_baselines,
 )
 from evaluation.results.systems import SystemsVerdict, decide
-from evaluation.statistics.crossed import RaterDeletions, renumbered
 from judgments.drawing.phrases import normalise_phrase
 from judgments.kinds import IncludedJudgment, Kind
 from judgments.kinds.grounding import box_numbers
+from quorum.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
+from quorum.metrics.keywords import (
+    ONCE,
+    KeywordOverlap,
+    KeywordScore,
+    keyword_best,
+    keyword_best_mode,
+    keyword_f1,
+    keyword_forms,
+    keyword_oot,
+    keyword_oot_mode,
+)
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.statistics.crossed import RaterDeletions, renumbered
 
 Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of people
 Scores = list[Floats]  # (images,) of each measure, nan where undefined
