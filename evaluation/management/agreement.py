@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
     TEXT_TABLES,
     FileJudgments,
+    OpenJudgments,
     checked_kind,
     open_kind_of,
     read_judgment_table,
@@ -26,12 +27,13 @@ from evaluation.data.judgment_sets.files import (
 )
 from evaluation.data.judgment_sets.records import Source
 from evaluation.errors import EvaluationError
+from evaluation.numeric.arrays import Ints
 from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
 from evaluation.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
 from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_parts, ratings_of_judgments
-from evaluation.statistics.crossed import ITEM, NAIVE, RATER, Clusters
+from evaluation.statistics.crossed import BOTH, ITEM, NAIVE, RATER, Clusters
 from evaluation.statistics.inputs import StatisticsError, encode
 from evaluation.statistics.resampling import RESAMPLES
 from judgments.design.reading import make_design, toml_values
@@ -49,10 +51,10 @@ OF_TWO = (
 )  # fmt: skip
 
 HELP = f"""\
-Krippendorff's alpha of a judgments file, with a 95 % interval by item and by worker; where no column image names
-items, units are items. No database is
-needed. PATH is JSON lines, CSV, TSV, a JSON list, an Excel workbook or Parquet with the columns unit, worker
-and value; others may be absent. Of exports with open answers (column answer), the parts of the answers are
+Krippendorff's alpha of a judgments file, with a 95 % interval by item and by worker. Items are those of the
+column image, or the documents of the column document; where there is neither, units. No database is needed.
+PATH is JSON lines, CSV, TSV, a JSON list, an Excel workbook or Parquet with the columns unit, worker and
+value; others may be absent. Of exports with open answers (column answer), the parts of the answers are
 compared as `aggregate` does; those of a HIT template need the study's file (--design).
 
 What counts: every row with a value, but rows whose "used" is false or whose "control" is true are left
@@ -173,12 +175,10 @@ class Agreement(QuorumCommand):
             table = self._read(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
-        clusters: str | Clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
-        if (
-            table.items and not options["naive"]
-        ):  # units of an item are judged alike, as a study's results take them
-            columns = {ITEM: encode(table.items, "items")[1][table.units]}
-            clusters = Clusters.of_codes(columns if table.anonymous else columns | {RATER: table.workers})
+        items: Any = encode(table.items, "items")[1][table.units] if table.items else []
+        clusters = _clusters(table, items, naive=options["naive"])
+        if isinstance(clusters, Mapping):  # read once for several coefficients
+            clusters = Clusters.of_codes(clusters)
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
         result = agreement(ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters)
@@ -235,7 +235,7 @@ class Agreement(QuorumCommand):
             level,
             resamples=options["resamples"],
             seed=options["seed"],
-            clusters=NAIVE if options["naive"] else "item" if table.anonymous else "both",
+            clusters=_clusters(table, table.items, naive=options["naive"]),
         )
         figures = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
@@ -323,6 +323,15 @@ class Agreement(QuorumCommand):
                 mapping=how,
                 progress=lambda line: progress(min(1.0, line / _line_count(path)), f"Reading {path.name}"),
             )
+
+
+def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any] | Ints, *, naive: bool) -> Any:
+    """Return what judgments are grouped by, as a study's results group them; without (N,) `items`, by unit."""
+    if naive:
+        return NAIVE
+    if not len(items):
+        return ITEM if table.anonymous else BOTH
+    return {ITEM: items} if table.anonymous else {ITEM: items, RATER: table.workers}
 
 
 def _coefficients(chosen: str | None) -> list[str]:

@@ -75,7 +75,7 @@ def agreement_coefficients(
     categories: Sequence[Any] = (),
     resamples: int,
     seed: int,
-    clusters: ClusterColumns | Clusters = NAIVE,
+    clusters: ClusterColumns | Clusters,
     exchange: Exchange | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return name -> coefficient with its interval.

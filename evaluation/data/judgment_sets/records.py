@@ -489,13 +489,15 @@ Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of systems
 class Content:
     """A unit's reference, first and second caption, by id and by text as far as known.
 
-    ``systems`` are the names of those that a file credits with the first and the second.
+    ``systems`` are the names of those that a file credits with the first and the second. ``document``: of which the
+    image is a part.
     """
 
     image: str | None = None
     ids: Captions = NONE
     texts: Captions = NONE
     systems: Sides = ((), ())
+    document: str = ""
 
     def keys(
         self, *, reference: bool, two_sided: bool, by_system: bool = False

@@ -36,6 +36,7 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.crossed import ITEM, NAIVE, RATER
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
+from judgments.drawing.material import first_of_documents
 from judgments.kinds import Kind
 
 
@@ -268,7 +269,7 @@ def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
     full = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        images = images_of_units(full)
+        images = items_of_units(full)
         columns = full.unit, full.rater, full.value
         return _alpha(images, *columns, level, drawing, anonymous=full.anonymous, kind=source.kind)
 
@@ -286,14 +287,17 @@ def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
     }
 
 
-def images_of_units(*sources: Source) -> NDArray[Any]:
-    """Return (U,) images of the units; a unit without one is its own."""
+def items_of_units(*sources: Source) -> NDArray[Any]:
+    """Return what (U,) units are clustered by: their images, or the first of a document; a unit without is its own."""
     images: list[Any] = list(range(len(sources[0].units)))
+    document_of: dict[str, str] = {}
     for source in sources:
         for position, content in enumerate(source.contents):
             if content.image is not None:
                 images[position] = content.image
-    return np.array(images, dtype=object)
+                document_of[content.image] = document_of.get(content.image) or content.document
+    documents = first_of_documents(document_of.items())
+    return np.array([documents.get(image, image) for image in images], dtype=object)
 
 
 def _alpha(
@@ -367,7 +371,7 @@ def _grid(
     second = matched.second.scores()
     compared = ~np.isnan(second)
     first = matched.first.scores()
-    images = images_of_units(matched.first, matched.second)[compared]
+    images = items_of_units(matched.first, matched.second)[compared]
     options = drawing.options(item=images)
     return kappa_grid(first[compared], second[compared], *cuts, missing=missing, **options), ""
 
@@ -403,7 +407,7 @@ def _consensus(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     answers = [first[unit] for unit in both], [second[unit] for unit in both]
     kind = matched.first.kind
     labels: list[Any] = sorted({*answers[0], *answers[1]}, key=str) if kind is None else list(kind.outcomes)
-    images = images_of_units(*sources)[both]
+    images = items_of_units(*sources)[both]
     kappa = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
     counts = Counter(zip(*answers, strict=True))
     return {
@@ -425,7 +429,7 @@ def _correlations(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
             for name in COEFFICIENTS
         }
     first, second = (source.scores()[matched.shared] for source in (matched.first, matched.second))
-    options = drawing.options(item=images_of_units(matched.first, matched.second)[matched.shared])
+    options = drawing.options(item=items_of_units(matched.first, matched.second)[matched.shared])
     return {
         name: as_json(correlation(first, second, name, **options), "value", "low", "high", "n", "reason")
         for name in COEFFICIENTS
@@ -444,7 +448,7 @@ def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     # An equal name in both sources is two raters: they may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
     values = np.concatenate([first.value, second.value])
-    images = images_of_units(matched.first, matched.second)
+    images = items_of_units(matched.first, matched.second)
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         anonymous = first.anonymous or second.anonymous
