@@ -109,8 +109,6 @@ def by_items(rows: Rows, credits: dict[int, int]) -> tuple[float, float]:
     item_of = dict(rows.study.pairs.values_list("pk", "item_id"))
     n, difference = len(credits), mean(credits.values())
     sizes = list(Counter(item_of[pair] for pair in credits).values())
-    if n == len(sizes) and min(credits.values()) >= 0:  # independent noughts and ones
-        return difference * (1 - difference) / n, math.inf
     if len(sizes) < 2:
         return 0.0, math.inf
     squares = sum_of_squares((item_of[pair], (one - difference) / n) for pair, one in credits.items())
