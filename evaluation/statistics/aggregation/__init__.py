@@ -10,7 +10,6 @@ from truth.
 from evaluation.statistics.aggregation.bradley_terry import (
     bradley_terry,
     bradley_terry_of_comparisons,
-    wins_table,
 )
 from evaluation.statistics.aggregation.rankings import (
     LuceResult,
