@@ -104,6 +104,8 @@ class Aggregate(OperationCommand):
             if figure["reason"]:
                 of_interval = "" if figure["value"] is None else "'s interval"
                 self.say(f"{name}{of_interval} is undefined: {figure['reason']}.")
+        if agreement["alpha"]["note"]:
+            self.say(f"Agreement: {agreement['alpha']['note']}.")
         model = result.get("dawid_skene", {})
         if model and not model["reason"]:
             self.say(

@@ -41,6 +41,7 @@ from evaluation.statistics.agreement import (
 from evaluation.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
 from evaluation.statistics.crossed import (
     CONFIDENCE,
+    FEWEST,
     ITEM,
     NAIVE,
     RATER,
@@ -344,7 +345,11 @@ def _alpha_of_open(
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
-    """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments."""
+    """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments.
+
+    ``scope``: for whom its interval holds; two raters are one pair, and say nothing of others.
+    """
+    raters = result.clusters.get(RATER, 0)
     return {
         **as_json(result, "value", "low", "high"),
         "n": result.pairable,
@@ -352,6 +357,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
         "workers": result.raters,
         **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
         **({"clusters": dict(result.clusters)} if result.clusters else {}),
+        **({"scope": scope_of(raters if raters > FEWEST else None)} if result.clusters else {}),
     }
 
 
