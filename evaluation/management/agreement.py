@@ -27,7 +27,6 @@ from evaluation.data.judgment_sets.files import (
 )
 from evaluation.data.judgment_sets.records import Source
 from evaluation.errors import EvaluationError
-from evaluation.numeric.arrays import Ints
 from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
@@ -325,7 +324,7 @@ class Agreement(QuorumCommand):
             )
 
 
-def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any] | Ints, *, naive: bool) -> Any:
+def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, naive: bool) -> Any:
     """Return what judgments are grouped by, as a study's results group them; without (N,) `items`, by unit."""
     if naive:
         return NAIVE
