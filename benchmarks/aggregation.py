@@ -25,7 +25,7 @@ from quorum.statistics.aggregation import (
     tournament,
     weighted_vote,
 )
-from quorum.statistics.ranking import judge_run, median_rank, r_precision, recall_at_k, success_at_k
+from quorum.statistics.ranking import judge_rankings, median_rank, r_precision, recall_at_k, success_at_k
 
 TASKS = (10_000, 100_000, 1_000_000)
 ROWS = (10_000, 100_000, 1_000_000)
@@ -163,37 +163,27 @@ def fractions_with_intervals(given: Comparisons) -> ArrayLike:
 
 @dataclass(frozen=True)
 class Run:
-    """A ranked list of 100 items per query, and judgments of half of them."""
+    """Ranked lists of 100 items per query, and grades of half of them."""
 
-    queries: list[str]
-    items: list[str]
-    ranks: NDArray[np.int64]
-    judged_queries: list[str]
-    judged_items: list[str]
-    grades: NDArray[np.int64]
+    rankings: list[list[str]]
+    grades: list[dict[str, int]]
 
 
 def run(rows: int) -> Run:
     """Draw a run from 1,000 items per query."""
     rng = np.random.default_rng(SEED)
-    queries = [f"image-{row // 100}" for row in range(rows)]
-    shift = rng.integers(0, 1000, rows // 100 + 1)
-    items = [f"caption-{(int(shift[row // 100]) + 7 * (row % 100)) % 1000}" for row in range(rows)]
-    judged = np.flatnonzero(rng.random(rows) < 0.5).tolist()
-    return Run(
-        queries,
-        items,
-        np.arange(rows) % 100 + 1,
-        [queries[row] for row in judged],
-        [items[row] for row in judged],
-        (rng.random(len(judged)) < 0.1).astype(np.int64),
-    )
+    shifts = rng.integers(0, 1000, rows // 100).tolist()
+    rankings = [[f"caption-{(shift + 7 * rank) % 1000}" for rank in range(100)] for shift in shifts]
+    judged, relevant = rng.random((len(shifts), 100)) < 0.5, rng.random((len(shifts), 100)) < 0.1
+    grades = [
+        {items[rank]: int(relevant[query, rank]) for rank in np.flatnonzero(judged[query]).tolist()}
+        for query, items in enumerate(rankings)
+    ]
+    return Run(rankings, grades)
 
 
 def ranking(given: Run) -> ArrayLike:
-    lists = judge_run(
-        given.queries, given.items, given.ranks, given.judged_queries, given.judged_items, given.grades
-    )
+    lists = judge_rankings(given.rankings, given.grades)
     found = [recall_at_k(lists, k=10), success_at_k(lists, k=10), r_precision(lists), median_rank(lists)]
     return [one.value for one in found]
 

@@ -103,15 +103,9 @@ def accuracies(rows: Rows, first: str, second: str) -> Difference | None:
     winners = {pair: int(winner) for pair, winner in rows.pairs.items() if winner}
     credits = {pair: credit(rows, first, second, pair, winner) for pair, winner in winners.items()}
     difference, n = mean(credits.values()), len(credits)
-    if independent(rows, credits):
-        spread = of_independent(difference, n)
-    else:
-        found = over_items(
-            {pair: (one - difference) / n for pair, one in credits.items()}, item_of_pair(rows)
-        )
-        if found is None:
-            return None
-        spread = found
+    spread = over_items({pair: (one - difference) / n for pair, one in credits.items()}, item_of_pair(rows))
+    if spread is None:
+        return None
     if not rows.anonymous:
         shares = {
             pair: {side: (credit(rows, first, second, pair, side) - difference) / n for side in (1, 2)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
     TEXT_TABLES,
     FileJudgments,
+    OpenJudgments,
     checked_kind,
     open_kind_of,
     read_judgment_table,
@@ -42,7 +43,7 @@ from quorum.statistics.agreement import (
     agreement,
     ratings_of_judgments,
 )
-from quorum.statistics.crossed import ITEM, NAIVE, RATER, Clusters
+from quorum.statistics.crossed import BOTH, ITEM, NAIVE, RATER, Clusters
 from quorum.statistics.inputs import StatisticsError, encode
 from quorum.statistics.resampling import RESAMPLES
 
@@ -55,10 +56,10 @@ OF_TWO = (
 )  # fmt: skip
 
 HELP = f"""\
-Krippendorff's alpha of a judgments file, with a 95 % interval by item and by worker; where no column image names
-items, units are items. No database is
-needed. PATH is JSON lines, CSV, TSV, a JSON list, an Excel workbook or Parquet with the columns unit, worker
-and value; others may be absent. Of exports with open answers (column answer), the parts of the answers are
+Krippendorff's alpha of a judgments file, with a 95 % interval by item and by worker. Items are those of the
+column image, or the documents of the column document; where there is neither, units. No database is needed.
+PATH is JSON lines, CSV, TSV, a JSON list, an Excel workbook or Parquet with the columns unit, worker and
+value; others may be absent. Of exports with open answers (column answer), the parts of the answers are
 compared as `aggregate` does; those of a HIT template need the study's file (--design).
 
 What counts: every row with a value, but rows whose "used" is false or whose "control" is true are left
@@ -179,12 +180,10 @@ class Agreement(QuorumCommand):
             table = self._read(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
-        clusters: str | Clusters = NAIVE if options["naive"] else "item" if table.anonymous else "both"
-        if (
-            table.items and not options["naive"]
-        ):  # units of an item are judged alike, as a study's results take them
-            columns = {ITEM: encode(table.items, "items")[1][table.units]}
-            clusters = Clusters.of_codes(columns if table.anonymous else columns | {RATER: table.workers})
+        items: Any = encode(table.items, "items")[1][table.units] if table.items else []
+        clusters = _clusters(table, items, naive=options["naive"])
+        if isinstance(clusters, Mapping):  # read once for several coefficients
+            clusters = Clusters.of_codes(clusters)
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
         checked = "control items" in table.left_out
@@ -241,7 +240,7 @@ class Agreement(QuorumCommand):
             AlphaOfParts(level),
             resamples=options["resamples"],
             seed=options["seed"],
-            clusters=NAIVE if options["naive"] else "item" if table.anonymous else "both",
+            clusters=_clusters(table, table.items, naive=options["naive"]),
             checked="control items" in table.left_out,
         )
         figures = {
@@ -330,6 +329,15 @@ class Agreement(QuorumCommand):
                 mapping=how,
                 progress=lambda line: progress(min(1.0, line / _line_count(path)), f"Reading {path.name}"),
             )
+
+
+def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, naive: bool) -> Any:
+    """Return what judgments are grouped by, as a study's results group them; without (N,) `items`, by unit."""
+    if naive:
+        return NAIVE
+    if not len(items):
+        return ITEM if table.anonymous else BOTH
+    return {ITEM: items} if table.anonymous else {ITEM: items, RATER: table.workers}
 
 
 def _coefficients(chosen: str | None) -> list[str]:

@@ -42,6 +42,7 @@ from quorum.statistics.agreement import (
 from quorum.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
 from quorum.statistics.crossed import (
     CONFIDENCE,
+    FEWEST,
     ITEM,
     NAIVE,
     RATER,
@@ -75,7 +76,7 @@ def agreement_coefficients(
     categories: Sequence[Any] = (),
     resamples: int,
     seed: int,
-    clusters: ClusterColumns | Clusters = NAIVE,
+    clusters: ClusterColumns | Clusters,
     exchange: Exchange | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return name -> coefficient with its interval.
@@ -347,7 +348,11 @@ def _alpha_of_open(
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
-    """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments."""
+    """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments.
+
+    ``scope``: for whom its interval holds; two raters are one pair, and say nothing of others.
+    """
+    raters = result.clusters.get(RATER, 0)
     return {
         **as_json(result, "value", "low", "high"),
         "n": result.pairable,
@@ -355,6 +360,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
         "workers": result.raters,
         **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
         **({"clusters": dict(result.clusters)} if result.clusters else {}),
+        **({"scope": scope_of(raters if raters > FEWEST else None)} if result.clusters else {}),
     }
 
 

@@ -389,7 +389,6 @@ def correlation_of_captions(
         for key, coefficient in COEFFICIENTS.items()
     } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters, weights=weights)}
     if per_image:
-        by_rater = clusters if RATER in clusters else NAIVE  # else whole images are drawn
         figures["per_image"] = {
             key: _grouped(
                 grouped_correlation(
@@ -401,7 +400,7 @@ def correlation_of_captions(
                     weights=weights,
                     resamples=resamples,
                     seed=seed,
-                    clusters=by_rater,
+                    clusters=clusters,
                 )
             )
             for key, coefficient in COEFFICIENTS.items()

@@ -233,7 +233,7 @@ def _row(
     def lists(known: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
         laid = np.full(int(starts[-1]), unknown, dtype=np.int8)
         laid[at] = known
-        return JudgedRankings(starts, laid, total, queries, judged=unknown == UNJUDGED)
+        return JudgedRankings(starts, laid, total, judged=unknown == UNJUDGED)
 
     query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
     documents = proposals.document[queries] if task == ANNOTATION else queries

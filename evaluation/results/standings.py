@@ -154,13 +154,20 @@ class Outputs:
         return Standings(measure, self.names, figures, strength, contrasts, items, raters)
 
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
-        """Return each system's mean with its interval, within the scale."""
+        """Return each system's mean with its interval, within the scale.
+
+        Where nothing varies, as many clusters as an exact share allows may be at the ends of the scale, unseen.
+        """
         figures = {}
         for code, name in enumerate(self.names):
             of_system = self.system == code
             mean, spread, clusters = self.contrast({code: 1.0})
             half = spread.half(CONFIDENCE)
             ends = max(mean - half, self.ends[0]), min(mean + half, self.ends[1])
+            if half == 0:
+                unseen = share_interval(0.0, spread, clusters, CONFIDENCE)[1]
+                low, high = (mean + unseen * (end - mean) for end in self.ends)
+                ends = (low, high) if math.isfinite(high - low) else (math.nan, math.nan)
             if measure != MEAN:
                 ends = share_interval(mean, spread, clusters, CONFIDENCE)
             figures[name] = figures_of(mean, *ends, int(of_system.sum()))

@@ -54,7 +54,9 @@ INSTEAD = {"import_candidates": {"caption": CANDIDATE_COLUMNS.instead["caption"]
 WANTED: dict[str, tuple[str, ...]] = {
     "dataset": (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
     "import_candidates": CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
-    "import_judgments": tuple(name for name in NAMES if name not in ("systems", "answers", "study")),
+    "import_judgments": tuple(
+        name for name in NAMES if name not in ("systems", "answers", "study", "document")
+    ),
 }
 
 

@@ -447,6 +447,7 @@ class JudgmentRow:
         invalidated: the rule that excluded it.
         content: what else an open kind showed.
         chance: by which the unit, or its pair of systems, was drawn for this HIT.
+        document: of which the item is a part; an import takes the dataset's.
         stored: the checked answer of an open kind, in its stored form.
     """
 
@@ -482,6 +483,7 @@ class JudgmentRow:
     content: Mapping[str, object] | None = None
     # Not in fingerprints, which stay those of files that were imported before it was read.
     chance: Chance | None = field(default=None, repr=False)
+    document: Name | None = field(default=None, repr=False)
     stored: object | None = field(default=None, repr=False)
     anonymous: bool = False
     aggregated: bool = False

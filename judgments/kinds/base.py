@@ -38,7 +38,7 @@ JUDGMENT_COLUMNS = (
     "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
     "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",
     "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
-    "invalidated", "content", "systems", "answers", "chance", "scale",
+    "invalidated", "content", "systems", "answers", "chance", "scale", "document",
 )  # fmt: skip
 
 

@@ -284,14 +284,14 @@ class Spread:
         """Whether a share or a coefficient varies by more than rounding."""
         return self.variance > ROUNDING**2
 
-    def p(self, value: float, alternative: str = "two-sided") -> float:
-        """Return the p of a value that is zero in truth; nan without variance."""
+    def p(self, value: float, *, only_below: bool = False) -> float:
+        """Return the p of a value that is zero in truth, two-sided or against values below; nan without variance."""
         if not self.variance > 0:
             return math.nan
         t = value / math.sqrt(self.variance)
-        if alternative == "two-sided":
-            return float(2 * scipy.special.stdtr(self.df, -abs(t)))
-        return float(scipy.special.stdtr(self.df, -t if alternative == "greater" else t))
+        return float(
+            scipy.special.stdtr(self.df, t) if only_below else 2 * scipy.special.stdtr(self.df, -abs(t))
+        )
 
     def half(self, confidence: float) -> float:
         return quantile_of(confidence, self.df) * math.sqrt(self.variance)

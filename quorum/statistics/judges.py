@@ -284,7 +284,7 @@ def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> floa
         return math.nan
     if np.all(values == values[0]):
         return 0.0 if mean < epsilon else 1.0
-    return shared.spread((values - mean) / len(values)).p(mean - epsilon, "less")
+    return shared.spread((values - mean) / len(values)).p(mean - epsilon, only_below=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints, starts_of
 from quorum.statistics.correlation import group_coefficients
@@ -25,7 +25,6 @@ from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
-    encode,
     finite_vector,
     one_of,
     one_per_row,
@@ -76,7 +75,6 @@ class JudgedRankings:
     starts: Ints
     codes: NDArray[np.int8]
     total: Ints
-    queries: NDArray[Any]
     judged: bool
     left_out: Ints | None = None
 
@@ -171,7 +169,7 @@ def order_correlation(
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
-    """Look every item up once, for any number of measures; queries are named by position."""
+    """Look every item up once, for any number of measures."""
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
         wrong = [
@@ -196,43 +194,8 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
         np.repeat(queries, [len(wanted) for wanted in relevant]),
         wanted,
         finite_vector(list(chain.from_iterable(grades)), "the grades of relevant"),
-        queries,
         graded,
     )
-
-
-def judge_run(
-    queries: Iterable[Any],
-    items: Iterable[Any],
-    ranks: ArrayLike,
-    relevant_queries: Iterable[Any],
-    relevant_items: Iterable[Any],
-    grades: ArrayLike | None = None,
-) -> JudgedRankings:
-    """Do the same with the (N,) columns of a TREC run and the (M,) columns of its judgments ("qrels").
-
-    Without grades every row is relevant and all other items are not. A query without a list returned nothing.
-    """
-    ran = one_per_row(queries, "queries")
-    judged = one_per_row(relevant_queries, "relevant_queries")
-    names, codes = encode([*ran, *judged], "queries")
-    query, wanted_query = codes[: len(ran)], codes[len(ran) :]
-    listed = one_per_row(items, "items")
-    wanted_items = one_per_row(relevant_items, "relevant_items")
-    rank = finite_vector(ranks, "ranks")
-    same_length(queries=query, items=listed, ranks=rank)
-    same_length(relevant_queries=wanted_query, relevant_items=wanted_items)
-    grade = np.ones(len(wanted_items)) if grades is None else finite_vector(grades, "grades")
-    same_length(relevant_queries=wanted_query, grades=grade)
-    item, wanted = _number_items(listed, wanted_items)
-    order = np.lexsort((rank, query))
-    query, rank = query[order], rank[order]
-    tied = np.flatnonzero((query[1:] == query[:-1]) & (rank[1:] == rank[:-1]))
-    if tied.size:
-        name = names.tolist()[query[tied[0]]]
-        raise BadValue(f"query {name!r} has two items of rank {rank[tied[0]]:g}, expected every rank once")
-    graded = np.full(len(names), grades is not None)
-    return _judge(query, item[order], wanted_query, wanted, grade, names, graded)
 
 
 def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
@@ -255,19 +218,15 @@ def _judge(
     wanted_query: Ints,
     wanted: Ints,
     grades: Floats,
-    names: NDArray[Any],
     graded: Flags,
 ) -> JudgedRankings:
     size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
     keys, judged = query * size + item, wanted_query * size + wanted
-    starts = np.searchsorted(query, np.arange(len(names) + 1))
+    starts = np.searchsorted(query, np.arange(len(graded) + 1))
     ordered = np.sort(keys)
     twice = ordered[:-1][ordered[1:] == ordered[:-1]]
     if twice.size:
-        where = int(twice[0]) // size
-        raise BadValue(
-            f"ranking {names.tolist()[where]!r} has an item twice, expected every item at most once"
-        )
+        raise BadValue(f"ranking {int(twice[0]) // size} has an item twice, expected every item at most once")
     best = np.lexsort((-grades, judged))
     judged, grades = judged[best], grades[best]
     # An item judged twice is relevant if one of its grades says so.
@@ -279,8 +238,8 @@ def _judge(
         position = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
         known = judged[position] == keys
         codes[known] = np.where(grades[position[known]] > 0, _RELEVANT, _IRRELEVANT)
-    total = np.bincount(judged[grades > 0] // size, minlength=len(names))
-    return JudgedRankings(starts, codes, total, names, bool(graded.all()))
+    total = np.bincount(judged[grades > 0] // size, minlength=len(graded))
+    return JudgedRankings(starts, codes, total, bool(graded.all()))
 
 
 def _judged_rankings(
@@ -338,9 +297,8 @@ def _result(
 ) -> RankingResult:
     if unjudged == "refuse" and blank.any():
         where = int(np.flatnonzero(blank)[0])
-        name = lists.queries.tolist()[where]
         raise BadValue(
-            f"query {name!r} has {blank[where]} unjudged items where {measure} looks, expected judged ones"
+            f"query {where} has {blank[where]} unjudged items where {measure} looks, expected judged ones"
         )
     known = lists.total > 0
     per_query, best = np.where(known, per_query, math.nan), np.where(known, best, math.nan)

@@ -599,7 +599,7 @@ class ClusterResult:
 
 @dataclass(frozen=True, slots=True)
 class BestResult:
-    """(S,) systems or metrics from the best down, and which of them the first beats at `level`.
+    """(S,) systems or metrics from the best down, and which of them the first beats at LEVEL.
 
     p: (S,) of its comparison with each, by Holm's correction; nan for itself and without a test.
     """
@@ -607,7 +607,6 @@ class BestResult:
     names: tuple[str, ...]
     values: Floats
     p: Floats
-    level: float
 
     @property
     def leaders(self) -> list[str]:
@@ -637,11 +636,11 @@ class BestResult:
 
     @property
     def _behind(self) -> Flags:
-        return np.asarray((self.p <= self.level) & (self.values < self.values[:1]))
+        return np.asarray((self.p <= LEVEL) & (self.values < self.values[:1]))
 
 
 def compare_with_best(
-    values: ArrayLike, names: Sequence[str], test: Callable[[int, int], float], *, level: float = LEVEL
+    values: ArrayLike, names: Sequence[str], test: Callable[[int, int], float]
 ) -> BestResult:
     """Compare the highest of (S,) values with each other one, with Holm's correction for S - 1 tests (Holm 1979).
 
@@ -654,7 +653,6 @@ def compare_with_best(
         tuple(names[position] for position in order),
         figures[order],
         adjusted_p_values(p).values,
-        check_confidence(level, "level"),
     )
 
 

@@ -24,7 +24,7 @@ from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.reports.multiverse.curve import compute_multiverse, tokenizers
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores
+from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
 from evaluation.results.dashboard.snapshot import candidate_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.operations import metric_names
@@ -212,6 +212,7 @@ def test_two_metrics_are_compared_by_captions_and_over_systems(tmp_path: Path) -
     assert tau["difference"] == pytest.approx(tau["first"] - tau["second"])
     assert 0 < tau["low"] < tau["difference"] < tau["high"]
     assert tau["p"] < 0.05
+    assert found["scope"] == ("items and people" if found["raters"] > 1 else "these people")
     assert found["systems"]["number"] == 4
     soft = [own["soft_pairwise_accuracy"] for own in found["systems"]["own"]]
     assert soft[0]["value"] > soft[1]["value"]
@@ -423,6 +424,14 @@ def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_
     near, far = found["systems"]["calibrated"]
     assert near["value"] == 1 > far["value"]
     assert found["rows"][0]["difference"] > 0
+    assert (found["rows"][0]["clusters"], found["scope"]) == ({"item": 8}, "these people")
+    assert describe_comparison(found).endswith("for other items, and for these people alone.")
+    for number, item in enumerate(study.dataset.items.all()):
+        item.fields = [["document", f"talk {number % 3}"]]
+        item.save()
+    of_talks = compare_with_scores(dataset=study.dataset, first="near", second="far", people="mqm")
+    assert {row["difference"] for row in of_talks["rows"]} == {row["difference"] for row in found["rows"]}
+    assert of_talks["rows"][0]["clusters"] == {"item": 3}
     with pytest.raises(EvaluationError, match="Unknown metric 'blue'; did you mean 'bleu-4'"):
         compare_with_scores(dataset=study.dataset, first="near", second="blue", people="mqm")
     with pytest.raises(EvaluationError, match="has no scores of 'nobody' by caption"):

@@ -170,11 +170,13 @@ def test_of_two_systems_with_marked_errors_the_comparison_has_the_p_of_the_verdi
     assert told["compared"] == {"poor": pytest.approx(told["p"])}
 
 
-def spans_of_two(*, documents: int) -> Study:
+def spans_of_two(*, documents: int, protocol: str = "spans") -> Study:
     """Twelve items of so many documents, each judged by three people who differ by document."""
     names = [f"s{number}" for number in range(12)]
     dataset = make_dataset("talks", {name: [f"a person's {name}"] for name in names})
-    made = StudyOf(dataset, "spans", judged="translation", language="de")
+    spans = protocol == "spans"
+    design: dict[str, Any] = {"judged": "translation", "language": "de"} if spans else {}
+    made = StudyOf(dataset, protocol, **design)
     for number, name in enumerate(names):
         Item.objects.filter(dataset=dataset, name=name).update(
             fields=[["talk", f"talk {number % documents}"]] if documents else []
@@ -188,11 +190,12 @@ def spans_of_two(*, documents: int) -> Study:
         gives(made, system, names)
     hit = made.hit("h1", units)
     for rater in range(3):
-        answers = [
+        answers: list[dict[str, Any]] = [
             {"spans": [], "score": 60 + 10 * (place < 12) + 5 * (place % 4) + (place * 7 + rater * 3) % 5}
             for place in range(24)
         ]
-        made.answer(hit, f"w{rater}", answers)
+        grades = [1 + answer["score"] % 4 for answer in answers]
+        made.answer(hit, f"w{rater}", answers if spans else grades)
     return made.study
 
 
@@ -311,6 +314,27 @@ def test_agreement_of_the_exported_file_is_that_of_the_study(
         of_file = found["alpha"] if name == "alpha" else found["coefficients"][name]
         ends = [[figure[end] for end in ("value", "low", "high")] for figure in (of_file, study_s)]
         assert ends[0] == pytest.approx(ends[1]), name
+
+
+@pytest.mark.parametrize("protocol", ["spans", "graded"])
+def test_agreement_of_an_exported_file_is_by_document_too(tmp_path: Path, protocol: str) -> None:
+    study = spans_of_two(documents=4, protocol=protocol)
+    expected = commanded("aggregate", study, tmp_path)["agreement"]["alpha"]
+    assert expected["clusters"] == {"item": 4, "rater": 3}
+    for suffix in ("jsonl", "csv"):
+        file, output = tmp_path / f"judgments.{suffix}", tmp_path / "agreement.json"
+        call_command(
+            "export_judgments", study.slug, "--format", suffix, "--output", str(file), stdout=StringIO()
+        )
+        call_command("agreement", str(file), "--output", str(output), stdout=StringIO())
+        found = json.loads(output.read_text())["alpha"]
+        assert found == pytest.approx({end: expected[end] for end in ("value", "low", "high")})
+    if protocol == "graded":
+        compared = tmp_path / "compared.json"
+        call_command("agreement", f"study:{study.slug}", second=file, output=compared, stdout=StringIO())
+        for source in ("first", "second"):
+            alpha = json.loads(compared.read_text())[source]["alpha"]
+            assert (alpha["low"], alpha["high"]) == pytest.approx((expected["low"], expected["high"]))
 
 
 def test_a_rehearsal_shows_the_intervals_of_results(animals: None) -> None:

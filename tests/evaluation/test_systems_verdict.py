@@ -1,6 +1,7 @@
 """Which system wins, with what confidence, and how many new items would settle it: the same words at five doors."""
 
 import json
+from dataclasses import replace
 from html import unescape
 from io import StringIO
 from pathlib import Path
@@ -67,6 +68,16 @@ def test_a_system_that_is_better_by_the_same_on_every_item_wins(means: tuple[flo
     verdict = decide(outputs(np.tile(means, (100, 1))).standings(MEAN))
     assert (verdict["settled"], verdict["leaders"]) == (True, ["system-0"])
     assert verdict["p"] == pytest.approx(2 * scipy.stats.t.sf(10, 99))
+
+
+def test_equal_scores_leave_room_for_items_that_nobody_has_seen() -> None:
+    """Of twelve items none differs: by Clopper and Pearson up to 1 - .025^(1/12) of all may, to the scale's ends."""
+    equal = outputs(np.tile([3.0, 2.0], (12, 1)))
+    figure = replace(equal, ends=(1.0, 4.0)).standings(MEAN).figures["system-0"]
+    unseen = 1 - 0.025 ** (1 / 12)
+    assert (figure["low"], figure["high"]) == pytest.approx((3 - 2 * unseen, 3 + unseen))
+    without_ends = equal.standings(MEAN).figures["system-0"]
+    assert (without_ends["value"], without_ends["low"], without_ends["high"]) == (3.0, None, None)
 
 
 def test_outputs_with_a_rater_each_vary_as_rows_of_items_and_raters() -> None:

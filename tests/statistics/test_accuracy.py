@@ -406,3 +406,23 @@ def test_a_share_is_tested_against_a_half_by_the_score_test_of_its_pairs() -> No
         people = PeoplesWinners.of(winners, clusters={"item": range(20)})
         share, spread = people.spread_if_even(lambda pairs, winner: (winner == 1) * 1.0, everything)
         assert (share, spread.variance) == pytest.approx((won / 20, 0.25 / 20))
+
+
+@pytest.mark.parametrize("by_rater", [False, True])
+def test_a_difference_is_the_same_whichever_metric_is_named_first(by_rater: bool) -> None:
+    """One metric is right wherever the other is, so that no pair counts against it."""
+    winners = np.tile([1, 2], 6)
+    right = np.stack([winners == 1, winners == 2], axis=1).astype(float)
+    wrong = np.where(np.arange(12)[:, None] < 4, 1 - right, right)
+    clusters: dict[str, Any] = {"item": np.arange(12)}
+    if by_rater:
+        pair, rater = np.repeat(np.arange(12), 3), np.tile(np.arange(3), 12)
+        votes = np.where((pair + rater) % 5 == 0, 3 - winners[pair], winners[pair])
+        clusters["rater"] = winners_without_raters(pair, rater, votes, 12)
+    one = accuracy_difference(right, wrong, winners, clusters=clusters)["all"]
+    other = accuracy_difference(wrong, right, winners, clusters=clusters)["all"]
+    assert (one.difference, one.p) == pytest.approx((-other.difference, other.p))
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
+    if not by_rater:  # t of the differences of the pairs
+        apart = np.where(np.arange(12) < 4, 1.0, 0.0)
+        assert one.p == pytest.approx(stats.ttest_1samp(apart, 0).pvalue)

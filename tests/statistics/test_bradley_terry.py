@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 from quorum.statistics.aggregation import (
     bradley_terry,
     bradley_terry_of_comparisons,
-    wins_table,
 )
 from quorum.statistics.inputs import BadValue
 from quorum.statistics.meta import winners_without_raters
@@ -86,12 +85,6 @@ def test_items_that_never_lose_have_no_finite_strength_unless_a_prior_is_given()
     assert bradley_terry([[0]]).reason == "there are fewer than two items"
 
 
-def test_comparisons_one_a_row_make_the_table() -> None:
-    items, table = wins_table(["a", "a", "b"], ["b", "c", "a"])
-    assert items.tolist() == ["a", "b", "c"]
-    assert table.tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
-
-
 # Strengths whose square roots are whole, so that a table can hold exactly what the model expects.
 STRENGTHS = np.array([1.0, 4.0, 16.0, 25.0])
 NU = 0.5
@@ -114,7 +107,6 @@ def test_davidsons_model_gives_back_the_strengths_and_the_ties_that_made_the_tab
     assert result.strength == pytest.approx(STRENGTHS / 46, abs=1e-12)
     assert result.nu == pytest.approx(NU, abs=1e-12)
     assert result.nu_low < NU < result.nu_high
-    assert result.tie_probability(0, 1) == pytest.approx(1 / 6)
     assert result.probability(0, 1)[0] == pytest.approx(1 / 5)
     assert result.comparisons == wins.sum() + ties.sum() / 2
 
@@ -200,8 +192,6 @@ def test_without_ties_davidsons_model_is_bradley_terrys_and_says_why_nu_has_no_i
     assert result.nu == 0
     assert math.isnan(result.nu_low)
     assert result.note == "no comparison was tied, so nu is zero and has no interval"
-    assert result.tie_probability(0, 1) == 0
-    assert math.isnan(bradley_terry(LEAGUES[0]["wins"]).tie_probability(0, 1))
 
 
 def test_a_reason_names_the_groups_that_nothing_joins() -> None:
@@ -342,7 +332,6 @@ def test_comparisons_and_their_table_give_the_same_strengths() -> None:
     assert by_rows.strength == pytest.approx(by_table.strength)
     assert by_rows.nu == pytest.approx(by_table.nu)
     assert by_rows.items.tolist() == by_table.items.tolist()
-    assert wins_table(np.array([1, 1]), np.array([2, 2]))[1].tolist() == [[0, 2], [0, 0]]
 
 
 @pytest.mark.parametrize("place", ["a", 2, -1, 0.5])
@@ -350,8 +339,6 @@ def test_a_place_that_no_item_has_is_refused_in_words(place: Any) -> None:
     fit = bradley_terry([[0, 3], [1, 0]])
     with pytest.raises(BadValue, match="expected its position in items, 0 to 1"):
         fit.probability(0, place)
-    with pytest.raises(BadValue, match="expected its position in items, 0 to 1"):
-        fit.tie_probability(place, 0)
 
 
 def test_strengths_from_majorities_vary_as_they_do_over_other_raters() -> None:

@@ -45,7 +45,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "agreement-by-pair|level:ordinal|weights:linear|v:1.0": REPEATED,
     "krippendorff-alpha|input:table|level:interval|confidence:0.95|resamples:50|seed:0|clusters:naive|v:1.0": REPEATED,
     "krippendorff-alpha|input:rows|level:ordinal|confidence:0.9|resamples:2000|seed:3|clusters:both|v:1.0": JUDGMENTS,
-    "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:0|v:1.0": PARTS,
+    "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:0|clusters:both|v:1.0": PARTS,
     "accuracy-difference|confidence:0.9|v:1.0": (
         list(zip(ONE, TWO, strict=True)),
         list(zip(TWO, ONE, strict=True)),

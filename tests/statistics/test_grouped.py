@@ -23,7 +23,7 @@ from quorum.statistics.meta import (
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from quorum.statistics.meta.grouped import long_table, mean_within, system_means
+from quorum.statistics.meta.grouped import mean_within
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
 
@@ -61,7 +61,8 @@ def test_every_grouping_is_the_plain_loop_over_its_groups(
     for grouping, value in expected.items():
         result = grouped_correlation(x, y, items, systems, coefficient, grouping=grouping, resamples=20)
         assert result.value == pytest.approx(value, abs=1e-9, nan_ok=True)
-        assert math.isnan(value) == bool(result.reason)
+        has_interval = grouping != "system-level" and not math.isnan(value)
+        assert (result.reason == "", math.isnan(result.low)) == (has_interval, not has_interval)
         assert result.groups == len(result.group_names) == len(result.group_values)
         assert result.undefined_groups == np.isnan(result.group_values).sum()
 
@@ -69,7 +70,7 @@ def test_every_grouping_is_the_plain_loop_over_its_groups(
 @pytest.mark.large
 @pytest.mark.parametrize(
     ("coefficient", "grouping"),
-    [*(("pearson", grouping) for grouping in GROUPINGS), ("kendall-tau-b", "none")],
+    [*(("pearson", grouping) for grouping in GROUPINGS[:3]), ("kendall-tau-b", "none")],
 )
 def test_the_interval_is_that_of_redrawing_whole_items_or_systems(coefficient: str, grouping: str) -> None:
     metric, people, items, systems = study(40, 6)
@@ -143,20 +144,6 @@ def test_without_two_different_observations_there_is_nan_and_a_reason(
     assert math.isnan(result.value)
     assert math.isnan(result.low)
     assert result.reason == "no group has two observations that differ in both variables"
-
-
-@pytest.mark.parametrize("filled", [0.9, 0.1])  # a full table and a sparse one are multiplied differently
-def test_means_of_systems_weigh_items(filled: float) -> None:
-    generator = np.random.default_rng(8)
-    cells = np.flatnonzero(generator.random(40 * 30) < filled)
-    scores, items, systems = generator.normal(size=len(cells)), cells // 30, cells % 30
-    table = long_table(scores, scores, items, systems, "refuse")[2]
-    weights = generator.integers(1, 4, size=len(table.item_names)).astype(float)
-    rows = weights[np.searchsorted(table.item_names, items)]
-    expected = [
-        np.average(scores[systems == one], weights=rows[systems == one]) for one in table.system_names
-    ]
-    assert system_means(scores, table)(weights) == pytest.approx(expected, abs=1e-9)
 
 
 def exact_p(differences: Sequence[float]) -> float:

@@ -627,7 +627,7 @@ def test_units_that_nobody_judged_change_no_interval() -> None:
 
 def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
     assert math.isnan(Spread(0.0, 5.0).p(1.0))
-    assert Spread(1.0, 5.0).p(1.0, "greater") == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)
+    assert Spread(1.0, 5.0).p(-1.0, only_below=True) == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)
     assert np.isnan(share_interval(0.5, Spread(math.nan, math.nan), 3, 0.95)).all()
     with pytest.raises(BadOption, match="clusters has 3 columns, expected one or two"):
         Clusters.of({"item": [1], "rater": [1], "day": [1]}, 1)

@@ -14,7 +14,6 @@ from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.ranking import (
     RankingResult,
     judge_rankings,
-    judge_run,
     median_rank,
     order_correlation,
     r_precision,
@@ -125,39 +124,6 @@ def test_a_query_with_nothing_relevant_is_left_out_and_counted() -> None:
 
 def test_a_list_shorter_than_r_is_not_forgiven() -> None:
     assert r_precision([["a"]], [{"a", "b"}]).value == 0.5
-
-
-def test_a_run_in_columns_gives_the_same_figures_as_lists() -> None:
-    columns = [line.split() for line in DATA["run"]]
-    shuffled = [columns[place] for place in np.random.default_rng(0).permutation(len(columns))]
-    judgments = [(query, item, grade) for query in QUERIES for item, grade in DATA["qrels"][query].items()]
-    run = judge_run(
-        [row[0] for row in shuffled],
-        [row[2] for row in shuffled],
-        [int(row[3]) for row in shuffled],
-        *zip(*judgments, strict=True),
-    )
-    assert run.queries.tolist() == QUERIES
-    for measure in (r_precision, median_rank):
-        assert measure(run).per_query.tolist() == measure(RANKINGS, RELEVANT).per_query.tolist()
-    recall = recall_at_k(run, k=10)
-    assert recall.value == pytest.approx(DATA["mean"]["recall_10"])
-    assert recall.unjudged == recall_at_k(RANKINGS, RELEVANT, 10).unjudged
-
-
-def test_a_query_without_a_list_found_nothing_and_one_without_judgments_says_nothing() -> None:
-    run = judge_run(["p", "p", "q"], ["a", "b", "a"], [1, 2, 1], ["p", "r"], ["b", "a"])
-    result = success_at_k(run, k=2)
-    assert run.queries.tolist() == ["p", "q", "r"]
-    assert result.per_query.tolist() == pytest.approx([1, math.nan, 0], nan_ok=True)
-    assert (result.value, result.undefined, result.unjudged) == (0.5, 1, None)
-    assert median_rank(run).value == math.inf
-    assert judge_run([], [], [], [], []).queries.tolist() == []
-
-
-def test_an_item_judged_twice_is_relevant_if_anyone_says_so() -> None:
-    run = judge_run(["p"], ["a"], [1], ["p", "p", "p"], ["a", "a", "a"], [0, 2, 0])
-    assert (run.codes.tolist(), run.total.tolist()) == ([1], [1])
 
 
 def test_items_may_be_pairs_numbers_or_words_in_any_script() -> None:

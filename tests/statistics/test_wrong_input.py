@@ -74,9 +74,12 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: api.bradley_terry([[0, 1], [1, 0]], prior=-1), BadOption, "prior is -1"),
     (lambda: api.bradley_terry([[0, 1], [1, 0]], tie_model="x"), BadOption, "expected one of half, davidson"),
     (lambda: api.bradley_terry([[0, 1], [1, 0]], items="a"), BadShape, "items has 1 entries and wins 2"),
-    (lambda: api.wins_table(["a"], []), BadShape, "losers has 0 entries and winners 1"),
-    (lambda: api.wins_table(range(6000), [0] * 6000), BadValue, "6,000 different items"),
     (lambda: api.bradley_terry_of_comparisons(["a"], ["b"], [3]), BadValue, "winners[0] is 3"),
+    (
+        lambda: api.bradley_terry_of_comparisons(range(6000), [0] * 6000, []),
+        BadValue,
+        "6,000 different items",
+    ),
     (lambda: api.bradley_terry_of_comparisons(["a"], ["b"], [1, 2]), BadShape, "winners has 2 entries"),
     (lambda: api.bradley_terry_of_comparisons(["b", "a"], ["c", "a"], [1, 1]), BadValue, "row 1 sets 'a'"),
     (lambda: api.clusters_of_p_values([1, 2], P_OF_TWO, ["a", "a"]), BadShape, "names holds 1 different"),
@@ -127,7 +130,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: api.glad([1, 2], [1, 2], ["a", math.nan]), BadValue, "values[1] is missing"),
     (lambda: api.mace([1, 2], [1, 2], ["a", math.nan]), BadValue, "values[1] is missing"),
     (lambda: api.bradley_terry([[0, 1], [1, 0]], items=["a", math.nan]), BadValue, "items[1] is missing"),
-    (lambda: api.wins_table(["a"], [math.nan]), BadValue, "losers[0] is nan"),
     (lambda: api.borda_count([["a", math.nan]]), BadValue, "rankings[1] is missing"),
     (lambda: api.best_worst_scores([["a", math.nan, "b"]], "a", "b"), BadValue, "shown[1] is missing"),
     (lambda: api.recall_at_k([["a", math.nan]], [{"a"}], 1), BadValue, "an item is missing"),
@@ -154,12 +156,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: api.recall_at_k([["a"]], None, 1), BadOption, "relevant is missing"),
     (lambda: api.recall_at_k(api.judge_rankings([["a"]], [{"a"}]), [{"a"}], 1), BadOption, "relevant is"),
     (lambda: api.r_precision([["a"]], [{"a"}], unjudged="no"), BadOption, "one of count, leave-out, refuse"),
-    (lambda: api.judge_run(["p"], ["a", "b"], [1], [], []), BadShape, "items has 2 entries and queries 1"),
-    (lambda: api.judge_run(["p"], ["a"], [1, 2], [], []), BadShape, "ranks has 2 entries and queries 1"),
-    (lambda: api.judge_run(["p"], ["a"], [1], ["p"], []), BadShape, "relevant_items has 0 entries"),
-    (lambda: api.judge_run(["p"], ["a"], [1], ["p"], ["a"], [1, 1]), BadShape, "grades has 2 entries"),
-    (lambda: api.judge_run(["p", "p"], ["a", "b"], [1, 1], [], []), BadValue, "two items of rank 1"),
-    (lambda: api.judge_run(["p", "p"], ["a", "a"], [1, 2], [], []), BadValue, "ranking 'p' has an item"),
     (lambda: api.success_at_k([["a"]], [{"a"}], 0), BadOption, "k is 0, expected a whole number above zero"),
     (lambda: api.accuracy_by_references({}, [1]), BadShape, "scores is empty"),
     (lambda: api.accuracy_by_references({3: ([1.0, 2], [1.0])}, [1, 2]), BadShape, "scores[3] has shape (1,"),
@@ -254,7 +250,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: api.is_relevant([1e30], [1e30]), BadValue, "yes[0] is 1e+30"),
     (lambda: api.mcnemar_counts(2**70, 1), BadValue, "first_only is"),
     (lambda: api.recall_at_k(NUMBER, [{1}], 1), BadShape, "rankings is 3"),
-    (lambda: api.judge_run(NONE, [1], [1], [1], [1]), BadShape, "queries is None"),
     (lambda: api.alpha_interval([[1, 2, 3], [1, 2, 2]], confidence=1.5), BadOption, "confidence is 1.5"),
     (lambda: api.alpha_interval([[1, 2]] * 2, resamples=0, clusters="naive"), BadOption, "resamples is 0"),
     (lambda: api.alpha_interval([[1, 2, 3], [1, 2, 2]], seed=-1), BadOption, "seed is -1"),
@@ -308,8 +303,3 @@ def test_a_worker_beyond_all_doubt_has_a_finite_weight() -> None:
 
 def test_a_cut_deeper_than_any_list_looks_at_all_of_it() -> None:
     assert api.recall_at_k([["a", "b"]], [{"b"}], 2**70).value == 1
-
-
-def test_ranks_of_any_size_put_items_in_order() -> None:
-    run = api.judge_run(["q", "q"], ["a", "b"], [1.7e308, -1.7e308], ["q"], ["b"])
-    assert api.recall_at_k(run, None, 1).value == 1

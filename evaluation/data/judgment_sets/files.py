@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -27,6 +27,7 @@ from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Conte
 from judgments.design.scale import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
+from judgments.drawing.material import first_of_documents
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
 from judgments.importers.mapped_judgments import MappedJudgments
@@ -60,8 +61,8 @@ class FileJudgments:
 
     units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
     as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested. alike: what
-    is to be said of labels that differ in type, case or blanks alone. items: (U,) what each unit is about; empty if
-    some row does not say it.
+    is to be said of labels that differ in type, case or blanks alone. items: (U,) what each unit is about, its
+    image or the first one of its document; empty if some row does not say it.
     """
 
     units: NDArray[np.int64]
@@ -93,6 +94,7 @@ class OpenJudgments:
     """Included open answers as N codes of their parts (``Aggregation.codes``).
 
     units, parts, workers, values: (N,). judgments: the number of answers. left_out: reason -> rows, if any.
+    items: (N,) as of `FileJudgments`, or empty.
     """
 
     units: list[str]
@@ -102,6 +104,7 @@ class OpenJudgments:
     judgments: int
     anonymous: bool
     left_out: dict[str, int]
+    items: list[str]
 
 
 class _RequiredColumns(Columns):
@@ -138,6 +141,7 @@ def read_judgment_table(
     left_out: Counter[str] = Counter()
     shows: list[Content] = []
     items: list[str | None] = []
+    document_of: dict[str, str] = {}
     says_answers, scale = False, ""
     for record in _read_records(path, encoding, mapping):
         rows += 1
@@ -162,7 +166,9 @@ def read_judgment_table(
         says_answers = says_answers or record.get("answers") is not None
         scale = scale or str(record.get("scale") or "")
         if unit not in unit_index:
-            items.append(_read_optional(record, "image", read_name))
+            items.append(image := _read_optional(record, "image", read_name))
+            if image is not None and (document := _read_optional(record, "document", read_name)):
+                document_of.setdefault(image, document)
             if contents:
                 shows.append(_read_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
@@ -187,10 +193,16 @@ def read_judgment_table(
         says_answers=says_answers,
         scale=scale,
         alike=alike,
-        items=[] if None in items else [item for item in items if item is not None],
+        items=clusters_of_images(items, document_of),
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
+
+
+def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, str]) -> list[str]:
+    """Return what rows are clustered by, their images or the first ones of these' documents; [] if one has no image."""
+    documents = first_of_documents(document_of.items())
+    return [] if None in images else [documents.get(image, image) for image in images if image is not None]
 
 
 def open_kind_of(path: Path, *, encoding: str | None = None) -> Kind | None:
@@ -214,7 +226,8 @@ def read_open_judgments(
         kind = kind.for_design(design)
         own_page = kind if kind.page.custom else None
     source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, own_page=own_page)
-    codes: list[tuple[str, str, str, float]] = []
+    codes: list[tuple[str, str, str, float, str | None]] = []
+    document_of: dict[str, str] = {}
     left_out: Counter[str] = Counter()
     judgments, anonymous = 0, False
     for number, row in enumerate(source.judgments(), 1):
@@ -226,10 +239,13 @@ def read_open_judgments(
         judgments, anonymous = judgments + 1, anonymous or row.anonymous
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
         of_parts = kind.aggregation.codes(unit, row.stored).items()
-        codes += [(row.unit, part, row.worker, code) for part, code in of_parts]
-    units, parts, workers, values = map(list, zip(*codes, strict=True)) if codes else ([], [], [], [])
+        codes += [(row.unit, part, row.worker, code, row.image) for part, code in of_parts]
+        if row.image is not None and row.document is not None:
+            document_of.setdefault(row.image, row.document)
+    units, parts, workers, values, images = map(list, zip(*codes, strict=True)) if codes else ([],) * 5
     excluded = {why: left_out[why] for why in REASONS if left_out[why]}
-    return OpenJudgments(units, parts, workers, values, judgments, anonymous, excluded)
+    items = clusters_of_images(images, document_of)
+    return OpenJudgments(units, parts, workers, values, judgments, anonymous, excluded, items)
 
 
 def read_source(
@@ -267,6 +283,7 @@ def read_source(
                     _strip_texts(row.reference_text, row.first_text, row.second_text),
                     (first, second),
                     row.kind or "",
+                    row.document or "",
                 )
             )
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
@@ -337,6 +354,7 @@ def _read_content(record: Record) -> Content:
         _strip_texts(*texts),
         _systems(record),
         _read_optional(record, "kind", read_name) or "",
+        _read_optional(record, "document", read_name) or "",
     )
 
 

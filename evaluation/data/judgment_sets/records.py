@@ -490,6 +490,7 @@ class Content:
     """A unit's reference, first and second caption, by id and by text as far as known.
 
     ``systems`` are the names of those that a file credits with the first and the second; ``kind`` is that of the pair.
+    ``document``: of which the image is a part.
     """
 
     image: str | None = None
@@ -497,6 +498,7 @@ class Content:
     texts: Captions = NONE
     systems: Sides = ((), ())
     kind: str = ""
+    document: str = ""
 
     def swapped(self) -> Content:
         ids, texts = ((reference, second, first) for reference, first, second in (self.ids, self.texts))

@@ -43,7 +43,7 @@ MOST_DIFFERENCES = 50
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 # Added since earlier versions, whose bundles stay valid.
-ADDED = frozenset({"coefficients", "orders", "pearson", "side_bias"})
+ADDED = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
 TABLES_ADDED = frozenset({"rank-correlations"})  # since wording 0
 
 # What reports of wording 0 say: what is read instead, there and in what is computed.

@@ -24,6 +24,7 @@ from common.amounts import as_json, thousands
 from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.errors import EvaluationError
 from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
+from judgments.drawing.material import first_of_documents
 from judgments.kinds import Kind
 from quorum.numeric.signatures import signature
 from quorum.statistics.agreement import (
@@ -270,7 +271,7 @@ def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
     full = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        images = images_of_units(full)
+        images = items_of_units(full)
         columns = full.unit, full.rater, full.value
         return _alpha(images, *columns, level, drawing, anonymous=full.anonymous, kind=source.kind)
 
@@ -288,14 +289,17 @@ def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
     }
 
 
-def images_of_units(*sources: Source) -> NDArray[Any]:
-    """Return (U,) images of the units; a unit without one is its own."""
+def items_of_units(*sources: Source) -> NDArray[Any]:
+    """Return what (U,) units are clustered by: their images, or the first of a document; a unit without is its own."""
     images: list[Any] = list(range(len(sources[0].units)))
+    document_of: dict[str, str] = {}
     for source in sources:
         for position, content in enumerate(source.contents):
             if content.image is not None:
                 images[position] = content.image
-    return np.array(images, dtype=object)
+                document_of[content.image] = document_of.get(content.image) or content.document
+    documents = first_of_documents(document_of.items())
+    return np.array([documents.get(image, image) for image in images], dtype=object)
 
 
 def _alpha(
@@ -369,7 +373,7 @@ def _grid(
     second = matched.second.scores()
     compared = ~np.isnan(second)
     first = matched.first.scores()
-    images = images_of_units(matched.first, matched.second)[compared]
+    images = items_of_units(matched.first, matched.second)[compared]
     options = drawing.options(item=images)
     return kappa_grid(first[compared], second[compared], *cuts, missing=missing, **options), ""
 
@@ -405,7 +409,7 @@ def _consensus(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     answers = [first[unit] for unit in both], [second[unit] for unit in both]
     kind = matched.first.kind
     labels: list[Any] = sorted({*answers[0], *answers[1]}, key=str) if kind is None else list(kind.outcomes)
-    images = images_of_units(*sources)[both]
+    images = items_of_units(*sources)[both]
     kappa = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
     counts = Counter(zip(*answers, strict=True))
     return {
@@ -432,7 +436,7 @@ def _pairs(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
     kinds = [here.kind or there.kind for here, there in contents]
     more = np.array([_words_more(here) or _words_more(there) for here, there in contents], dtype=np.int64)
-    images = np.arange(len(both)) if drawing.naive else images_of_units(*sources)[both]
+    images = np.arange(len(both)) if drawing.naive else items_of_units(*sources)[both]
 
     def share(outcomes: Flags, pairs: Flags) -> dict[str, Any]:
         interval = share_of_rows(outcomes.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=pairs)
@@ -467,7 +471,7 @@ def _correlations(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
             for name in COEFFICIENTS
         }
     first, second = (source.scores()[matched.shared] for source in (matched.first, matched.second))
-    options = drawing.options(item=images_of_units(matched.first, matched.second)[matched.shared])
+    options = drawing.options(item=items_of_units(matched.first, matched.second)[matched.shared])
     return {
         name: as_json(correlation(first, second, name, **options), "value", "low", "high", "n", "reason")
         for name in COEFFICIENTS
@@ -486,7 +490,7 @@ def _pooled(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     # An equal name in both sources is two raters: they may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
     values = np.concatenate([first.value, second.value])
-    images = images_of_units(matched.first, matched.second)
+    images = items_of_units(matched.first, matched.second)
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         anonymous = first.anonymous or second.anonymous

@@ -27,6 +27,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
+from evaluation.results.consensus import scope_sentence
 from evaluation.results.meta_evaluation import (
     caption_clusters,
     compared_kind,
@@ -43,6 +44,8 @@ from evaluation.results.metric_figures import (
     weights_of_captions,
 )
 from evaluation.results.operations import TokenizerField, metric_names
+from evaluation.results.verdict import scope_fields
+from judgments.drawing.material import document_in, first_of_documents
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Output, Study
 from judgments.models.studies import credited
@@ -50,7 +53,7 @@ from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.signatures import parse
-from quorum.statistics.crossed import ITEM, ClusterColumns
+from quorum.statistics.crossed import ITEM, ClusterColumns, columns_and_deletions
 from quorum.statistics.meta import (
     accuracy_difference,
     correlation_difference,
@@ -79,8 +82,8 @@ def compare_metrics(
 ) -> dict[str, Any]:
     """Compare two metrics by a study's consensus without storing the result.
 
-    For pairs: accuracy by kind and its difference by images and raters, with a test. For captions: rank correlations
-    and their difference by images and raters, WMT's permutation test by images, and agreement over the systems.
+    For pairs: accuracy by kind and its difference by items and raters, with a test. For captions: correlations and
+    their difference by items and raters, with a test, and agreement over the systems.
 
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
@@ -98,14 +101,16 @@ def compare_metrics(
     if kind.compares_pairs:
         pairs, documents, _leading = pair_texts(study, consensus, references)
         scored, scores = score_pairs(pairs, documents, metrics=names, tokenizer=tokenizer, imported=imported)
+        clusters = pair_clusters(study, table, consensus, pairs)
         return result | {
             "what": "pairs",
+            **scope_fields(columns_and_deletions(clusters)[1]),
             "signatures": {name: metric.signature for name, metric in scored.scores.items()},
             "rows": _compare_on_pairs(
                 [scores[name] for name in names],
                 np.array([pair.winner for pair in pairs], dtype=np.float64),
                 [pair.kind or UNKNOWN_KIND for pair in pairs],
-                pair_clusters(study, table, consensus, pairs),
+                clusters,
             ),
         }
     captions, _counts = judged_captions(study, consensus, table, references)
@@ -124,13 +129,14 @@ def compare_metrics(
         signatures |= {name: metric.signature for name, metric in scored.scores.items()}
         columns = {name: metric.images for name, metric in scored.scores.items()}
     people = np.array([caption.people for caption in captions], dtype=np.float64)
+    clusters = caption_clusters(study, table, consensus, captions)
     if not alone:
         progress(0.6, "comparing")
         both = [columns[name] for name in names]
-        clusters = caption_clusters(study, table, consensus, captions)
         rows = _compare_on_captions(both, people, clusters, weights_of_captions(captions))
     return result | {
         "what": "captions",
+        **scope_fields(columns_and_deletions(clusters)[1]),
         "signatures": {name: signatures[name] for name in names},
         "rows": rows,
         "systems": _compare_on_systems(study, names, columns, people, captions, imported),
@@ -178,15 +184,21 @@ def compare_with_scores(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
             "with a caption that a system wrote."
         )
+    here = set(items.tolist())
+    fields = Item.objects.filter(dataset=dataset).exclude(fields=[]).order_by("position", "pk")
+    rows = fields.values_list("pk", "fields").iterator(loaders.ROWS_AT_ONCE)
+    documents = first_of_documents((pk, document_in(of_item)) for pk, of_item in rows if pk in here)
+    clusters = {ITEM: np.array([documents.get(pk, pk) for pk in items.tolist()])}
     return {
         "what": "systems",
+        **scope_fields(None),
         "metrics": names,
         "people": people,
         "signatures": {name: signatures[name] for name in (*names, people)},
         "n": len(human),
         "systems": _correlate_over_systems(scores, human, systems, items)
-        | {"calibrated": _calibrate_ties(scores, human, items, seed)},
-        "rows": _compare_on_captions(scores, human, {ITEM: items}),
+        | {"calibrated": _calibrate_ties(scores, human, items, clusters, seed)},
+        "rows": _compare_on_captions(scores, human, clusters),
         "notes": notes,
     }
 
@@ -312,11 +324,11 @@ def _compare_on_captions(
 
 
 def _calibrate_ties(
-    scores: Sequence[Floats], people: Floats, items: Sequence[Any] | Ints, seed: int
+    scores: Sequence[Floats], people: Floats, items: Ints, clusters: ClusterColumns, seed: int
 ) -> list[dict[str, Any]]:
     return [
         as_json(
-            pairwise_accuracy(column, people, items, epsilon="calibrate", seed=seed),
+            pairwise_accuracy(column, people, items, epsilon="calibrate", seed=seed, clusters=clusters),
             "value", "low", "high", "epsilon", "groups",
         )
         for column in scores
@@ -391,7 +403,7 @@ def _correlate_over_systems(
             soft |= {"value": None, "reason": NO_ITEMS}
         figures.append(
             {
-                "pearson": as_json(means, "value", "low", "high", "reason"),
+                "pearson": as_json(means, "value", "reason"),
                 "soft_pairwise_accuracy": soft,
             }
         )
@@ -434,14 +446,15 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
         "p": "–" if p is None else p_in_text(p),
     }
     if p is None or p > LEVEL:
-        return (
-            _("%(ahead)s and %(behind)s cannot be told apart: %(better)s and %(worse)s, n = %(n)s (%(p)s).")
-            % values
+        sentence = _(
+            "%(ahead)s and %(behind)s cannot be told apart: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
         )
-    return (
-        _("%(ahead)s agrees with people better than %(behind)s: %(better)s to %(worse)s, n = %(n)s (%(p)s).")
-        % values
-    )
+    else:
+        sentence = _(
+            "%(ahead)s agrees with people better than %(behind)s: %(better)s to %(worse)s, n = %(n)s (%(p)s)."
+        )
+    # Results of earlier versions do not say for whom they hold.
+    return f"{sentence % values} {scope_sentence(result) if 'scope' in result else ''}".strip()
 
 
 class CompareMetricsRequest(Parameters):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.snapshots import has_many_assignments
 from common.errors import NotThere
-from common.rows import plain_rows
+from common.rows import converted_rows
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Content, JudgmentTable, Sides, Source
@@ -24,6 +24,7 @@ from judgments.cached_figures import (
     cached_figures,
     version_of,
 )
+from judgments.drawing.material import document_in
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, System, Unit
 from judgments.models.studies import credited
@@ -99,10 +100,10 @@ def _left_out(table: JudgmentTable) -> dict[str, int]:
 
 def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
     units = Unit.objects.filter(study=study, control=False).order_by()
-    columns = ("pk", "key", "kind", "item__name", "reference_id", "first_id", "second_id")
-    rows = [row for row in plain_rows(units.values_list(*columns)) if row[0] in wanted]
+    columns = ("pk", "key", "kind", "item__name", "item__fields", "reference_id", "first_id", "second_id")
+    rows = [row for row in converted_rows(units.values_list(*columns)) if row[0] in wanted]
     systems = _systems_of(study)
-    captions = {caption for _pk, _key, _kind, _image, *three in rows for caption in three}
+    captions = {caption for _pk, _key, _kind, _image, _fields, *three in rows for caption in three}
     keys: dict[int | None, str | None] = {None: None}
     texts: dict[int | None, str | None] = {None: None}
     of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
@@ -117,8 +118,9 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
             texts=(texts[reference], texts[first], texts[second]),
             systems=systems.get(pk, ((), ())),
             kind=kind,
+            document=document_in(fields),
         )
-        for pk, _key, kind, image, reference, first, second in rows
+        for pk, _key, kind, image, fields, reference, first, second in rows
     }
     return names, contents
 

@@ -10,7 +10,6 @@ from truth.
 from quorum.statistics.aggregation.bradley_terry import (
     bradley_terry,
     bradley_terry_of_comparisons,
-    wins_table,
 )
 from quorum.statistics.aggregation.rankings import (
     LuceResult,

@@ -419,12 +419,6 @@ class BradleyTerryResult(Strengths):
         low, middle, high = (float(scipy.special.expit(difference + step)) for step in (-half, 0.0, half))
         return middle, low, high
 
-    def tie_probability(self, first: int, second: int) -> float:
-        """Return the chance of a tie of two positions in `items`, neither shown first (Davidson 1970)."""
-        self._check_places(first, second)
-        difference = self.log_strength[first] - self.log_strength[second]
-        return float(self.nu / (2 * np.cosh(difference / 2) + self.nu))
-
     def _check_places(self, *places: int) -> None:
         last = len(self.items) - 1
         for position in places:
@@ -551,20 +545,16 @@ class _Rows:
         return scipy.sparse.csr_array((value, (row, column)), shape=(n, free))
 
 
-def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return (K,) items and their (K, K) table of wins."""
-    items, first, second = _encode_items(winners, losers, "winners", "losers")
-    table = np.bincount(first * len(items) + second, minlength=len(items) ** 2)
-    return items, table.reshape(len(items), len(items))
-
-
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
     """Return (K,) items, (N,) codes of both, (N,) outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
     from quorum.statistics.kernels import tally
 
-    items, first_item, second_item = _encode_items(first, second, "first", "second")
+    items, first_item, second_item = encode_both(first, second, "first", "second")
+    if 3 * len(items) ** 2 > LARGEST_TABLE:
+        most = math.isqrt(LARGEST_TABLE // 3)
+        raise BadValue(f"first and second hold {len(items):,} different items, expected {most:,} at most")
     outcome = outcomes_of(winners)
     same_length(first=first_item, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
@@ -573,16 +563,6 @@ def encode_comparisons(
         name = items.tolist()[first_item[itself]]
         raise BadValue(f"row {itself} sets {name!r} against itself, expected two different items")
     return items, first_item, second_item, outcome, counts
-
-
-def _encode_items(
-    first: Iterable[Any], second: Iterable[Any], name: str, other: str
-) -> tuple[NDArray[Any], Ints, Ints]:
-    items, first_item, second_item = encode_both(first, second, name, other)
-    if 3 * len(items) ** 2 > LARGEST_TABLE:
-        most = math.isqrt(LARGEST_TABLE // 3)
-        raise BadValue(f"{name} and {other} hold {len(items):,} different items, expected {most:,} at most")
-    return items, first_item, second_item
 
 
 def _square(counts: ArrayLike, name: str) -> Floats:

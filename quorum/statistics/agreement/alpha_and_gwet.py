@@ -53,8 +53,7 @@ from quorum.statistics.agreement.coefficient import (
     ratings_of,
     ratings_of_judgments,
 )
-from quorum.statistics.crossed import NAIVE
-from quorum.statistics.inference import RaterSampling, Sampling, signed
+from quorum.statistics.inference import RaterSampling, signed
 from quorum.statistics.inputs import (
     BadOption,
     BadValue,
@@ -115,15 +114,13 @@ def alpha_of_parts(
     workers: Iterable[Any],
     values: Iterable[Any],
     level: str = "nominal",
-    **options: Unpack[Sampling],
+    **options: Unpack[RaterSampling],
 ) -> AgreementResult:
     """Return alpha of (N,) columns with one value of one part a row; the result counts whole units and answers.
 
     Raise DuplicateJudgment if a worker gave a part two values.
     """
-    columns = (units, parts, workers, values)
-    options.setdefault("clusters", NAIVE)
-    return agreement(columns, AlphaOfParts(level), **options)
+    return agreement((units, parts, workers, values), AlphaOfParts(level), **options)
 
 
 @dataclass(frozen=True, slots=True)

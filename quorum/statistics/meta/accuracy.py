@@ -288,7 +288,7 @@ class PeoplesWinners:
         self, first: Ints, second: Ints, pairs: Flags
     ) -> tuple[DifferenceOfShares, int, Inference]:
         """Return the difference of two metrics' accuracies, the number of independent clusters, and what they are."""
-        value, spread, cells, inference = self._spread(credits_apart(first, second), pairs)
+        value, spread, cells, inference = self._spread(credits_apart(first, second), pairs, is_share=False)
         decided = pairs & (self.winners != 0)
         apart = (first == self.winners) != (second == self.winners)
         return DifferenceOfShares.of(value, spread, apart[decided]), cells, inference
@@ -308,7 +308,7 @@ class PeoplesWinners:
         return share, spread_if_even(share, spread, cells)
 
     def _spread(
-        self, credit: Credit, pairs: Flags, *, undecided: bool = False
+        self, credit: Credit, pairs: Flags, *, undecided: bool = False, is_share: bool = True
     ) -> tuple[float, Spread, int, Inference]:
         """Return the mean credit of the pairs, its spread, the number of independent clusters, and what they are."""
         rows = np.flatnonzero(pairs if undecided else pairs & (self.winners != 0))
@@ -318,7 +318,7 @@ class PeoplesWinners:
         columns = {name: renumbered(column[rows]) for name, column in self.columns.items()}
         items = Clusters.of_codes(columns or {"pair": np.arange(n)})
         spread = items.spread((credits - mean) / n)
-        if items.alone(n) and not (credits % 1).any() and credits.min() >= 0:
+        if is_share and items.alone(n) and not (credits % 1).any():
             # The variance of independent noughts and ones follows from their share.
             spread = Spread(mean * (1 - mean) / n, math.inf)
             items = replace(items, reason="", note="")

@@ -6,13 +6,12 @@ Groupings: Deutsch, Dror, Roth 2021; Deutsch, Foster, Freitag 2023.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
@@ -46,7 +45,7 @@ from quorum.statistics.resampling import (
 
 GROUPINGS = ("none", "item", "system", "system-level")
 NO_GROUP = "no group has two observations that differ in both variables"
-FULL = 4  # cells of a table for each that is filled, up to which it is not sparse
+FEW_SYSTEMS = "means of a few systems move in steps, so that their correlation has no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def grouped_correlation(
     """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
 
     `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each system,
-    "system-level" the systems' means, without clusters, as ranks of a few systems move in steps. A naive interval
+    "system-level" the systems' means, which has no interval, as a few systems move in steps. A naive interval
     resamples items, or systems for "system". `weights` (N,), for "item", as in `correlation`; items count equally.
     """
     chosen, deletions = Options.with_raters(**options)
@@ -121,9 +120,7 @@ def grouped_correlation(
             f"clusters has means without each rater, expected grouping 'item' and not {grouping!r}"
         )
     if chosen.columns and grouping == "system-level":
-        raise BadOption(
-            "clusters has columns at the system level, expected 'naive': whole items are resampled there"
-        )
+        raise BadOption("clusters has columns at the system level, expected 'naive': it has no interval")
     x, y, table = long_table(first, second, items, systems, missing)
     if weights is not None and grouping != "item":
         raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
@@ -145,9 +142,10 @@ def grouped_correlation(
         inference = chosen.clustered(
             grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
         )
+    elif grouping == "system-level":
+        inference = replace(inference, reason=inference.reason or FEW_SYSTEMS)
     elif chosen.resamples and defined.any():
-        width = max(units, len(table.system_names))
-        inference = chosen.resampled(statistic, np.ones(units, dtype=np.int64), width)
+        inference = chosen.resampled(statistic, np.ones(units, dtype=np.int64), units)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,
@@ -247,20 +245,6 @@ def rounded(means: Floats, scores: Floats) -> Floats:
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 
 
-def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
-    shape = (len(table.item_names), len(table.system_names))
-    sums: Any = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
-    rows: Any = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
-    if shape[0] * shape[1] <= FULL * len(scores):  # most systems have most items: a plain product is faster
-        sums, rows = sums.toarray(), rows.toarray()
-
-    def means(weights: Floats) -> Floats:
-        counts, totals = np.asarray(weights @ rows), np.asarray(weights @ sums)
-        return rounded(ratio(totals, counts), scores)
-
-    return means
-
-
 def _arranged(
     x: Floats, y: Floats, table: Table, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[NDArray[Any], Estimator, Floats]:
@@ -274,12 +258,10 @@ def _arranged(
             return everything, _mean_of(values), values
         return everything, _by_items(x, y, table, coefficient), values
     if grouping == "system-level":
-        of_x, of_y = system_means(x, table), system_means(y, table)
-
-        def between(weights: Floats) -> Floats:
-            return _rows(of_x(weights), of_y(weights), coefficient)
-
-        return everything, between, between(np.ones((1, len(table.item_names))))
+        counts = np.bincount(table.systems)
+        of_x, of_y = (rounded(np.bincount(table.systems, scores) / counts, scores) for scores in (x, y))
+        values = group_coefficients(of_x, of_y, np.array([0, len(counts)]), coefficient)
+        return everything, _mean_of(values), values
     codes, names = (
         (table.items, table.item_names) if grouping == "item" else (table.systems, table.system_names)
     )
@@ -312,8 +294,3 @@ def _mean_of(values: Floats) -> Estimator:
         return ratio(weights @ filled, weights @ defined)
 
     return statistic
-
-
-def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
-    defined = ~np.isnan(x)
-    return group_coefficients(x[defined], y[defined], starts_of(defined.sum(axis=1)), coefficient)

@@ -32,9 +32,10 @@ from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.data.judgment_sets.records import JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from judgments.design.tables import SIDES
+from judgments.drawing.material import document_in
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
-from judgments.models import Caption, HITUnit, Output, Study, System, Unit
+from judgments.models import Caption, HITUnit, Item, Output, Study, System, Unit
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of
 from quorum.numeric.arrays import Ints
@@ -252,12 +253,13 @@ STORED = (
     "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
     "unit__kind", "unit__pair__key", "assignment__hit__key", "value", "answer", "unit__control", "unit__expected",
     "presented", "assignment__simulated", "assignment__accepted_at", "assignment__submitted_at", "seconds",
-    "wall_seconds", "comment",
+    "wall_seconds", "comment", "unit__item__fields",
 )  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 ANSWERS = "answers"  # only where two candidates can be answered otherwise than by one of them
 SCALE = "scale"  # only where a study has one of its own
 CHANCE = "chance"  # only where what is asked was drawn with unequal chances
+DOCUMENT = "document"  # only where items are parts of documents
 DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
 
@@ -276,12 +278,18 @@ def _study_scale(study: Study) -> str:
     return kind.setting(design_of(study)) if kind.scale else ""
 
 
+def _has_documents(study: Study) -> bool:
+    fields = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).values_list("fields", flat=True)
+    return any(map(document_in, fields.iterator()))
+
+
 def _columns_left_out(study: Study) -> tuple[str, ...]:
     return (
         *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
         *(() if _question_setting(study) else (ANSWERS,)),
         *(() if _study_scale(study) else (SCALE,)),
         *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
+        *(() if _has_documents(study) else (DOCUMENT,)),
     )
 
 
@@ -345,7 +353,7 @@ class JudgmentRows:
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
-            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
+            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, fields, *shown,
         ) in rows:  # fmt: skip
             content = shown[0] if kind.is_open else {}
             named, invalidated, counted = work(assignment, worker_id)
@@ -397,6 +405,7 @@ class JudgmentRows:
                 ANSWERS: question,
                 CHANCE: shown[-1] if live else chances.get(pair or unit),
                 SCALE: scale,
+                DOCUMENT: document_in(fields) or None,
             }
             for name in left_out:
                 del row[name]
