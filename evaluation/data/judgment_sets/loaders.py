@@ -156,7 +156,7 @@ class StudyUnits:
 def study_units(study: Study) -> StudyUnits:
     import pyarrow as pa  # when it is first used
 
-    table = unit_columns(study)
+    table = unit_columns(study, ("pk", "key", "kind", "pair", "position", "control"))
     pk = table["pk"].to_numpy()
     order = np.lexsort((pk, table["position"].to_numpy()))
     units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from json.encoder import encode_basestring_ascii
-from typing import Any
+from operator import or_
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.db.models import Count, Max, Min
+from django.db.models import Model, Q, QuerySet
 
 from annotation.models import Adjudication
 from annotation.snapshots import Snapshot
 from common.rows import batched, plain_rows
-from evaluation.data.judgment_sets.blocks import FIRST_LEFT
+from evaluation.data.judgment_sets.blocks import FIRST_LEFT, unit_columns
 from evaluation.data.judgment_sets.loaders import ROWS_AT_ONCE, included_votes, rule_of_controls
 from evaluation.data.judgment_sets.records import (
     AS_IMPORTED,
     DIGITS_OF_HASH,
+    NOT_PLAIN,
+    UNITS_AT_ONCE,
     Difference,
     JudgmentTable,
     JudgmentTally,
@@ -29,19 +33,29 @@ from evaluation.data.judgment_sets.records import (
     differences,
     hash_with,
     hash_with_winners,
+    joined_lines,
     judgment_signature,
+    line_beginnings,
+    text_column,
 )
+from evaluation.numeric.arrays import Ints, places_in
 from evaluation.numeric.signatures import Signature, Value, quorum_version
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Caption, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.studies.generation import describe_stopping
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current signature, from ``table`` if loaded."""
-    votes = votes_of(study) if table is None else votes_of_table(table)
-    return signature_from(study, material_of(study), votes, uncommon_fields(study))
+    """Return the current signature, from ``table`` if loaded and from blocks of units then, else from rows."""
+    if table is None:
+        return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
+    units = unit_columns(study, UNIT_COLUMNS)
+    material, others = material_of(study, units), uncommon_fields(study, units=units)
+    return signature_from(study, material, votes_of_table(table), others)
 
 
 def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
@@ -63,23 +77,23 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
     return differences(stated, signature_of_study(study))
 
 
-def material_of(study: Study) -> Material:
-    units = Unit.objects.filter(study=study, control=False)
-    counts = units.aggregate(units=Count("pk"), images=Count("item", distinct=True))
+def material_of(study: Study, units: pa.Table | None = None) -> Material:
+    """Count what was judged; ``units`` are the columns of blocks, by default those of the rows."""
+    import pyarrow.compute as pc
+
+    if units is None:
+        units = unit_columns(study, ("pair", "item", "reference", "control"), stored=False)
+    judged = units.filter(pc.invert(units["control"]))
     pairs = None
     if KINDS[study.protocol].compares_pairs:
         pairs = CandidatePair.objects.filter(study=study).count()
-    shown = (
-        units.filter(reference__isnull=False)
-        .values("pair", "item")
-        .annotate(n=Count("reference", distinct=True))
-    )
-    references = shown.aggregate(least=Min("n"), most=Max("n"))
+    shown = judged.group_by(["pair", "item"]).aggregate([("reference", "count_distinct")])
+    references = [n for n in pc.unique(shown["reference_count_distinct"]).to_pylist() if n]
     return Material(
-        units=counts["units"],
+        units=len(judged),
         pairs=pairs,
-        images=counts["images"],
-        references=(references["least"] or 0, references["most"] or 0),
+        images=pc.count_distinct(judged["item"]).as_py(),
+        references=(min(references, default=0), max(references, default=0)),
     )
 
 
@@ -139,31 +153,101 @@ SHOWN: Mapping[str, Callable[[Any], str]] = {
     "item__text": _as_text, "reference__text": _as_text, "first__text": _as_text, "second__text": _as_text,
     "expected": _as_json, "content": _as_json,
 }  # fmt: skip
+CAPTIONS = ("reference", "first", "second")
+UNIT_COLUMNS = ("pk", "key", "position", "control", "pair", "item", *CAPTIONS)
 NAMED = {"item__name": _as_text, "text": _as_text}
 
 
-def _digest_of_material(study: Study) -> str:
-    """Hash units and references as lines of JSON, column by column: encoding whole rows takes twice as long."""
+def _digest_of_material(study: Study, columns: pa.Table | None) -> str:
+    """Hash units, by default read from their rows, and references as lines of JSON."""
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
     digest = hashlib.sha256()
-    for rows, columns in (
-        (units.order_by("position", "pk"), SHOWN),
-        (references.order_by("item__position", "position", "pk"), NAMED),
-    ):
-        for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
-            texts = map(map, columns.values(), zip(*some, strict=True))
-            lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
-            digest.update(f"[{lines}]\n".encode())
+    by_row = _lines_of_rows(units.order_by("position", "pk"), SHOWN)
+    for some in by_row if columns is None else _lines_of_columns(units, columns):
+        digest.update(some)
+    for some in _lines_of_rows(references.order_by("item__position", "position", "pk"), NAMED):
+        digest.update(some)
     return digest.hexdigest()[:DIGITS_OF_HASH]
 
 
-def uncommon_fields(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
-    """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``."""
+def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], str]]) -> Iterator[bytes]:
+    for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
+        lines = "]\n[".join(_encoded(columns, zip(*some, strict=True)))
+        yield f"[{lines}]\n".encode()
+
+
+def _encoded(columns: Mapping[str, Callable[[Any], str]], cells: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield rows as JSON, made column by column: encoding whole rows takes twice as long."""
+    texts = map(map, columns.values(), cells)
+    return map(", ".join, zip(*texts, strict=True))
+
+
+def _lines_of_columns(units: QuerySet[Unit], columns: pa.Table) -> Iterator[memoryview]:
+    """Yield the lines of all units, as ``_lines_of_rows`` of SHOWN, but reading and encoding each text once."""
+    order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
+    pk, position, control, item, *shown = (
+        columns[name].cast("int64").fill_null(0).to_numpy()[order]
+        for name in ("pk", "position", "control", "item", *CAPTIONS)
+    )
+    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, NOT_PLAIN)
+    items, names = _texts_of(_rows_in(Item, units, {"item": item}), {"name": _as_text, "text": _as_text})
+    captions, texts = _texts_of(
+        _rows_in(Caption, units, dict(zip(CAPTIONS, shown, strict=True))), {"text": _as_text}
+    )
+    whole = [
+        (keys, order),
+        (text_column(("false, ", "true, ")), control),
+        (names, places_in(items, item) + 1),
+        *((texts, places_in(captions, column) + 1) for column in shown),
+    ]
+    for start in range(0, len(order), UNITS_AT_ONCE):
+        some = slice(start, start + UNITS_AT_ONCE)
+        between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
+        filled = between.exclude(expected__isnull=True, content={})
+        own, ends = _texts_of(filled, {"expected": _as_json, "content": _as_json}, "null, {}]\n", end="]\n")
+        rest = ends, places_in(own, pk[some]) + 1
+        yield joined_lines([*((part, code[some]) for part, code in whole), rest])
+
+
+def _rows_in(model: type[Model], units: QuerySet[Unit], named: Mapping[str, Ints]) -> QuerySet[Any]:
+    """Return the rows that units name, and maybe others; ``named`` are the row ids by field, 0 for none."""
+    ids = np.concatenate([column[column > 0] for column in named.values()])
+    if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading them all is faster than looking each of them up
+        return model._default_manager.filter(pk__range=(int(ids.min()), int(ids.max())))
+    of_fields = (Q(pk__in=units.order_by().values(name)) for name in named)
+    return model._default_manager.filter(reduce(or_, of_fields))
+
+
+def _texts_of(
+    rows: QuerySet[Any],
+    fields: Mapping[str, Callable[[Any], str]],
+    missing: str = "null, ",
+    *,
+    end: str = ", ",
+) -> tuple[Ints, pa.Array]:
+    """Return (N,) row ids, and (N + 1,) texts, the first of which is that of missing rows."""
+    import pyarrow as pa
+
+    ids, parts = array("q"), [text_column([missing])]
+    for some in batched(plain_rows(rows.order_by().values_list("pk", *fields)), UNITS_AT_ONCE):
+        pk, *cells = zip(*some, strict=True)
+        ids.extend(pk)
+        parts.append(text_column(text + end for text in _encoded(fields, cells)))
+    return np.array(ids, dtype=np.int64), pa.concat_arrays(parts)
+
+
+def uncommon_fields(
+    study: Study, *, moment: Snapshot | None = None, units: pa.Table | None = None
+) -> dict[str, Value]:
+    """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``.
+
+    ``units`` are UNIT_COLUMNS from blocks, by default the rows.
+    """
     asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
     fields: dict[str, Value] = {
         "design": hash_with("", asked)[:DIGITS_OF_HASH],
-        "material": _digest_of_material(study),
+        "material": _digest_of_material(study, units),
     }
     kind = KINDS[study.protocol]
     if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
