@@ -86,11 +86,11 @@ def newest_judgment(study: Study) -> int:
 def extend_blocks(study: Study) -> None:
     """Store new rows as a block if there are enough, and rebuild incomplete blocks."""
     for what, model in MODELS.items():
-        stored = _read_stored(study, what)
-        last = stored.last if _are_complete(study, what, stored) else 0
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        if newest - last < SPAN:  # asked without the lock, which submissions would wait for
+        # Asked without the lock, which submissions would wait for.
+        if newest < SPAN or newest - (stored := _read_stored(study, what)).last < SPAN:
             continue
+        last = stored.last if _are_complete(study, what, stored) else 0
         upto = _last_row(model)
         if upto is None:
             continue
@@ -232,7 +232,7 @@ def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
     newest = max((table["pk"][-1].as_py() for table in tables if len(table)), default=0)
     # Rows between them got a lower id later: see `_are_complete`. Many rows there are those of other studies.
     later = _rows_after(study, what, newest if after - newest < SPAN else 0)
-    if not follows or later.filter(pk__gt=newest, pk__lte=after).exists():
+    if not follows or (tables and later.filter(pk__gt=newest, pk__lte=after).exists()):
         tables, after = [], 0
     tables.append(_read_rows(study, what, after, None))
     return pa.concat_tables([table.select(names) for table in tables])

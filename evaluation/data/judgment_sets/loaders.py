@@ -72,7 +72,8 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 
 
 def is_anonymous(study: Study) -> bool:
-    return any(worker.anonymous for worker in worker_rows(study))
+    finished = Assignment.objects.filter(study=study, worker=OuterRef("pk")).finished()
+    return Worker.objects.filter(Exists(finished), anonymous=True).exists()
 
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
@@ -344,11 +345,13 @@ def unit_rows(study: Study) -> Units:
 
 def documents_of(study: Study) -> dict[int, int]:
     """Return ``first_of_documents`` of the study's items, by row id."""
+    rows = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
+    if not rows.exists():  # as of most datasets; which of their items a study shows takes long to find
+        return {}
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     pairs = CandidatePair.objects.filter(study=study)
-    drawn = Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item"))
-    rows = Item.objects.filter(drawn, dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
-    of_items = rows.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
+    drawn = rows.filter(Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item")))
+    of_items = drawn.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
     return first_of_documents((pk, document_in(fields)) for pk, fields in of_items)
 
 

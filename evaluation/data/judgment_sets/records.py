@@ -250,18 +250,21 @@ class DataHash:
         )
         for start in range(0, len(codes[0]), LINES_AT_ONCE):
             some = [code[start : start + LINES_AT_ONCE] for code in codes]
-            self._hash.update(joined_lines(zip(parts, some, strict=True)))
+            self._hash.update(joined_lines(*zip(parts, some, strict=True)))
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
 
 
-def joined_lines(parts: Iterable[tuple[pa.Array, Ints]]) -> memoryview:
-    """Return the bytes of N lines of texts, each at (N,) positions in its part."""
+def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
+    """Return the bytes of N lines, made of texts at (N,) positions in arrays, and of texts that all lines have."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = [part.take(pa.array(code)) for part, code in parts]
+    columns = [
+        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part[0].take(pa.array(part[1]))
+        for part in parts
+    ]
     lines = pc.binary_join_element_wise(*columns, pa.scalar("", pa.large_string()))
     _, ends, text = lines.buffers()
     return memoryview(text)[: np.frombuffer(ends, dtype=np.int64)[len(lines)]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
+from itertools import chain
 from json.encoder import encode_basestring_ascii
 from operator import or_
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from django.db.models import Model, Q, QuerySet
 
 from annotation.models import Adjudication
 from annotation.snapshots import Snapshot
-from common.rows import batched, plain_rows
+from common.rows import batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import FIRST_LEFT, unit_columns
 from evaluation.data.judgment_sets.loaders import ROWS_AT_ONCE, included_votes, rule_of_controls
 from evaluation.data.judgment_sets.records import (
@@ -40,6 +41,7 @@ from evaluation.data.judgment_sets.records import (
 )
 from evaluation.numeric.arrays import Ints, places_in
 from evaluation.numeric.signatures import Signature, Value, quorum_version
+from evaluation.statistics.inputs import encode
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.studies.generation import describe_stopping
@@ -83,11 +85,12 @@ def material_of(study: Study, units: pa.Table | None = None) -> Material:
 
     if units is None:
         units = unit_columns(study, ("pair", "item", "reference", "control"), stored=False)
-    judged = units.filter(pc.invert(units["control"]))
+    judged = units.select(["pair", "item", "reference"]).filter(pc.invert(units["control"]))
     pairs = None
     if KINDS[study.protocol].compares_pairs:
         pairs = CandidatePair.objects.filter(study=study).count()
-    shown = judged.group_by(["pair", "item"]).aggregate([("reference", "count_distinct")])
+    by_item = judged.group_by(["pair", "item"], use_threads=False)  # threads would take three times the work
+    shown = by_item.aggregate([("reference", "count_distinct")])
     references = [n for n in pc.unique(shown["reference_count_distinct"]).to_pylist() if n]
     return Material(
         units=len(judged),
@@ -111,7 +114,7 @@ def hash_of_judgments(study: Study) -> str:
 
 def votes_of_table(table: JudgmentTable) -> Votes:
     counted = table.counted
-    _, votes = np.unique(table.unit[counted], return_counts=True)
+    votes = np.bincount(encode(table.unit[counted])[1])
     sided = counted & table.sided
     return Votes(
         units=len(votes),
@@ -162,79 +165,95 @@ def _digest_of_material(study: Study, columns: pa.Table | None) -> str:
     """Hash units, by default read from their rows, and references as lines of JSON."""
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
+    if columns is None:
+        lines: Iterator[Any] = chain(
+            _lines_of_rows(units.order_by("position", "pk"), SHOWN),
+            _lines_of_rows(references.order_by("item__position", "position", "pk"), NAMED),
+        )
+    else:
+        lines = _lines_of_columns(units, references, columns)
     digest = hashlib.sha256()
-    by_row = _lines_of_rows(units.order_by("position", "pk"), SHOWN)
-    for some in by_row if columns is None else _lines_of_columns(units, columns):
-        digest.update(some)
-    for some in _lines_of_rows(references.order_by("item__position", "position", "pk"), NAMED):
+    for some in lines:
         digest.update(some)
     return digest.hexdigest()[:DIGITS_OF_HASH]
 
 
 def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], str]]) -> Iterator[bytes]:
+    """Yield lines made column by column: encoding whole rows takes twice as long."""
     for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
-        lines = "]\n[".join(_encoded(columns, zip(*some, strict=True)))
+        texts = map(map, columns.values(), zip(*some, strict=True))
+        lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
         yield f"[{lines}]\n".encode()
 
 
-def _encoded(columns: Mapping[str, Callable[[Any], str]], cells: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield rows as JSON, made column by column: encoding whole rows takes twice as long."""
-    texts = map(map, columns.values(), cells)
-    return map(", ".join, zip(*texts, strict=True))
-
-
-def _lines_of_columns(units: QuerySet[Unit], columns: pa.Table) -> Iterator[memoryview]:
-    """Yield the lines of all units, as ``_lines_of_rows`` of SHOWN, but reading and encoding each text once."""
+def _lines_of_columns(
+    units: QuerySet[Unit], references: QuerySet[Caption], columns: pa.Table
+) -> Iterator[memoryview]:
+    """Yield the same lines as ``_lines_of_rows`` of all units and references, reading and encoding each text once."""
     order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
     pk, position, control, item, *shown = (
         columns[name].cast("int64").fill_null(0).to_numpy()[order]
         for name in ("pk", "position", "control", "item", *CAPTIONS)
     )
-    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, NOT_PLAIN)
-    items, names = _texts_of(_rows_in(Item, units, {"item": item}), {"name": _as_text, "text": _as_text})
-    captions, texts = _texts_of(
-        _rows_in(Caption, units, dict(zip(CAPTIONS, shown, strict=True))), {"text": _as_text}
+    of_references = references.order_by().values_list("pk", "item_id", "item__position", "position")
+    own, of_item, *places = columns_of(of_references, 4).astype(np.int64)
+    items, names, texts = _texts_of(
+        _rows_in(Item, [(item, units.values("item"))]), name=(_as_text, "null"), text=(_as_text, "null")
     )
-    whole = [
-        (keys, order),
-        (text_column(("false, ", "true, ")), control),
-        (names, places_in(items, item) + 1),
-        *((texts, places_in(captions, column) + 1) for column in shown),
-    ]
-    for start in range(0, len(order), UNITS_AT_ONCE):
-        some = slice(start, start + UNITS_AT_ONCE)
+    named = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, shown, strict=True)]
+    captions, sentences = _texts_of(
+        _rows_in(Caption, [*named, (own, references.values("pk"))]), text=(_as_text, "null")
+    )
+    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, NOT_PLAIN)
+    controls = text_column(("false, ", "true, "))
+    item = places_in(items, item) + 1
+    reference, first, second = (places_in(captions, ids) + 1 for ids in shown)
+    for some in _parts(len(order)):
         between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
-        filled = between.exclude(expected__isnull=True, content={})
-        own, ends = _texts_of(filled, {"expected": _as_json, "content": _as_json}, "null, {}]\n", end="]\n")
-        rest = ends, places_in(own, pk[some]) + 1
-        yield joined_lines([*((part, code[some]) for part, code in whole), rest])
+        filled, expected, content = _texts_of(
+            between.exclude(expected__isnull=True, content={}),
+            expected=(_as_json, "null"),
+            content=(_as_json, "{}"),
+        )
+        at = places_in(filled, pk[some]) + 1
+        yield joined_lines(
+            (keys, order[some]), (controls, control[some]), (names, item[some]), ", ", (texts, item[some]), ", ",
+            (sentences, reference[some]), ", ", (sentences, first[some]), ", ", (sentences, second[some]), ", ",
+            (expected, at), ", ", (content, at), "]\n",
+        )  # fmt: skip
+    order = np.lexsort((own, *places[::-1]))
+    item, caption = places_in(items, of_item[order]) + 1, places_in(captions, own[order]) + 1
+    for some in _parts(len(order)):
+        yield joined_lines("[", (names, item[some]), ", ", (sentences, caption[some]), "]\n")
 
 
-def _rows_in(model: type[Model], units: QuerySet[Unit], named: Mapping[str, Ints]) -> QuerySet[Any]:
-    """Return the rows that units name, and maybe others; ``named`` are the row ids by field, 0 for none."""
-    ids = np.concatenate([column[column > 0] for column in named.values()])
+def _parts(rows: int) -> Iterator[slice]:
+    return (slice(start, start + UNITS_AT_ONCE) for start in range(0, rows, UNITS_AT_ONCE))
+
+
+def _rows_in(model: type[Model], named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
+    """Return the rows that are named, and maybe others; by row ids, 0 for none, and the query that finds them."""
+    columns, queries = zip(*named, strict=True)
+    ids = np.concatenate([column[column > 0] for column in columns])
     if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading them all is faster than looking each of them up
         return model._default_manager.filter(pk__range=(int(ids.min()), int(ids.max())))
-    of_fields = (Q(pk__in=units.order_by().values(name)) for name in named)
-    return model._default_manager.filter(reduce(or_, of_fields))
+    return model._default_manager.filter(reduce(or_, (Q(pk__in=query.order_by()) for query in queries)))
 
 
-def _texts_of(
-    rows: QuerySet[Any],
-    fields: Mapping[str, Callable[[Any], str]],
-    missing: str = "null, ",
-    *,
-    end: str = ", ",
-) -> tuple[Ints, pa.Array]:
-    """Return (N,) row ids, and (N + 1,) texts, the first of which is that of missing rows."""
+def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -> tuple[Any, ...]:
+    """Return (N,) row ids, and for each field (N + 1,) texts as JSON, of which the first stands for a missing row.
+
+    ``fields`` are functions that encode, and the text of a missing row.
+    """
     import pyarrow as pa
 
-    ids, parts = array("q"), [text_column([missing])]
+    ids, columns = array("q"), [[text_column([missing])] for _, missing in fields.values()]
     for some in batched(plain_rows(rows.order_by().values_list("pk", *fields)), UNITS_AT_ONCE):
         pk, *cells = zip(*some, strict=True)
         ids.extend(pk)
-        parts.append(text_column(text + end for text in _encoded(fields, cells)))
-    return np.array(ids, dtype=np.int64), pa.concat_arrays(parts)
+        for column, (encode_one, _), texts in zip(columns, fields.values(), cells, strict=True):
+            column.append(text_column(map(encode_one, texts)))
+    return np.array(ids, dtype=np.int64), *map(pa.concat_arrays, columns)
 
 
 def uncommon_fields(
