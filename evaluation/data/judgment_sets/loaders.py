@@ -65,7 +65,7 @@ ROWS_AT_ONCE = 2_000
 
 def worker_rows(study: Study) -> list[WorkerRow]:
     finished = Assignment.objects.filter(study=study).finished()
-    simulated = Exists(finished.filter(simulated=True, worker=OuterRef("pk")))
+    simulated = Q(pk__in=finished.filter(simulated=True).values("worker"))
     rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
     workers = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
     return sorted(workers, key=lambda row: (row.name, row.pk))
@@ -163,7 +163,8 @@ def study_units(study: Study) -> StudyUnits:
     units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
     del table
     pa.default_memory_pool().release_unused()
-    withdrawn = Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
+    # Only control items are withdrawn, and have an index.
+    withdrawn = Unit.objects.filter(study=study, control=True, withdrawn=True).values_list("pk", flat=True)
     return StudyUnits(units, control, np.isin(units.pk, list(withdrawn)))
 
 
