@@ -20,11 +20,10 @@ from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets import blocks, study_signatures
-from evaluation.data.judgment_sets.blocks import extend_blocks, unit_columns
+from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
 from evaluation.data.judgment_sets.records import DataHash
 from evaluation.data.judgment_sets.study_signatures import (
-    UNIT_COLUMNS,
     hash_of_judgments,
     material_of,
     signature_of_study,
@@ -268,9 +267,8 @@ def test_the_digest_of_the_material_is_the_same_of_columns_and_of_rows(
         )
         study.units.filter(pk=study.units.latest("pk").pk).update(item=last, first=first)
     extend_blocks(study)
-    units = unit_columns(study, UNIT_COLUMNS)
-    assert uncommon_fields(study, units=units) == uncommon_fields(study)
-    assert material_of(study, units) == material_of(study)
+    assert uncommon_fields(study, stored=True) == uncommon_fields(study)
+    assert material_of(study, stored=True) == material_of(study)
 
 
 def test_a_study_without_judgments_is_an_empty_table() -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache, reduce
 from itertools import chain
 from json.encoder import encode_basestring_ascii
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.db.models import Model, Q, QuerySet
@@ -47,16 +47,12 @@ from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.studies.generation import describe_stopping
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
     """Return the current signature, from ``table`` if loaded and from blocks of units then, else from rows."""
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
-    units = unit_columns(study, UNIT_COLUMNS)
-    material, others = material_of(study, units), uncommon_fields(study, units=units)
+    material, others = material_of(study, stored=True), uncommon_fields(study, stored=True)
     return signature_from(study, material, votes_of_table(table), others)
 
 
@@ -79,12 +75,11 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
     return differences(stated, signature_of_study(study))
 
 
-def material_of(study: Study, units: pa.Table | None = None) -> Material:
-    """Count what was judged; ``units`` are the columns of blocks, by default those of the rows."""
+def material_of(study: Study, *, stored: bool = False) -> Material:
+    """Count what was judged, by the rows, or by ``stored`` blocks of units."""
     import pyarrow.compute as pc
 
-    if units is None:
-        units = unit_columns(study, ("pair", "item", "reference", "control"), stored=False)
+    units = unit_columns(study, ("pair", "item", "reference", "control"), stored=stored)
     judged = units.select(["pair", "item", "reference"]).filter(pc.invert(units["control"]))
     pairs = None
     if KINDS[study.protocol].compares_pairs:
@@ -157,21 +152,20 @@ SHOWN: Mapping[str, Callable[[Any], str]] = {
     "expected": _as_json, "content": _as_json,
 }  # fmt: skip
 CAPTIONS = ("reference", "first", "second")
-UNIT_COLUMNS = ("pk", "key", "position", "control", "pair", "item", *CAPTIONS)
 NAMED = {"item__name": _as_text, "text": _as_text}
 
 
-def _digest_of_material(study: Study, columns: pa.Table | None) -> str:
-    """Hash units, by default read from their rows, and references as lines of JSON."""
+def _digest_of_material(study: Study, stored: bool) -> str:
+    """Hash units, read from their rows or from ``stored`` blocks, and references as lines of JSON."""
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
-    if columns is None:
-        lines: Iterator[Any] = chain(
+    if stored:
+        lines: Iterator[Any] = _lines_of_columns(study, units, references)
+    else:
+        lines = chain(
             _lines_of_rows(units.order_by("position", "pk"), SHOWN),
             _lines_of_rows(references.order_by("item__position", "position", "pk"), NAMED),
         )
-    else:
-        lines = _lines_of_columns(units, references, columns)
     digest = hashlib.sha256()
     for some in lines:
         digest.update(some)
@@ -187,14 +181,20 @@ def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], st
 
 
 def _lines_of_columns(
-    units: QuerySet[Unit], references: QuerySet[Caption], columns: pa.Table
+    study: Study, units: QuerySet[Unit], references: QuerySet[Caption]
 ) -> Iterator[memoryview]:
     """Yield the same lines as ``_lines_of_rows`` of all units and references, reading and encoding each text once."""
+    import pyarrow as pa
+
+    columns = unit_columns(study, ("pk", "key", "position", "control", "item", *CAPTIONS))
     order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
+    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, NOT_PLAIN)
     pk, position, control, item, *shown = (
         columns[name].cast("int64").fill_null(0).to_numpy()[order]
         for name in ("pk", "position", "control", "item", *CAPTIONS)
     )
+    del columns
+    pa.default_memory_pool().release_unused()
     of_references = references.order_by().values_list("pk", "item_id", "item__position", "position")
     own, of_item, *places = columns_of(of_references, 4).astype(np.int64)
     items, names, texts = _texts_of(
@@ -204,10 +204,10 @@ def _lines_of_columns(
     captions, sentences = _texts_of(
         _rows_in(Caption, [*named, (own, references.values("pk"))]), text=(_as_text, "null")
     )
-    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, NOT_PLAIN)
     controls = text_column(("false, ", "true, "))
     item = places_in(items, item) + 1
     reference, first, second = (places_in(captions, ids) + 1 for ids in shown)
+    del shown, named
     for some in _parts(len(order)):
         between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
         filled, expected, content = _texts_of(
@@ -257,16 +257,16 @@ def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -
 
 
 def uncommon_fields(
-    study: Study, *, moment: Snapshot | None = None, units: pa.Table | None = None
+    study: Study, *, moment: Snapshot | None = None, stored: bool = False
 ) -> dict[str, Value]:
     """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``.
 
-    ``units`` are UNIT_COLUMNS from blocks, by default the rows.
+    Units are read from ``stored`` blocks, by default from their rows.
     """
     asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
     fields: dict[str, Value] = {
         "design": hash_with("", asked)[:DIGITS_OF_HASH],
-        "material": _digest_of_material(study, units),
+        "material": _digest_of_material(study, stored),
     }
     kind = KINDS[study.protocol]
     if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
