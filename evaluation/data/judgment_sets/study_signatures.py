@@ -196,7 +196,7 @@ def _lines_of_columns(
     del columns
     pa.default_memory_pool().release_unused()
     of_references = references.order_by().values_list("pk", "item_id", "item__position", "position")
-    own, of_item, *places = columns_of(of_references, 4).astype(np.int64)
+    own, of_item, *positions = columns_of(of_references, 4).astype(np.int64)
     items, names, texts = _texts_of(
         _rows_in(Item, [(item, units.values("item"))]), name=(_as_text, "null"), text=(_as_text, "null")
     )
@@ -221,7 +221,7 @@ def _lines_of_columns(
             (sentences, reference[some]), ", ", (sentences, first[some]), ", ", (sentences, second[some]), ", ",
             (expected, at), ", ", (content, at), "]\n",
         )  # fmt: skip
-    order = np.lexsort((own, *places[::-1]))
+    order = np.lexsort((own, *positions[::-1]))
     item, caption = places_in(items, of_item[order]) + 1, places_in(captions, own[order]) + 1
     for some in _parts(len(order)):
         yield joined_lines("[", (names, item[some]), ", ", (sentences, caption[some]), "]\n")
