@@ -12,8 +12,8 @@ from django.db.models import Exists, Q
 
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import JudgmentQuerySet
-from evaluation.numeric.packing import declare
 from judgments.models import Study
+from quorum.numeric.packing import declare
 
 MANY_ASSIGNMENTS = 5_000
 

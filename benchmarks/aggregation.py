@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.measuring import Job, main
-from evaluation.statistics.aggregation import (
+from quorum.statistics.aggregation import (
     bradley_terry_of_comparisons,
     dawid_skene,
     majority_vote,
     tournament,
     weighted_vote,
 )
-from evaluation.statistics.ranking import judge_run, median_rank, r_precision, recall_at_k, success_at_k
+from quorum.statistics.ranking import judge_run, median_rank, r_precision, recall_at_k, success_at_k
 
 TASKS = (10_000, 100_000, 1_000_000)
 ROWS = (10_000, 100_000, 1_000_000)

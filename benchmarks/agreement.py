@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.measuring import Job, main
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     Alpha,
     FleissKappa,
     Gwet,
@@ -33,7 +33,7 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     ratings_of_judgments,
 )
-from evaluation.statistics.crossed import NAIVE, Clusters
+from quorum.statistics.crossed import NAIVE, Clusters
 
 SIZES = (10_000, 100_000, 1_000_000)
 RATERS = 5

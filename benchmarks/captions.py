@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmarks.measuring import Job, main
-from evaluation.metrics import bleu_pre_matrix, score
-from evaluation.metrics.text.stemming import rouge_stems, smart_stop_words
+from quorum.metrics import bleu_pre_matrix, score
+from quorum.metrics.text.stemming import rouge_stems, smart_stop_words
 
 SIZES = (5_000, 40_000, 160_000)
 REFERENCES = 5

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics.registry import PreparedReferences
-from evaluation.statistics.significance import bootstrap_interval, randomization_test
+from quorum.metrics.registry import PreparedReferences
+from quorum.statistics.significance import bootstrap_interval, randomization_test
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 APPS = ("django.contrib.contenttypes", "django.contrib.auth", "judgments", "annotation", "evaluation")

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.numeric.arrays import Floats
-from evaluation.statistics.choosing import (
+from quorum.numeric.arrays import Floats
+from quorum.statistics.choosing import (
     FLOOR,
     METHODS,
     draw_items,

@@ -14,9 +14,9 @@ from pathlib import Path
 import django
 import numpy as np
 
-from evaluation.metrics import bleu_pre_matrix, score
 from judgments.drawing.controls import degraded_text
 from judgments.drawing.material import Image, Text
+from quorum.metrics import bleu_pre_matrix, score
 
 RUNS = 4_000
 STUDIES = 300

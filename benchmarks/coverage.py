@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth, and what tests at 5 % find, in a matrix of studies.
 
-    python -m benchmarks.coverage --processes 2 --output docs/figures/coverage.csv     # all, about an hour
+    python -m benchmarks.coverage --processes 2 --output docs/figures/coverage.csv     # all, about forty minutes
     python -m benchmarks.coverage share "best of" --data-sets 200 --cells 20           # some figures, 20 cells
     python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all parts of either
 
@@ -36,10 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.agreement import Alpha, Ratings, agreement, ratings_of_judgments, threshold_kappa
-from evaluation.statistics.correlation import correlation, correlation_difference, means_without_raters
-from evaluation.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.agreement import Alpha, Ratings, agreement, ratings_of_judgments, threshold_kappa
+from quorum.statistics.correlation import correlation, correlation_difference, means_without_raters
+from quorum.statistics.meta import accuracy_difference, pair_accuracy, winners_without_raters
 
 SEED = 17
 DATA_SETS = 1000
@@ -305,9 +305,7 @@ def difference_of_systems(data: Data, at: int) -> Estimate:
 
 
 def best_of_systems(data: Data, at: int) -> Estimate:
-    from evaluation.results.systems import decide
-
-    leaders = decide(standings(data, at))["leaders"]
+    leaders = standings(data, at).compare().leaders  # those of the verdict
     return Estimate(math.nan, better=0 if len(leaders) > 1 else 1 if leaders == ["system-0"] else -1)
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from evaluation.numeric.arrays import Floats
-from evaluation.statistics.disagreement import (
+from quorum.numeric.arrays import Floats
+from quorum.statistics.disagreement import (
     divergence,
     known_groups,
     metric_probabilities,

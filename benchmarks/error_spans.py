@@ -15,7 +15,7 @@ from typing import Any
 
 from scipy.stats import kendalltau
 
-from evaluation.statistics.agreement import span_alpha, span_f1
+from quorum.statistics.agreement import span_alpha, span_f1
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 CAMPAIGNS = ("240315rc5ESA.scores.csv", "240520rc6ESA.scores.csv")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.captions import Captions, made_up, peer_raw_text, raw_text, start_java_twice
-from evaluation.metrics import score
+from quorum.metrics import score
 
 METRICS = ("bleu-4", "rouge-l", "cider")
 REPEATS = 7

@@ -37,8 +37,8 @@ from annotation.quality.detectors import make_rule
 from annotation.quality.detectors.base import NAN, AnswerFormat, OwnJudgment, Rule, WrittenAnswer
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
 from annotation.quality.rules import SubmittedPage, replay
-from evaluation.statistics.meta import wilson_interval
 from judgments.kinds.caption import fold_text
+from quorum.statistics.meta import wilson_interval
 
 ANSWERS = AnswerFormat.from_values(
     (), level="nominal", sided=False, written=True, recorded=True, hidden_line=True

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike
 
 from benchmarks.captions import Captions, made_up
 from benchmarks.measuring import Job, main
-from evaluation.metrics import score
-from evaluation.metrics.text.tokens import tokenizer_named
+from quorum.metrics import score
+from quorum.metrics.text.tokens import tokenizer_named
 
 SIZES = (2_500, 10_000, 40_000)
 WARM_UP = 4_000
@@ -35,7 +35,7 @@ SHARED = os.environ.get("QUORUM_SHARED")
 
 COLD_OURS = """
 import json, sys
-from evaluation.metrics import score
+from quorum.metrics import score
 print(score(*json.load(open(sys.argv[1])), ["meteor"], "space").scores["meteor"].corpus)
 """
 COLD_THEIRS = """

@@ -39,8 +39,8 @@ Work = Callable[[int], bytes]
 
 
 def scoring(scale: float, folder: Path) -> Work:
-    from evaluation.metrics import score
-    from evaluation.numeric.parallel import LocalPool, using
+    from quorum.metrics import score
+    from quorum.numeric.parallel import LocalPool, using
 
     captions = made_up(int(CAPTIONS * scale))
 

@@ -21,10 +21,10 @@ from typing import Any
 import django
 import numpy as np
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.crossed import Contrast
-from evaluation.statistics.meta import PeoplesWinners, metric_winners, winners_without_raters
-from evaluation.statistics.power import People, Size, TwoMetrics, TwoSystems, power_of
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.crossed import Contrast
+from quorum.statistics.meta import PeoplesWinners, metric_winners, winners_without_raters
+from quorum.statistics.power import People, Size, TwoMetrics, TwoSystems, power_of
 
 SEED = 31
 STUDIES = 1600

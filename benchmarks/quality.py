@@ -44,7 +44,7 @@ from evaluation.presentation.plots.canvas import (
     quiet_axes,
     to_svg,
 )
-from evaluation.statistics.meta import wilson_interval
+from quorum.statistics.meta import wilson_interval
 
 SEEDS = (1, 2)
 SPAMMERS = 0.3

@@ -41,7 +41,7 @@ def compare(paths: dict[str, Path]) -> None:
     import numpy as np
     import pandas as pd
 
-    from evaluation.statistics.agreement import krippendorff_alpha
+    from quorum.statistics.agreement import krippendorff_alpha
 
     # not installed where types are checked
     ir_measures, krippendorff, polars = (

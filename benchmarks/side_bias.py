@@ -35,8 +35,8 @@ import django
 import numpy as np
 from scipy.special import expit
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.statistics.aggregation import preference_strengths
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.aggregation import preference_strengths
 
 PEOPLE, PAGE, SEED = 25, 20, 29
 CLEAR, TASTE = 0.5, 0.3  # deviations

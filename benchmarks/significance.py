@@ -17,9 +17,9 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.measuring import Job, main
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import grouped_correlation, pairwise_accuracy
-from evaluation.statistics.significance import bootstrap_interval, randomization_test
+from quorum.statistics.correlation import correlation
+from quorum.statistics.meta import grouped_correlation, pairwise_accuracy
+from quorum.statistics.significance import bootstrap_interval, randomization_test
 
 Data = tuple[Any, ...]
 SEED = 20

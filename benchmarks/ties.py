@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.numeric.arrays import Floats
-from evaluation.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths
+from quorum.numeric.arrays import Floats
+from quorum.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths
 
 OUTCOMES = {"left": 1, "right": 2, "tie": 0}
 PREFERENCES = np.array([0, 1, -1])

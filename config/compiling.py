@@ -1,6 +1,6 @@
 """Examples that compile the kernels of metrics, statistics and ranking systems.
 
-`python -m config.compiling` compiles all kernels ahead of their first use (`evaluation.numeric.arrays`); after
+`python -m config.compiling` compiles all kernels ahead of their first use (`quorum.numeric.arrays`); after
 `quorum run` a job does.
 """
 
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evaluation.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
-from evaluation.metrics.content import content_selection
-from evaluation.metrics.content_baselines import BigramPrior, bigram_ranks
-from evaluation.metrics.meteor.alignment import STAGE_CHOICES
-from evaluation.metrics.meteor.scoring import stages_there
-from evaluation.metrics.registry import METRICS, Scores, score
 from evaluation.results.ranking_systems.kernels import TagRank
 from evaluation.results.ranking_systems.similarities import SimilarTrigrams, distributional_similarity
-from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
-from evaluation.statistics.aggregation.worker_models import dawid_skene
-from evaluation.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta.pairwise import pairwise_accuracy
-from evaluation.statistics.significance import bootstrap_interval, randomization_test
+from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
+from quorum.metrics.content import content_selection
+from quorum.metrics.content_baselines import BigramPrior, bigram_ranks
+from quorum.metrics.meteor.alignment import STAGE_CHOICES
+from quorum.metrics.meteor.scoring import stages_there
+from quorum.metrics.registry import METRICS, Scores, score
+from quorum.statistics.aggregation.bradley_terry import encode_comparisons
+from quorum.statistics.aggregation.worker_models import dawid_skene
+from quorum.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair
+from quorum.statistics.correlation import correlation
+from quorum.statistics.meta.pairwise import pairwise_accuracy
+from quorum.statistics.significance import bootstrap_interval, randomization_test
 
 if TYPE_CHECKING:
     from judgments.jobs import Run

@@ -18,7 +18,6 @@ from django.conf import settings
 from gunicorn.workers.gthread import ThreadWorker
 
 from config.observing.logs import ServerLog
-from config.observing.outages import LongRequests
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 timeout = 120  # a large dataset is uploaded in one request
@@ -58,7 +57,6 @@ for _place in range(len(_connections)):
     _connections[_place] = -1
 
 DRAIN_SECONDS, DRAIN_BYTES = 5, 2**31
-_requests = LongRequests(settings.WEB_SECONDS)
 
 
 class SharingWorker(ThreadWorker):
@@ -81,14 +79,8 @@ class SharingWorker(ThreadWorker):
             time.sleep(0.005)
         super().accept(listener)  # which does nothing where another process was first
 
-    def notify(self) -> None:
-        """Called every second."""
-        super().notify()
-        _requests.end()
-
     def handle_request(self, req: Any, conn: Any) -> Any:
-        with _requests.watched():
-            again = super().handle_request(req, conn)
+        again = super().handle_request(req, conn)
         # To close a connection with unread bytes takes the refusal away from who sends them: nginx says 502.
         conn.parser.finish_body(deadline=time.monotonic() + DRAIN_SECONDS, max_bytes=DRAIN_BYTES)
         return again

@@ -33,7 +33,6 @@ DEBUG = env.bool("DEBUG", default=False)
 PORT = env.int("PORT", default=8000)
 WEB_PROCESSES = env.int("WEB_PROCESSES", default=0)  # of config.gunicorn, which knows better than 0
 WEB_THREADS = env.int("WEB_THREADS", default=0)
-WEB_SECONDS = env.int("WEB_SECONDS", default=60)  # of a request; of processor time, which no waiting uses
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 

@@ -29,11 +29,11 @@ from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
 from common.incoming.apart import at_most_memory
-from evaluation.numeric import packing
-from evaluation.numeric.parallel import PartFunction, Results, Serial, using
 from judgments import jobs
 from judgments.jobs import DATABASE_FAILURES, HEAVY, READING, Run, is_gone, owner_name
 from judgments.models import Study
+from quorum.numeric import packing
+from quorum.numeric.parallel import PartFunction, Results, Serial, using
 
 QUEUE = "parts"
 TAKE_OVER = 3  # times the longest part so far, before a part of a silent worker is computed here

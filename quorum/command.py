@@ -34,7 +34,7 @@ def main() -> None:
     if "_ARGCOMPLETE" in os.environ:
         _complete(os.environ["COMP_LINE"].split()[1:])
     elif line == ["--version"]:
-        from evaluation.numeric.signatures import quorum_version
+        from quorum.numeric.signatures import quorum_version
 
         sys.stdout.write(f"quorum {quorum_version()}\n")
     else:

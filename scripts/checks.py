@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scripts.environment import PYTHON, ROOT, check_writable, install, read, say
 
-NUMERIC_PACKAGES = ("evaluation/metrics", "evaluation/statistics", "evaluation.numeric.signatures")
+NUMERIC_PACKAGES = ("quorum/metrics", "quorum/statistics", "quorum.numeric.signatures")
 TOOLS, PINNED = "requirements-audit.txt", "requirements-pinned.txt"
 PINNED_BEGINNING = """\
 # Every package of requirements.txt and what it needs, with hashes, for Python 3.11 (docs/install.md).

@@ -21,14 +21,14 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
 NUMERIC = (
-    "evaluation.metrics",
-    "evaluation.metrics.comparison",
-    "evaluation.statistics.agreement",
-    "evaluation.statistics.aggregation",
-    "evaluation.statistics.correlation",
-    "evaluation.statistics.meta",
-    "evaluation.statistics.ranking",
-    "evaluation.statistics.significance",
+    "quorum.metrics",
+    "quorum.metrics.comparison",
+    "quorum.statistics.agreement",
+    "quorum.statistics.aggregation",
+    "quorum.statistics.correlation",
+    "quorum.statistics.meta",
+    "quorum.statistics.ranking",
+    "quorum.statistics.significance",
 )
 # Modules whose docstrings define what they compute.
 MEASURES = (
@@ -271,7 +271,7 @@ def calls_page() -> Iterator[str]:
 
 
 def metrics_page() -> Iterator[str]:
-    from evaluation.metrics.registry import METRICS
+    from quorum.metrics.registry import METRICS
 
     yield "# Metrics by name\n\nWhat they compute is in [Metrics](../metrics.md).\n"
     rows = [
@@ -280,13 +280,13 @@ def metrics_page() -> Iterator[str]:
     ]
     yield from _table(("metric", "options and their defaults"), rows)
     for name in MEASURES:
-        module = importlib.import_module(f"evaluation.metrics.{name}")
+        module = importlib.import_module(f"quorum.metrics.{name}")
         yield f"\n## {name}\n\n{_linked(_paragraphs(inspect.getdoc(module)))}"
 
 
 def statistics_page() -> Iterator[str]:
     """Show every public function below the docstring of its module, which has definitions and sources."""
-    from evaluation.statistics.catalogue import MODULES, STATISTICS
+    from quorum.statistics.catalogue import MODULES, STATISTICS
 
     yield "# Statistics by name\n\nHow they are used, and what is known of them, is in [Statistics](../statistics.md)."
     shown = {}
@@ -303,7 +303,7 @@ def statistics_page() -> Iterator[str]:
     for function in dict.fromkeys((*shown, *STATISTICS)):
         by_module.setdefault(function.__module__, []).append(function)
     for module_name in sorted(by_module):
-        yield f"\n## {module_name.removeprefix('evaluation.statistics.')}\n"
+        yield f"\n## {module_name.removeprefix('quorum.statistics.')}\n"
         yield f"{_linked(_paragraphs(inspect.getdoc(sys.modules[module_name])))}\n"
         rows = [
             (

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import tokenize
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,10 +25,9 @@ from scripts.environment import say
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("judgments", "annotation", "evaluation")
-PRODUCT = ("common", "config", *APPS, "demo", "scripts", "quorum", "quorum_client")
+PLATFORM = ("common", "config", *APPS, "demo", "scripts", "quorum_client")  # what is read beside the library
 SLACK = 1.02  # a ceiling this far above its measure is lowered
 NO_CODE = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
-VAGUE = {"asked", "found", "given", "held", "kept", "made", "one", "own", "place", "said", "told", "words"}
 
 
 def sources(*folders: str) -> Iterator[Path]:
@@ -59,41 +58,23 @@ def code_tokens(text: str) -> list[tokenize.TokenInfo]:
     ]
 
 
-def _outside_formats(tokens: Iterable[tokenize.TokenInfo]) -> Iterator[tokenize.TokenInfo]:
-    """Yield the tokens outside f-strings, which are single tokens before Python 3.12."""
-    depth = 0
-    for token in tokens:
-        kind = tokenize.tok_name[token.type]
-        depth += (kind == "FSTRING_START") - (kind == "FSTRING_END")
-        if not depth:
-            yield token
-
-
 def measure_sizes() -> dict[str, float]:
     from tests.test_architecture import all_imports, circles
 
-    product = [_read(path) for path in sources(*PRODUCT)]
-    lines = names = vague = 0
-    for tokens in map(code_tokens, product):
+    lines = 0
+    for tokens in (code_tokens(_read(path)) for path in sources(*PLATFORM)):
         lines += len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)})
-        identifiers = [token.string for token in _outside_formats(tokens) if token.type == tokenize.NAME]
-        names += len(identifiers)
-        vague += sum(word in VAGUE for word in identifiers)
     rooms: dict[str, set[str]] = {}
     for entry in all_imports():
         importer, imported = (".".join(name.split(".")[:2]) for name in (entry.importer, entry.imported))
         if importer != imported and all(name.startswith("evaluation.") for name in (importer, imported)):
             rooms.setdefault(importer, set()).add(imported)
     return {
-        "code lines": lines,
-        "modules": len(product),
-        "test lines": sum(len(_read(path).splitlines()) for path in sources("tests")),
+        "platform code lines": lines,
         "arrows in evaluation": sum(map(len, rooms.values())),
         "arrows on its circles": sum(
             len(rooms[room] & set(circle)) for circle in circles(rooms) for room in circle
         ),
-        "vague names of 10,000": round(10_000 * vague / names, 1),
-        "documentation words": sum(len(_read(path).split()) for path in (ROOT / "docs").rglob("*.md")),
     }
 
 

@@ -222,13 +222,13 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     from importlib import import_module
 
     from annotation.crowds import BACKENDS
-    from evaluation import statistics
     from evaluation.data.export.formats import FORMATS
     from evaluation.presentation.rendering import WORDS
     from evaluation.results import agreement, rankings, worker_models
     from judgments.design.requirements import QUIZ_PRESETS
     from judgments.importers.textio import QUIRKS
     from judgments.kinds import KINDS
+    from quorum import statistics
 
     modules = [agreement, rankings, worker_models]
     for package in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):

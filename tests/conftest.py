@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
 
 import config.admin_site  # noqa: F401 - loads the pages in their order, as a web process does
-from evaluation.metrics.meteor.tables import Tables, find_tables
+from quorum.metrics.meteor.tables import Tables, find_tables
 from tests import plots, services
 from tests.browsing import PATIENCE, WIDE, Tab, Tabs
 from tests.installations import MIGRATED, Installation, Installations, once_a_run

@@ -112,16 +112,14 @@ class Installation:
             if missing:
                 self.manage("collectstatic", "--no-input", "--verbosity", "0")
 
-    def start_server(
-        self, *, workers: int | None = None, port: int = 0, application: str = "config.wsgi"
-    ) -> str:
+    def start_server(self, *, workers: int | None = None, port: int = 0) -> str:
         """Starts gunicorn on a free port, or on `port` again, and waits for its first answer; the address."""
         self.collect_static()
         port = port or free_port()
         # fmt: off
         process = self.start(
             "gunicorn", "--config", "python:config.gunicorn", "--bind", f"127.0.0.1:{port}",
-            *(["--workers", str(workers)] if workers else []), application, log="server.log",
+            *(["--workers", str(workers)] if workers else []), "config.wsgi", log="server.log",
         )
         # fmt: on
         self.url = f"http://127.0.0.1:{port}"

@@ -10,7 +10,7 @@ import pytest
 import redis
 from playwright.sync_api import sync_playwright
 
-from evaluation.metrics.meteor.tables import tables_there
+from quorum.metrics.meteor.tables import tables_there
 from scripts.checks import chromium_on_path
 
 REQUIRED = os.environ.get("QUORUM_REQUIRE_SERVICES") == "1"

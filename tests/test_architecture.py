@@ -6,10 +6,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from packaging.requirements import Requirement
@@ -17,14 +19,14 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
-LOWEST = ("evaluation.metrics", "evaluation.statistics")
+LOWEST = ("quorum.metrics", "quorum.statistics")
 # Below both: it imports nothing of Quorum at all.
-LEAVES = ("evaluation.numeric",)
+LEAVES = ("quorum.numeric",)
 APPS = ("judgments", "annotation", "evaluation")
 # The rooms of evaluation, the lowest first, over the numeric packages; doors that gather all of them lie above.
 INSIDE_EVALUATION = ("presentation", "data", "results", "planning", "reports")
 # Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
-NOT_IMPORTED = {*ROOMS, "config.settings", "evaluation.metrics"}
+NOT_IMPORTED = {*ROOMS, "config.settings", "quorum.metrics"}
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
@@ -167,7 +169,7 @@ def test_the_leaves_import_nothing_of_quorum() -> None:
 
 @pytest.mark.parametrize("package", LOWEST)
 def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(package: str) -> None:
-    ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework")
+    ours = ("annotation", "common", "config", "judgments", "evaluation", "quorum", "django", "rest_framework")
     found = [
         entry
         for entry in all_imports()
@@ -344,7 +346,7 @@ def test_a_module_that_is_named_by_a_string_counts_as_imported() -> None:
         f"{name}:{node.lineno} {ast.unparse(node)}"
         for name, _, tree in modules()
         # checks read migrations, which import no code; parts of a job name what a module of ours declares
-        if not inside(name, "scripts", "config.checks", "evaluation.numeric.packing")
+        if not inside(name, "scripts", "config.checks", "quorum.numeric.packing")
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
@@ -447,21 +449,21 @@ def test_prolific_language_models_and_archives_have_one_door_each() -> None:
 def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
     """The others read what Quorum wrote itself, or files of whoever runs the server."""
     own = {
-        "gzip": ("evaluation.metrics.files",), "bz2": (), "lzma": (), "tarfile": (),
+        "gzip": ("quorum.metrics.files",), "bz2": (), "lzma": (), "tarfile": (),
         "zlib": (
-            *("evaluation.data.releases", "evaluation.metrics.files", "evaluation.metrics.meteor"),
+            *("evaluation.data.releases", "quorum.metrics.files", "quorum.metrics.meteor"),
             "evaluation.results.challenges",
         ),
         "zipfile": (
             *("evaluation.data.export", "evaluation.data.publishing", "evaluation.data.releases"),
-            *("evaluation.metrics.meteor", "evaluation.reports"),
+            *("quorum.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges"),
-            *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "evaluation.metrics.files"),
+            *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.files"),
             "evaluation.data.judgment_sets.study_signatures",
             *("evaluation.data.publishing.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
-            *("evaluation.numeric.packing", "evaluation.numeric.signatures"),
+            *("quorum.numeric.packing", "quorum.numeric.signatures"),
             *("judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),
@@ -486,7 +488,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
 def test_only_settings_read_the_environment() -> None:
     allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.celery", "quorum.command"}
     # The metrics are a library of their own: where METEOR's tables lie is told them without Django.
-    allowed |= {"evaluation.metrics.meteor.tables"}
+    allowed |= {"quorum.metrics.meteor.tables"}
     # Says how many threads numpy has, before it is loaded.
     allowed |= {"common"}
     found = [
@@ -587,3 +589,39 @@ def test_pages_hold_no_inline_scripts_or_styles() -> None:
         if forbidden.search(line)
     ]
     assert found == []
+
+
+def test_scripts_in_strings_name_what_exists() -> None:
+    """Most of them run in processes of their own, some only where services are, and mypy does not read them."""
+    missing = []
+    for folder in ("tests", "benchmarks", "scripts"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.name == "test_compiled.py":  # makes the modules that its scripts import
+                continue
+            for line, script in _scripts_in_strings(path):
+                missing += [f"{path.relative_to(ROOT)}:{line} {name}" for name in _missing_names(script)]
+    assert missing == []
+
+
+def _scripts_in_strings(path: Path) -> Iterator[tuple[int, ast.Module]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " import " in node.value:
+            with suppress(SyntaxError):
+                yield node.lineno, ast.parse(node.value)
+
+
+def _missing_names(script: ast.Module) -> Iterator[str]:
+    """Yield names that a script imports of Quorum, or takes from what it imported, and that are not there."""
+    imported = {}
+    for node in ast.walk(script):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in {*ROOMS, "tests"}:
+            for alias in node.names:
+                try:
+                    imported[alias.asname or alias.name] = resolve_name(f"{node.module}.{alias.name}")
+                except (ImportError, AttributeError):
+                    yield f"{node.module}.{alias.name}"
+    for node in ast.walk(script):
+        match node:
+            case ast.Attribute(ast.Name(name), attribute) if name in imported:
+                if not hasattr(imported[name], attribute):
+                    yield f"{name}.{attribute}"

@@ -11,15 +11,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTER = """
-from evaluation.numeric.arrays import compiled
-from evaluation.metrics.inner import inner
+from quorum.numeric.arrays import compiled
+from quorum.metrics.inner import inner
 
 @compiled
 def outer(x):
     return 10 * inner(x)
 """
 INNER = """
-from evaluation.numeric.arrays import compiled
+from quorum.numeric.arrays import compiled
 
 @compiled
 def inner(x):
@@ -43,11 +43,11 @@ for code in called:
 def library(tmp_path: Path) -> Path:
     """A copy of the leaf below two packages that hold nothing but a kernel and one that it calls."""
     for package in ("metrics", "numeric", "statistics"):
-        (tmp_path / "evaluation" / package).mkdir(parents=True)
-        (tmp_path / "evaluation" / package / "__init__.py").touch()
-    shutil.copy(ROOT / "evaluation/numeric/arrays.py", tmp_path / "evaluation/numeric")
-    (tmp_path / "evaluation/metrics/outer.py").write_text(OUTER, encoding="utf-8")
-    (tmp_path / "evaluation/metrics/inner.py").write_text(INNER.format(1), encoding="utf-8")
+        (tmp_path / "quorum" / package).mkdir(parents=True)
+        (tmp_path / "quorum" / package / "__init__.py").touch()
+    shutil.copy(ROOT / "quorum/numeric/arrays.py", tmp_path / "quorum/numeric")
+    (tmp_path / "quorum/metrics/outer.py").write_text(OUTER, encoding="utf-8")
+    (tmp_path / "quorum/metrics/inner.py").write_text(INNER.format(1), encoding="utf-8")
     return tmp_path
 
 
@@ -60,7 +60,7 @@ def change(path: Path, content: str) -> None:
 
 def outcome(library: Path, **environment: str) -> str:
     """What the outer kernel makes of 1, in a fresh process."""
-    program = "from evaluation.metrics.outer import outer; print(outer(1))"
+    program = "from quorum.metrics.outer import outer; print(outer(1))"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     run = subprocess.run(
         [sys.executable, "-c", program],
@@ -77,15 +77,15 @@ def compiled_files(library: Path) -> set[str]:
 
 
 def test_a_change_reaches_every_kernel_that_depends_on_it_and_no_other(library: Path) -> None:
-    constants = library / "evaluation/statistics/constants.py"
+    constants = library / "quorum/statistics/constants.py"
     constants.write_text("STEP = 1\n", encoding="utf-8")
-    inner = INNER.format("STEP").replace("@", "from evaluation.statistics.constants import STEP\n\n@", 1)
-    (library / "evaluation/metrics/inner.py").write_text(inner, encoding="utf-8")
+    inner = INNER.format("STEP").replace("@", "from quorum.statistics.constants import STEP\n\n@", 1)
+    (library / "quorum/metrics/inner.py").write_text(inner, encoding="utf-8")
     assert outcome(library) == "20"
     first = compiled_files(library)
 
-    change(library / "evaluation/metrics/__init__.py", "# changed\n")
-    change(library / "evaluation/metrics/outer.py", OUTER + "# changed\n")
+    change(library / "quorum/metrics/__init__.py", "# changed\n")
+    change(library / "quorum/metrics/outer.py", OUTER + "# changed\n")
     assert outcome(library) == "20"
     second = compiled_files(library)
     assert {name.partition(".")[0] for name in first & second} == {"inner"}
@@ -95,7 +95,7 @@ def test_a_change_reaches_every_kernel_that_depends_on_it_and_no_other(library: 
     third = compiled_files(library)
     assert third.isdisjoint(second)
 
-    change(library / "evaluation/metrics/inner.py", inner.replace("x +", "x + 1 +"))
+    change(library / "quorum/metrics/inner.py", inner.replace("x +", "x + 1 +"))
     assert outcome(library) == "40"
     assert compiled_files(library).isdisjoint(third)
 

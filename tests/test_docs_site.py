@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, expect
 
-from evaluation.metrics.registry import METRICS
-from evaluation.statistics.catalogue import STATISTICS
+from quorum.metrics.registry import METRICS
+from quorum.statistics.catalogue import STATISTICS
 from quorum.words import WORDS
 
 ROOT = Path(__file__).resolve().parent.parent

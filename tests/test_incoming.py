@@ -10,13 +10,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +28,6 @@ from hypothesis import strategies as st
 from common.environment import Limits
 from common.errors import QuorumError
 from common.incoming import HEAD, BeyondHead, within_request
-from config.observing.outages import LongRequests, RequestTooLong
 from judgments.datasets import uploads
 from judgments.importers import ImportProblem, open_dataset
 from judgments.importers.records import Columns, read_json_lines
@@ -42,7 +36,6 @@ from judgments.importers.textio import ImportNotes
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
 from tests.bombs import BOMBS, blank, packed, read
-from tests.installations import PATIENCE, Installations
 from tests.judgments.desk import words
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -487,52 +480,3 @@ class TestUploads:
         )
         assert "Ton" in words(self.follow(designer, answer))
         assert Study.objects.get(slug="ton").dataset.items.count() == 9_000
-
-
-def test_gunicorn_ends_a_page_that_computes_for_too_long_and_answers_others(
-    installations: Installations,
-) -> None:
-    def ask(path: str) -> int:
-        try:
-            with urllib.request.urlopen(f"{installation.url}{path}", timeout=PATIENCE) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as error:
-            return error.code
-
-    with installations.fresh("sqlite") as installation, ThreadPoolExecutor(3) as visitors:
-        installation.env["WEB_SECONDS"] = "1"
-        installation.start_server(application="tests.computing")
-        computing = [visitors.submit(ask, "/compute/") for _ in range(3)]
-        assert ask("/admin/login/") == 200
-        assert [page.result() for page in computing] == [503, 503, 503]
-        assert ask("/admin/login/") == 200
-        assert "RequestTooLong" in (installation.folder / "server.log").read_text()
-
-
-def test_a_request_that_computes_for_too_long_is_ended_and_others_go_on() -> None:
-    requests, ended = LongRequests(0.05), []
-
-    def compute() -> None:
-        try:
-            with requests.watched():
-                while True:
-                    pass
-        except RequestTooLong:
-            ended.append("computing")
-
-    def wait() -> None:
-        with requests.watched():
-            over.wait()
-
-    over = threading.Event()
-    threads = [threading.Thread(target=one) for one in (compute, wait)]
-    for thread in threads:
-        thread.start()
-    while not ended:
-        requests.end()
-        time.sleep(0.01)
-    assert threads[1].is_alive()
-    over.set()
-    for thread in threads:
-        thread.join()
-    assert ended == ["computing"]

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from evaluation.metrics import cider, comparison
-from evaluation.metrics.registry import score
-from evaluation.metrics.text import tokens
-from evaluation.numeric import packing
-from evaluation.numeric.parallel import PartFunction, Results, using
-from evaluation.statistics import power, resampling
-from evaluation.statistics.agreement.alpha_and_gwet import alpha_of_judgments
 from judgments import tasks
 from judgments.jobs import OURS
+from quorum.metrics import cider, comparison
+from quorum.metrics.registry import score
+from quorum.metrics.text import tokens
+from quorum.numeric import packing
+from quorum.numeric.parallel import PartFunction, Results, using
+from quorum.statistics import power, resampling
+from quorum.statistics.agreement.alpha_and_gwet import alpha_of_judgments
 from tests.test_parallel import captions
 
 

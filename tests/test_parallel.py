@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from evaluation.metrics import cider, comparison
-from evaluation.metrics.text import tokens
-from evaluation.numeric.parallel import LocalPool, map_parts, using
-from evaluation.statistics import power, resampling
-from evaluation.statistics.power import People
+from quorum.metrics import cider, comparison
+from quorum.metrics.text import tokens
+from quorum.numeric.parallel import LocalPool, map_parts, using
+from quorum.statistics import power, resampling
+from quorum.statistics.power import People
 from tests.installations import until
 
 WORDS = ("a", "dog", "cat", "runs", "on", "the", "grass.", "don't", "two", "Dogs,", "in", "snow", "cannot")
@@ -116,7 +116,7 @@ def test_the_parts_of_a_killed_process_are_computed_again(tmp_path: Path) -> Non
 
 SLEEPER = """
 import os, pathlib, sys, time
-from evaluation.numeric.parallel import LocalPool, map_parts, using
+from quorum.numeric.parallel import LocalPool, map_parts, using
 
 def part(folder, number):
     pathlib.Path(folder, str(os.getpid())).touch()

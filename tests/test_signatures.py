@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.numeric import signatures
-from evaluation.numeric.signatures import BadSignature, Signature, Value, parse, quorum_version, versions
+from quorum.numeric import signatures
+from quorum.numeric.signatures import BadSignature, Signature, Value, parse, quorum_version, versions
 
 WORDS = st.text(min_size=1, max_size=12)
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -53,5 +53,5 @@ def test_the_version_is_that_of_the_clone_or_else_of_the_package(
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: quorum\nVersion: 9.8.7\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(signatures, "__file__", str(tmp_path / "evaluation" / "numeric" / "signatures.py"))
+    monkeypatch.setattr(signatures, "__file__", str(tmp_path / "quorum" / "numeric" / "signatures.py"))
     assert quorum_version.__wrapped__() == "9.8.7"

@@ -11,8 +11,8 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.installed_settings"
 django.setup()
 for _name in (
     "config.urls",
-    "evaluation.metrics",
-    "evaluation.statistics",
+    "quorum.metrics",
+    "quorum.statistics",
     # what a server or worker imports later, each for itself: two seconds where figures are computed and drawn
     "celery.apps.beat",
     "celery.apps.worker",

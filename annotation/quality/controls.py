@@ -15,12 +15,12 @@ from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
 from annotation.quality.detectors.base import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.rows import batched
-from evaluation.statistics.significance import holm
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.studies import kind_of
+from quorum.statistics.significance import holm
 
 LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
 LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected

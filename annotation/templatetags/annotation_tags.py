@@ -18,7 +18,6 @@ from django.utils.translation import get_language, get_language_bidi, gettext
 from annotation.work import worksheet
 from common.markup import render_inline
 from common.texts import is_empty, readable
-from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.design.scale import display_number, number_text
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
@@ -29,6 +28,7 @@ from judgments.kinds.keywords import MISSING, PHRASE
 from judgments.kinds.spans.answers import placed
 from judgments.kinds.spans.kind import SEVERITY_KEYS, SEVERITY_WORDS
 from judgments.studies.studies import design_of
+from quorum.statistics.aggregation.votes_and_means import SURE
 
 register = template.Library()
 # right-to-left languages and scripts (BCP 47)

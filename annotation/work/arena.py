@@ -23,13 +23,13 @@ from django.db.models import Count, F
 
 from annotation.models import Judgment, Worker
 from common.rows import PreparedQuery, PreparedUpdate, insert_rows, query_parameter
-from evaluation.numeric.arrays import Ints
-from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
-from evaluation.statistics.choosing import Drawing, prior_strengths
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import rng_for
 from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit
 from judgments.studies.studies import design_of, draws_at_claim
+from quorum.numeric.arrays import Ints
+from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from quorum.statistics.choosing import Drawing, prior_strengths
 
 RENEWED_AFTER = 50  # draw from a new state once a fiftieth more answers came
 MOST_TRIES = 8  # items tried for a pair of systems, to find one that is not on the page yet

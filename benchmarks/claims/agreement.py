@@ -1,11 +1,14 @@
 # ruff: noqa: E501 (a sentence is one line)
 """Sentences of agreement."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from statistics import mean
 
-from benchmarks.claims.patterns import inside, near, number, sentences_about, two_digits
-from benchmarks.claims.rows import Rows, items
+import numpy as np
+
+from benchmarks.claims.patterns import near, number, says_ends, sentences_about, two_digits
+from benchmarks.claims.rows import INTERVAL, PAIRED, Rows, items, mirrored
+from benchmarks.claims.spreads import Answer, of_answers, of_coefficient
 from benchmarks.claims.variances import components, value_of
 from benchmarks.claims.worker_models import likely_answers
 
@@ -25,8 +28,79 @@ def says_alpha(rows: Rows, value: str, ends: str | None, n: str) -> bool:
     return (
         alpha is not None
         and near(value, alpha)
-        and inside(ends or "undefined", alpha)
+        and says_ends(ends or "undefined", ends_of_alpha(rows))
         and number(n) == len(rows.pairable)
+    )
+
+
+def ends_of_alpha(rows: Rows) -> tuple[float, float] | None:
+    """Of its derivatives by the weights of answers."""
+    answers = [(unit, name, value) for unit in rows.pairable for name, value in rows.votes[unit]]
+    weights, step = np.ones(len(answers)), 1e-5
+    slopes = [
+        (weighted_alpha(rows, answers, weights + move) - weighted_alpha(rows, answers, weights - move))
+        / (2 * step)
+        for move in step * np.eye(len(answers))
+    ]
+    influences = [
+        Answer(rows.units[unit].item_id, name, slope - mean(slopes))
+        for (unit, name, _), slope in zip(answers, slopes, strict=True)
+    ]
+    found = of_answers(influences, anonymous=rows.anonymous, fewest=3)
+    if found is None or rows.alpha is None:
+        return None
+    return of_coefficient(rows.alpha, *found, len(answers) / len(rows.pairable), different(rows, answers))
+
+
+def sides_of(rows: Rows, answers: list[tuple[int, str, float]]) -> list[tuple[tuple[int, int], float]]:
+    """Units and answers, choices between two texts in both orders."""
+    own = [((unit, 0), value) for unit, _, value in answers]
+    return own + (
+        [((unit, 1), mirrored(value)) for unit, _, value in answers] if rows.protocol in PAIRED else []
+    )
+
+
+def weighted_alpha(rows: Rows, answers: list[tuple[int, str, float]], weights: np.ndarray) -> float:
+    """1 - (n - 1) O / E, where a unit of m answers adds m times its mean distance to O."""
+    sides = sides_of(rows, answers)
+    weight = np.resize(weights, len(sides))
+    values, units = np.array([value for _, value in sides]), [unit for unit, _ in sides]
+    far = np.abs(values[:, np.newaxis] - values)
+    far = far**2 if rows.protocol in INTERVAL else np.sign(far)
+    pairs, observed = np.outer(weight, weight), 0.0
+    for unit in set(units):
+        own = np.array([other == unit for other in units])
+        here, of_unit = np.ix_(own, own), weight[own]
+        together = of_unit.sum() ** 2 - np.square(of_unit).sum()
+        observed += of_unit.sum() * (pairs * far)[here].sum() / together
+    return float(1 - (weight.sum() - 1) * observed / (pairs * far).sum())
+
+
+def different(rows: Rows, answers: list[tuple[int, str, float]]) -> float:
+    """The chance that two answers at random are different."""
+    count = Counter(value for _, value in sides_of(rows, answers))
+    n = count.total()
+    return sum(one * (n - one) for one in count.values()) / (n * (n - 1))
+
+
+@says(
+    "Note: if 15 % of people answer at random, <missed:PC> of groups of <n:N> have none of them, as this one may, and alpha "
+    "is about <left:CO>, below the interval; control items keep them out."
+)
+def _(rows: Rows, missed: str, n: str, left: str) -> bool:
+    ends, people = ends_of_alpha(rows), {name for unit in rows.pairable for name, _ in rows.votes[unit]}
+    if (
+        ends is None
+        or rows.alpha is None
+        or rows.seen
+        or number(n) != len(people)
+        or not 3 <= len(people) <= 18
+    ):
+        return False
+    return (
+        near(missed, 0.85 ** len(people))
+        and near(left, 0.85**2 * rows.alpha)
+        and ends[0] > 0.85**2 * rows.alpha
     )
 
 
@@ -66,17 +140,19 @@ def _(rows: Rows) -> bool:
     return len(items(rows, rows.pairable)) == 1
 
 
-@says("with 2 raters, expected 3 or more, the interval is for these raters alone")
+@says("Note: with 2 raters, expected 3 or more, the interval is for these raters alone.")
 def _(rows: Rows) -> bool:
     return len({name for votes in rows.votes.values() if len(votes) > 1 for name, _ in votes}) <= 2
 
 
-@says("with 1 item, expected 2 or more, the interval is for this item alone")
+@says("Note: with 1 item, expected 2 or more, the interval is for this item alone.")
 def _(rows: Rows) -> bool:
     return len(items(rows, rows.pairable)) == 1
 
 
-@says("with <n:N> item{s|}, expected <least:N> or more, the interval is for {this item|these items} alone")
+@says(
+    "Note: with <n:N> item{s|}, expected <least:N> or more, the interval is for {this item|these items} alone."
+)
 def _(rows: Rows, n: str, least: str) -> bool:
     return number(n) == len(items(rows, rows.pairable)) < number(least)
 

@@ -1,26 +1,28 @@
-"""The t test of two metrics' accuracies over items and people, as docs/statistics.md defines it."""
+"""Differences of metrics and of systems with their spreads, as docs/statistics.md defines them."""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Mapping
 from itertools import combinations
 from statistics import mean
+from typing import NamedTuple
 
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest
 
+from benchmarks.claims.correlations import tau_b
 from benchmarks.claims.halves import leads, side_of
-from benchmarks.claims.rows import Rows
-from benchmarks.claims.variances import People, effective, enlarged, people_add
+from benchmarks.claims.rows import PAIRED, Rows
+from benchmarks.claims.spreads import (
+    TINY,
+    Difference,
+    Spread,
+    independent_rows,
+    of_independent,
+    over_items,
+    with_people,
+)
 
 SIGN = {1: 1, 2: -1, 0: 0}
-
-
-def sum_of_squares(parts: Iterable[tuple[Hashable, float]]) -> float:
-    """Of sums by label."""
-    sums: defaultdict[Hashable, float] = defaultdict(float)
-    for label, part in parts:
-        sums[label] += part
-    return sum(one**2 for one in sums.values())
 
 
 def gains(rows: Rows) -> dict[tuple[int, str], dict[int, float]]:
@@ -77,60 +79,223 @@ def credit(rows: Rows, first: str, second: str, pair: int, winner: int) -> int:
     return right - other
 
 
-def p_of_accuracies(rows: Rows, first: str, second: str) -> float:
-    """The p of their difference, the first being the more accurate; McNemar's where nothing varies."""
+def lost_votes(rows: Rows, credit: Mapping[int, Mapping[int, float]]) -> dict[tuple[int, str], float]:
+    """What is lost where a person leaves a pair, by what each side would add to the estimate there."""
+    return {
+        (pair, name): sum(gain * credit[pair].get(side, 0.0) for side, gain in of_sides.items())
+        for (pair, name), of_sides in gains(rows).items()
+        if pair in credit
+    }
+
+
+def item_of_pair(rows: Rows) -> dict[int, int]:
+    return dict(rows.study.pairs.values_list("pk", "item_id"))
+
+
+def independent(rows: Rows, values: Mapping[int, float]) -> bool:
+    """Whether pairs are noughts and ones, each of an item of its own."""
+    item_of = item_of_pair(rows)
+    return len({item_of[pair] for pair in values}) == len(values) and set(values.values()) <= {0.0, 1.0}
+
+
+def accuracies(rows: Rows, first: str, second: str) -> Difference | None:
+    """Of two metrics' accuracies, the first being the more accurate, with its spread if both were right as often."""
     winners = {pair: int(winner) for pair, winner in rows.pairs.items() if winner}
     credits = {pair: credit(rows, first, second, pair, winner) for pair, winner in winners.items()}
     difference, n = mean(credits.values()), len(credits)
-    variance, df = by_items(rows, credits)
-
-    def share(pair: int, winner: int) -> float:
-        return (credit(rows, first, second, pair, winner) - difference) / n if winner else 0.0
-
-    lost = {
-        (pair, name): sum(gain * share(pair, side) for side, gain in of_sides.items())
-        for (pair, name), of_sides in gains(rows).items()
-    }
-    if variance and not rows.anonymous and len({name for _, name in lost}) > 1:
-        people = part_of_people(lost)
-        of_items = df if df < math.inf else max(len({pair for pair, _ in lost}), 2) - 1
-        df = freedom(variance, of_items, people)
-        apart = sum(one != 0 for one in credits.values()) or n
+    if independent(rows, credits):
+        spread = of_independent(difference, n)
+    else:
+        found = over_items(
+            {pair: (one - difference) / n for pair, one in credits.items()}, item_of_pair(rows)
+        )
+        if found is None:
+            return None
+        spread = found
+    if not rows.anonymous:
+        shares = {
+            pair: {side: (credit(rows, first, second, pair, side) - difference) / n for side in (1, 2)}
+            for pair in {pair for pair, _ in gains(rows)}
+        }
+        spread = with_people(spread, lost_votes(rows, shares))
         # If both were right as often, people would add more, as they do to a share nearer to a half.
-        variance += people.added / (1 - min(abs(difference) * n / apart, 1 - 1 / apart) ** 2)
-    if variance <= 1e-18:
-        ahead = [one for one in credits.values() if one]
+        apart = sum(one != 0 for one in credits.values()) or n
+        more = 1 / (1 - min(abs(difference) * n / apart, 1 - 1 / apart) ** 2)
+        spread = spread._replace(people=spread.people._replace(added=spread.people.added * more))
+    return Difference(difference, spread)
+
+
+def p_of_accuracies(rows: Rows, first: str, second: str) -> float:
+    """The p of their difference; McNemar's where nothing varies."""
+    difference = accuracies(rows, first, second)
+    if difference is None or difference.spread.variance <= 1e-18:
+        signs = [
+            credit(rows, first, second, pair, int(winner)) for pair, winner in rows.pairs.items() if winner
+        ]
+        ahead = [one for one in signs if one]
         return float(binomtest(ahead.count(1), len(ahead)).pvalue) if ahead else 1.0
-    return float(2 * t.sf(abs(difference) / variance**0.5, df))
+    return difference.spread.p(difference.value)
 
 
-def by_items(rows: Rows, credits: dict[int, int]) -> tuple[float, float]:
-    """The variance over items and its degrees of freedom; none of one item."""
-    item_of = dict(rows.study.pairs.values_list("pk", "item_id"))
-    n, difference = len(credits), mean(credits.values())
-    sizes = list(Counter(item_of[pair] for pair in credits).values())
-    if n == len(sizes) and min(credits.values()) >= 0:  # independent noughts and ones
-        return difference * (1 - difference) / n, math.inf
-    if len(sizes) < 2:
-        return 0.0, math.inf
-    squares = sum_of_squares((item_of[pair], (one - difference) / n) for pair, one in credits.items())
-    return squares * enlarged(effective(sizes)), max(effective(sizes), 2) - 1
+class Share(NamedTuple):
+    """A share with its spread over so many items or pairs."""
+
+    value: float
+    spread: Spread
+    rows: int
+    independent: bool
 
 
-def part_of_people(lost: dict[tuple[int, str], float]) -> People:
-    """Of what is lost of an estimate where a person leaves a pair."""
-    middle = mean(lost.values())
-    centred = {cell: one - middle for cell, one in lost.items()}
-    by_pair, by_person = (sum_of_squares((cell[at], one) for cell, one in centred.items()) for at in (0, 1))
-    sizes = Counter(name for _, name in lost)
-    pairs = len({pair for pair, _ in lost})
-    return people_add(by_pair, by_person, sum_of_squares(centred.items()), pairs, list(sizes.values()))
+def share_of_pairs(
+    rows: Rows, credit: Mapping[int, Mapping[int, float]], *, tied: float | None
+) -> Share | None:
+    """The mean credit of the pairs' winners; a pair without one counts `tied`, or not."""
+    values = {
+        pair: of_side[int(winner)] if winner else tied or 0.0
+        for pair, of_side in credit.items()
+        if (winner := rows.pairs[pair]) or (winner == 0 and tied is not None)
+    }
+    if not values:
+        return None
+    share, n = mean(values.values()), len(values)
+    alone = independent(rows, values)
+    items = len({item_of_pair(rows)[pair] for pair in values})
+    spread = (
+        of_independent(share, n)
+        if alone
+        else over_items({pair: (one - share) / n for pair, one in values.items()}, item_of_pair(rows))
+    )
+    if spread is not None and not rows.anonymous:
+        none = share if tied is None else tied
+        parts = {
+            pair: {side: (one - none) / n for side, one in of_side.items()}
+            for pair, of_side in credit.items()
+            if tied is None or pair in values
+        }
+        spread = with_people(spread, lost_votes(rows, parts))
+    return spread and Share(share, spread, n if alone else items, alone)
 
 
-def freedom(by_items: float, df: float, people: People) -> float:
-    """Satterthwaite's degrees of freedom, between those of both."""
-    least = min(df, people.df)
-    if people.most == math.inf:
-        return least
-    whole = (by_items + people.most) ** 2 / (by_items**2 / df + people.most**2 / people.df)
-    return min(max(whole, least), df)
+def accuracy(rows: Rows, metric: str) -> Share | None:
+    sides = {pair: side_of(*rows.scores[metric][pair]) for pair in rows.scores[metric]}
+    return share_of_pairs(
+        rows, {pair: {s: float(s == side) for s in (1, 2)} for pair, side in sides.items()}, tied=None
+    )
+
+
+def won_by(rows: Rows, system: str, other: str | None = None) -> Share | None:
+    """The share of its pairs, or of those with the other one, that a system wins, a tie half."""
+    credit = {}
+    for pair, both in rows.systems_of_pairs.items():
+        if both[0] != both[1] and system in both and (other is None or other in both):
+            credit[pair] = {side: float(both[side - 1] == system) for side in (1, 2)}
+    return share_of_pairs(rows, credit, tied=0.5)
+
+
+def influences(
+    rows: Rows, metric: str, elsewhere: Mapping[tuple[int, str], float]
+) -> tuple[dict[int, float], dict[tuple[int, str], float]]:
+    """Those of captions on tau-b with people, and those that they would have with other means."""
+    scores = {unit: first for unit, (first, _) in rows.scores[metric].items()}
+    means = {unit: rows.people_of(unit) for unit in scores}
+    value = tau_b(list(scores.values()), list(means.values())) or 0.0
+    n = len(scores)
+    untied = [
+        n**2 - sum(count**2 for count in Counter(column.values()).values()) for column in (scores, means)
+    ]
+
+    def raw(score: float, people: float) -> float:
+        balance = sum(sign(score - scores[unit]) * sign(people - means[unit]) for unit in scores)
+        apart = [
+            sum(one != own for one in column.values()) for column, own in ((scores, score), (means, people))
+        ]
+        return 2 * balance / (untied[0] * untied[1]) ** 0.5 - value * sum(
+            one / pairs for one, pairs in zip(apart, untied, strict=True)
+        )
+
+    here = {unit: raw(scores[unit], means[unit]) for unit in scores}
+    middle = mean(here.values())
+    there = {cell: raw(scores[cell[0]], people) - middle for cell, people in elsewhere.items()}
+    return {unit: one - middle for unit, one in here.items()}, there
+
+
+def taus(rows: Rows, *metrics: str) -> Difference | None:
+    """Tau-b of a metric with people, or how much higher than another's it is."""
+    units = rows.scores[metrics[0]]
+    cells = {
+        (unit, name): [vote for other, vote in rows.votes[unit] if other != name]
+        for unit in units
+        for name, _ in rows.votes[unit]
+    }
+    means = {cell: mean(others) for cell, others in cells.items() if others}
+    value, own, lost = 0.0, defaultdict[int, float](float), defaultdict[tuple[int, str], float](float)
+    for to, metric in zip((1, -1), metrics, strict=False):
+        value += to * (rows.reached(metric) or 0.0)
+        here, there = influences(rows, metric, means)
+        for unit, one in here.items():
+            own[unit] += to * one
+        for cell in cells:
+            lost[cell] += to * (here[cell[0]] - there.get(cell, 0.0))
+    spread = over_items(own, {unit: rows.units[unit].item_id for unit in units})
+    if spread is None:
+        return None
+    return Difference(value, spread if rows.anonymous else with_people(spread, lost, means))
+
+
+def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | None:
+    """The mean of a system's outputs, or how much higher than another's it is on the items of both."""
+    signs = {system: 1.0} | ({other: -1.0} if other else {})
+    outputs = [(name, unit) for name, units in rows.outputs.items() if name in signs for unit in units]
+    items = [{rows.units[unit].item_id for name, unit in outputs if name == one} for one in signs]
+    both = set.intersection(*items)
+    outputs = [(name, unit) for name, unit in outputs if rows.units[unit].item_id in both]
+    if not outputs:
+        return None
+    number = Counter(name for name, _ in outputs)
+    average = {one: mean(rows.people_of(unit) for name, unit in outputs if name == one) for one in signs}
+    own: defaultdict[int, float] = defaultdict(float)
+    lost: defaultdict[tuple[int, str], float] = defaultdict(float)
+    gone = set()
+    for name, unit in outputs:
+        item, weight = rows.units[unit].item_id, signs[name] / number[name]
+        own[item] += weight * (rows.people_of(unit) - average[name])
+        for person, _ in rows.votes[unit]:
+            others = [vote for who, vote in rows.votes[unit] if who != person]
+            lost[item, person] += weight * (rows.people_of(unit) - mean(others)) if others else 0.0
+            if not others:
+                gone.add((item, person))
+    for cell in gone:  # without its only rater an output is gone, and its item with it
+        lost[cell] = own[cell[0]]
+    spread = over_items(own, {item: item for item in own})
+    if spread is None:
+        return None
+    if not rows.anonymous:
+        spread = with_people(spread, lost, set(lost) - gone)
+    value = sum(signs[name] * average[name] for name in signs)
+    highest = max(abs(rows.people_of(unit)) for _, unit in outputs)
+    if spread.variance <= (TINY * highest) ** 2:
+        if other is None:
+            return Difference(value, spread.scaled(0.0))
+        return Difference(
+            sign(value) / 2,
+            spread._replace(by_items=0.25 / len(both), people=spread.people._replace(added=0.0, within=0.0)),
+        )
+    return Difference(value, spread)
+
+
+def of_systems(rows: Rows, first: str, second: str) -> Difference | None:
+    """How much better the first is; None where nothing says how far that varies."""
+    if rows.protocol not in PAIRED:
+        found = means_of(rows, first, second)
+        whole = mean(rows.systems[first]) - mean(rows.systems[second])
+        # On the items of both the other one may be better, or neither.
+        return found and found._replace(value=found.value if found.value * whole > 0 else 0.0)
+    share = won_by(rows, first, second)
+    if share is None:
+        return None
+    even = 0.25 / independent_rows(share.value, share.spread, share.rows, independent=share.independent)
+    spread = share.spread
+    return Difference(
+        share.value - 0.5,
+        spread.scaled(even / spread.variance) if spread.variance else spread._replace(by_items=even),
+    )

@@ -4,7 +4,8 @@
 from collections import defaultdict
 from statistics import median
 
-from benchmarks.claims.patterns import inside, near, number, sentences_about
+from benchmarks.claims.agreement import ends_of_alpha
+from benchmarks.claims.patterns import near, number, says_ends, sentences_about
 from benchmarks.claims.rows import Rows
 
 says = sentences_about("counts")
@@ -61,7 +62,9 @@ def _(rows: Rows, value: str) -> bool:
 @says("Agreement> {95 % interval <ends:ENDS>|no interval}, n = <n:N> items")
 def _(rows: Rows, ends: str | None, n: str) -> bool:
     return (
-        number(n) == len(rows.pairable) and rows.alpha is not None and inside(ends or "undefined", rows.alpha)
+        number(n) == len(rows.pairable)
+        and rows.alpha is not None
+        and says_ends(ends or "undefined", ends_of_alpha(rows))
     )
 
 

@@ -99,6 +99,16 @@ def inside(ends: str, value: float) -> bool:
     return scale * low - 0.0051 <= value <= scale * high + 0.0051
 
 
+def says_ends(ends: str, value: tuple[float, float] | None) -> bool:
+    """Whether an interval has these ends."""
+    if value is None or ends == "undefined":
+        return value is None and ends == "undefined"
+    return all(
+        near(f"{end} %" if "%" in ends else end, one)
+        for end, one in zip(ends.removesuffix(" %").split(" to "), value, strict=True)
+    )
+
+
 def named(text: str) -> list[str]:
     return re.split(r", | and ", text)
 

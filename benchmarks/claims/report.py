@@ -5,13 +5,14 @@ from collections import Counter, defaultdict
 from itertools import combinations
 from statistics import mean
 
+from benchmarks.claims.contrasts import won_by
 from benchmarks.claims.correlations import of_name, tau_b
 from benchmarks.claims.halves import of_pairs
-from benchmarks.claims.patterns import inside, named, near, number, sentences_about, spread
+from benchmarks.claims.patterns import inside, named, near, number, says_ends, sentences_about, spread
 from benchmarks.claims.rankings import precisions
 from benchmarks.claims.rows import METRICS, PAIRED, Rows, mirrored
 from benchmarks.claims.thresholds import best_of_judge, best_of_metric
-from benchmarks.claims.verdicts import figure_of
+from benchmarks.claims.verdicts import ends_of_share, figure_of
 from judgments.models import Output
 
 says = sentences_about("collection, systems and ceilings of the report")
@@ -100,7 +101,7 @@ def _(rows: Rows, leader: str, won: str, ends: str | None, n: str, times: str) -
     met = sum(map(len, rows.systems.values())) / 2
     return (
         near(won, share)
-        and inside(ends or "undefined", share)
+        and says_ends(ends or "undefined", ends_of_share(won_by(rows, leader)))
         and (number(n), number(times)) == (len(rows.systems), met)
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from annotation.models import Assignment, Judgment
 from benchmarks.claims.correlations import tau_b
+from benchmarks.claims.spreads import Open
 from evaluation.models import Analysis, MetricScore
 from judgments.models import Output, Study
 from judgments.studies.studies import design_of
@@ -25,7 +26,9 @@ def mirrored(value: float) -> float:
 
 
 class Rows:
-    """A study's rows, and what follows from them by counting."""
+    """A study's rows, and what follows from them by counting. `open`: what the verdict read last leaves open."""
+
+    open: Open
 
     def __init__(self, study: Study) -> None:
         self.study, self.protocol = study, study.protocol
@@ -160,22 +163,44 @@ class Rows:
         )
 
     @cached_property
-    def systems(self) -> dict[str, list[float]]:
-        """System -> what its comparisons or outputs came to."""
+    def credited(self) -> dict[tuple[int, int], list[str]]:
+        """Item and text -> the systems whose it is."""
         of_text: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
         for output in Output.objects.filter(item__dataset=self.study.dataset).select_related("system"):
             of_text[output.item_id, output.caption_id].append(output.system.name)
-        came: defaultdict[str, list[float]] = defaultdict(list)
-        for pair in self.study.pairs.all() if self.protocol in PAIRED else ():
+        return of_text
+
+    @cached_property
+    def systems_of_pairs(self) -> dict[int, tuple[str, str]]:
+        """Judged pair -> the systems of its texts, people for those of none."""
+        found = {}
+        for pair in self.study.pairs.all():
             first, second = (
-                of_text[pair.item_id, text] or ["people"] for text in (pair.first_id, pair.second_id)
+                self.credited.get((pair.item_id, text or 0)) or ["people"]
+                for text in (pair.first_id, pair.second_id)
             )
-            if first != second and (winner := self.pairs[pair.pk]) is not None:
-                came[first[0]].append({1: 1.0, 2: 0.0}.get(int(winner), 0.5))
-                came[second[0]].append({1: 0.0, 2: 1.0}.get(int(winner), 0.5))
-        for pk in self.votes if self.protocol not in PAIRED else ():
-            for name in of_text[self.units[pk].item_id, self.units[pk].first_id or 0]:
-                came[name].append(self.people_of(pk))
+            if first != second and self.pairs[pair.pk] is not None:
+                found[pair.pk] = first[0], second[0]
+        return found
+
+    @cached_property
+    def outputs(self) -> dict[str, list[int]]:
+        """System -> the units of its judged outputs."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for pk in self.votes:
+            for name in self.credited.get((self.units[pk].item_id, self.units[pk].first_id or 0), ()):
+                found[name].append(pk)
+        return found
+
+    @cached_property
+    def systems(self) -> dict[str, list[float]]:
+        """System -> what its comparisons or outputs came to."""
+        if self.protocol not in PAIRED:
+            return {name: [self.people_of(unit) for unit in units] for name, units in self.outputs.items()}
+        came: defaultdict[str, list[float]] = defaultdict(list)
+        for pair, (first, second) in self.systems_of_pairs.items():
+            came[first].append({1: 1.0, 2: 0.0}.get(int(self.pairs[pair] or 0), 0.5))
+            came[second].append({1: 0.0, 2: 1.0}.get(int(self.pairs[pair] or 0), 0.5))
         return came
 
 

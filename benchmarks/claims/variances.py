@@ -1,12 +1,11 @@
 """Variances of answers and of their mean, by dense matrices and sums, as docs/statistics.md defines them."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
 
 from benchmarks.claims.rows import PAIRED, Rows
+from benchmarks.claims.spreads import effective, enlarged, people_add
 
 
 class Components(NamedTuple):
@@ -57,38 +56,6 @@ def components(rows: Rows) -> Components:
 
 def value_of(rows: Rows, value: float) -> float:
     return {1.0: 1.0, 2.0: 0.0}.get(value, 0.5) if rows.protocol in PAIRED else value
-
-
-def effective(sizes: list[int]) -> float:
-    return float(sum(sizes) ** 2 / sum(size**2 for size in sizes))
-
-
-def enlarged(number: float) -> float:
-    """What a variance from so few loses; no number is taken for less than two."""
-    return max(number, 2) / (max(number, 2) - 1)
-
-
-class People(NamedTuple):
-    """What people add to the variance of an estimate, the most that their answers allow, and its degrees of freedom."""
-
-    added: float
-    most: float
-    df: float
-
-
-def people_add(by_item: float, by_rater: float, by_answer: float, items: int, raters: list[int]) -> People:
-    """By sums of squares of influences, and how many answers each person gave on so many items."""
-    number, answers, squares = effective(raters), sum(raters), sum(size**2 for size in raters)
-    missing = max(len(raters) - answers / items, 0) / (len(raters) - 1)
-    scale = enlarged(number)
-    if squares > answers:
-        scale *= (squares - answers * missing) / (squares - answers)
-    within, df = scale * (by_answer - by_item / number), max(number, 2) - 1
-    # Fewer than five may be alike by chance, whatever their answers allow.
-    most = math.inf if len(raters) < 5 else scale * by_rater * df / float(chi2.ppf(0.05, df)) - within
-    added = max(scale * by_rater - within, 0.0)
-    by_chance = 2 * (squares - answers) * (scale * by_answer / answers) ** 2
-    return People(added**3 / (added**2 + by_chance) if added else 0.0, max(most, 0.0), df)
 
 
 def error_of_mean(

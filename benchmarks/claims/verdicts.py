@@ -3,13 +3,39 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from statistics import mean
 
-from benchmarks.claims.contrasts import p_of_accuracies
+from benchmarks.claims.contrasts import (
+    Share,
+    accuracies,
+    accuracy,
+    item_of_pair,
+    means_of,
+    of_systems,
+    p_of_accuracies,
+    taus,
+    won_by,
+)
 from benchmarks.claims.halves import people_and_ceiling
 from benchmarks.claims.halves import reached as share_of_halves
-from benchmarks.claims.patterns import inside, named, near, number, says_p, sentences_about, spread
-from benchmarks.claims.rows import METRICS, PAIRED, Rows, items
+from benchmarks.claims.patterns import named, near, number, says_ends, says_p, sentences_about, spread
+from benchmarks.claims.rows import CHOICES, METRICS, PAIRED, Rows, items
+from benchmarks.claims.spreads import (
+    TINY,
+    Answer,
+    Difference,
+    Larger,
+    Open,
+    independent_rows,
+    of_answers,
+    of_coefficient,
+    of_independent,
+    smallest,
+    wilson,
+)
+
+Ends = tuple[float, float] | None
 
 says = sentences_about("metrics and systems")
 
@@ -49,10 +75,24 @@ def _(
     tests: str,
 ) -> bool:
     values = [value for name in named(leaders) if (value := rows.reached(name)) is not None]
+    rows.open = open_metrics(rows, values, named(leaders))
     return (
         spread(share or tau or "", values)
         and number(n or m or "0") == rows.compared
         and settled(rows, leaders, None, p)
+    )
+
+
+def open_metrics(rows: Rows, values: list[float], leaders: list[str]) -> Open:
+    """What parts the highest metric from those not told apart from it."""
+    first = leaders[values.index(max(values))]
+    contrast = accuracies if rows.protocol in PAIRED else taus
+    decided = [pair for pair, winner in rows.pairs.items() if winner]
+    of_pairs = {item_of_pair(rows)[pair] for pair in decided}
+    return Open(
+        [contrast(rows, first, other) for other in leaders if other != first],
+        len(of_pairs if rows.protocol in PAIRED else items(rows, rows.scores[first])),
+        None if rows.anonymous else len(rows.voters),
     )
 
 
@@ -74,8 +114,23 @@ def _(
     tests: str | None,
 ) -> bool:
     value = rows.reached(leader)
-    said = value is not None and spread(share or tau or "", [value]) and inside(ends, value)
+    said = (
+        value is not None
+        and spread(share or tau or "", [value])
+        and says_ends(ends, ends_of_metric(rows, leader))
+    )
     return said and number(n or m or "0") == rows.compared and settled(rows, leader, rest, p)
+
+
+def ends_of_metric(rows: Rows, metric: str) -> Ends:
+    if rows.protocol in PAIRED:
+        return ends_of_share(accuracy(rows, metric))
+    found = taus(rows, metric)
+    return None if found is None else of_coefficient(*found, len(items(rows, rows.scores[metric])))
+
+
+def ends_of_share(share: Share | None) -> Ends:
+    return share and wilson(share.value, share.spread, share.rows, independent=share.independent)
 
 
 @says("Not ranked: <metrics:NAMES> (every caption has the same score by {the metric|people}).")
@@ -175,14 +230,59 @@ def figure_of(rows: Rows, system: str) -> float:
 
 def compared_systems(rows: Rows, leaders: str, rest: str | None, p: str) -> bool:
     first, others = named(leaders), named(rest) if rest else []
+    asked = {unit for units in rows.outputs.values() for unit in units}
+    if rows.protocol in PAIRED:
+        asked = {pk for pk in rows.votes if rows.units[pk].pair_id in rows.systems_of_pairs}
+    people = {name for unit in asked for name, _ in rows.votes[unit]}
+    by_strength = rows.protocol in PAIRED and len(rows.systems) > 2
+    contrasts = (
+        {} if by_strength else {name: of_systems(rows, first[0], name) for name in [*first[1:], *others]}
+    )
+    rows.open = Open(
+        [contrasts.get(name) for name in first[1:]],
+        len(items(rows, asked)),
+        None if rows.anonymous else len(people),
+    )
     top = max(figure_of(rows, name) for name in first)
     known = set(first) | set(others) == {name for name, came in rows.systems.items() if came}
-    return known and len(first) + len(others) > 1 and all(figure_of(rows, name) <= top for name in others)
+    order = known and len(first) + len(others) > 1 and all(figure_of(rows, name) <= top for name in others)
+    return order and (by_strength or told_apart(contrasts, first[1:] or others, others, p))
 
 
-@says("The winner is <leader:NAMES>, ahead of <rest:NAMES> (<p:P>): ")
-def _(rows: Rows, leader: str, rest: str, p: str) -> bool:
-    return compared_systems(rows, leader, rest, p) and float(re.sub(r"[^\d.]", "", p)) <= 0.05
+def told_apart(
+    contrasts: Mapping[str, Difference | None], of_p: list[str], behind: list[str], p: str
+) -> bool:
+    """Whether those behind are the ones that t tests by Holm's correction tell, and p is the largest of some."""
+    tested = {name: one for name, one in contrasts.items() if one is not None}
+    found = {name: one.spread.p(one.value) for name, one in tested.items()}
+    adjusted, highest = {}, 0.0
+    for place, name in enumerate(sorted(found, key=lambda name: found[name])):
+        adjusted[name] = highest = max(highest, min(found[name] * (len(found) - place), 1.0))
+    told = {name for name, one in adjusted.items() if one <= 0.05 and tested[name].value > 0}
+    largest = max((adjusted[name] for name in of_p if name in adjusted), default=None)
+    return told == set(behind) and (largest is None if not p else largest is not None and says_p(p, largest))
+
+
+FIGURE = (
+    "{<won:PC> of <n:N> comparisons won, a tie half|{<yes:PC> yes|a mean of <value:CO>} for <m:N> outputs} (95 % interval "
+    "<ends:ENDS>)."
+)
+
+
+def says_figure(rows: Rows, system: str, ends: str, parts: dict[str, str | None]) -> bool:
+    found = figure_of(rows, system)
+    said = parts["won"] or parts["yes"] or parts["value"] or ""
+    number_said = number(parts["n"] or parts["m"] or "0")
+    exact = says_ends(
+        ends, ends_of_share(won_by(rows, system)) if parts["won"] else ends_of_mean(rows, system)
+    )
+    return near(said, found) and exact and number_said == len(rows.systems[system])
+
+
+@says(f"The winner is <leader:NAMES>, ahead of <rest:NAMES> (<p:P>): {FIGURE}")
+def _(rows: Rows, leader: str, rest: str, p: str, ends: str, **parts: str | None) -> bool:
+    told = compared_systems(rows, leader, rest, p) and float(re.sub(r"[^\d.]", "", p)) <= 0.05
+    return told and says_figure(rows, leader, ends, parts)
 
 
 @says("No winner yet: <leaders:NAMES> cannot be told apart ({no p|<p:P>})[, with <rest:NAMES> behind]. Of ")
@@ -191,16 +291,19 @@ def _(rows: Rows, leaders: str, p: str | None, rest: str | None) -> bool:
     return told and compared_systems(rows, leaders, rest, p or "")
 
 
-@says("<system:NAMES>: <value:PC> of <n:N> comparisons won, a tie half (95 % interval <ends:ENDS>).")
-def _(rows: Rows, system: str, value: str, n: str, ends: str) -> bool:
-    share = figure_of(rows, system)
-    return near(value, share) and inside(ends, share) and number(n) == len(rows.systems[system])
+@says(f"<system:NAMES>: {FIGURE}")
+def _(rows: Rows, system: str, ends: str, **parts: str | None) -> bool:
+    return says_figure(rows, system, ends, parts)
 
 
-@says("<system:NAMES>: {<yes:PC> yes|a mean of <value:CO>} for <n:N> outputs (95 % interval <ends:ENDS>).")
-def _(rows: Rows, system: str, yes: str | None, value: str | None, n: str, ends: str) -> bool:
-    found = figure_of(rows, system)
-    return near(yes or value or "", found) and inside(ends, found) and number(n) == len(rows.systems[system])
+def ends_of_mean(rows: Rows, system: str) -> Ends:
+    found = means_of(rows, system)
+    if found is None:
+        return None
+    if rows.protocol == "relevance":
+        return wilson(found.value, found.spread, len(items(rows, rows.outputs[system])))
+    low, high = min(CHOICES[rows.protocol]), max(CHOICES[rows.protocol])
+    return max(found.value - found.spread.half(), low), min(found.value + found.spread.half(), high)
 
 
 @says("Their differences cannot be tested, so nobody can say how many items would settle it.")
@@ -210,7 +313,21 @@ def _(rows: Rows) -> bool:
 
 @says("They look so alike that even 20 times as many items and people might not settle it.")
 def _(rows: Rows) -> bool:
-    return len(rows.systems) > 1 or len(rows.scores) > 1
+    larger = known(rows)
+    return larger is None or larger.items is None
+
+
+def known(rows: Rows) -> Larger | None:
+    """The smallest study that settles what is open; None where another model would say."""
+    differences = [one for one in rows.open.differences if one is not None]
+    if len(differences) < len(rows.open.differences):
+        return None
+    return smallest(differences, rows.open.items, rows.open.people)
+
+
+def about(text: str, value: float | None) -> bool:
+    """Whether a number is the next one above, which is found to a thousandth."""
+    return value is not None and value * 0.998 <= number(text) <= value * 1.002 + 1
 
 
 LARGER = "would settle it in four of five studies, if they differ as it now looks."
@@ -218,18 +335,21 @@ LARGER = "would settle it in four of five studies, if they differ as it now look
 
 @says(f"<n:N> new item{{s|}} {LARGER}")
 def _(rows: Rows, n: str) -> bool:
-    return 0 < number(n) <= 20 * rows.study.dataset.items.count()
+    larger = known(rows)
+    return larger is None or (larger.people == 0 and about(n, larger.items))
 
 
 @says(f"<n:N> new item{{s|}} and <more:N> more {{people|person}} {LARGER}")
 def _(rows: Rows, n: str, more: str) -> bool:
-    most = 19 * len(rows.voters)
-    return 0 < number(n) <= 20 * rows.study.dataset.items.count() and 0 < number(more) <= most
+    larger = known(rows)
+    return larger is None or (about(n, larger.items) and about(more, larger.people))
 
 
 @says("With the same <people:N> people {it takes <n:N> items|no number of items would}.")
 def _(rows: Rows, people: str, n: str | None) -> bool:
-    return 1 < number(people) <= len(rows.voters) and (n is None or number(n) > 0)
+    larger = known(rows)
+    same = larger is None or (larger.of_same is None if n is None else about(n, larger.of_same))
+    return same and number(people) == rows.open.people
 
 
 @says("One person’s answers do not say how many more would settle it.")
@@ -251,5 +371,27 @@ def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
 )
 def _(rows: Rows, share: str, n: str, ends: str, p: str | None) -> bool:
     sided = [row for row in rows.counted if row.presented and row.value in (1, 2)]
-    left = mean(row.presented == ("first-left" if row.value == 1 else "second-left") for row in sided)
-    return number(n) == len(sided) and near(share, left) and inside(ends, left)
+    chosen = [row.presented == ("first-left" if row.value == 1 else "second-left") for row in sided]
+    left = mean(map(float, chosen))
+    if number(n) != len(sided) or not near(share, left):
+        return False
+    answers = [
+        Answer(rows.units[row.unit_id].item_id, row.assignment.worker.name, (chose - left) / len(sided))
+        for row, chose in zip(sided, chosen, strict=True)
+    ]
+    independent = len({one.item for one in answers}) == len(answers) and (
+        rows.anonymous or len({one.person for one in answers}) == len(answers)
+    )
+    found = (
+        (of_independent(left, len(sided)), len(sided))
+        if independent
+        else of_answers(answers, anonymous=rows.anonymous)
+    )
+    if found is None:
+        return says_ends(ends, None) and p is None
+    even = 0.25 / independent_rows(left, *found, independent=independent)
+    variance = found[0].variance
+    told = found[0].scaled(even / variance) if variance > TINY**2 else found[0]._replace(by_items=even)
+    return says_ends(ends, wilson(left, *found, independent=independent)) and (
+        p is None or says_p(p, told.p(left - 0.5))
+    )

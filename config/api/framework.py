@@ -35,7 +35,6 @@ from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
 from common.files import FiguresEncoder, can_be_stored
 from common.incoming import TooDeep, load_json
-from config.observing.outages import RequestTooLong
 from config.observing.requests import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
@@ -193,8 +192,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Handle an unforeseen error (500 or 503): a problem document below /api/, a page elsewhere."""
     if outage := _outage(request, sys.exception()):
         return outage
-    if isinstance(sys.exception(), RequestTooLong):
-        return problem_page(503, "The request was ended, as it took the server too long.")
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
     if request.path.startswith(reverse("admin:index")):

@@ -16,8 +16,8 @@ from django.core.management.base import CommandParser
 from django.db import OperationalError
 
 from common.commands import QuorumCommand
-from evaluation.numeric.signatures import quorum_version
 from judgments.jobs import enqueue
+from quorum.numeric.signatures import quorum_version
 
 
 class Prepare(QuorumCommand):

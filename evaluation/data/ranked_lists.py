@@ -13,10 +13,10 @@ from django.db.models.functions import Coalesce
 from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.loaders import documents_of
 from evaluation.data.judgment_sets.records import Flags, Ints
-from evaluation.numeric.arrays import pairs_of_equal, places_in
-from evaluation.statistics.inputs import encode
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Output, Study, System, SystemContent, Unit
+from quorum.numeric.arrays import pairs_of_equal, places_in
+from quorum.statistics.inputs import encode
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -29,16 +29,22 @@ from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
 from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
-from evaluation.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
-from evaluation.statistics.agreement import LEVELS, Alpha, agreement, alpha_of_parts, ratings_of_judgments
-from evaluation.statistics.crossed import ITEM, NAIVE, RATER, Clusters
-from evaluation.statistics.inputs import StatisticsError, encode
-from evaluation.statistics.resampling import RESAMPLES
 from judgments.design.reading import make_design, toml_values
 from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
+from quorum.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
+from quorum.statistics.agreement import (
+    LEVELS,
+    Alpha,
+    AlphaOfParts,
+    agreement,
+    ratings_of_judgments,
+)
+from quorum.statistics.crossed import ITEM, NAIVE, RATER, Clusters
+from quorum.statistics.inputs import StatisticsError, encode
+from quorum.statistics.resampling import RESAMPLES
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
 STUDY = "study:"
@@ -181,7 +187,10 @@ class Agreement(QuorumCommand):
             clusters = Clusters.of_codes(columns if table.anonymous else columns | {RATER: table.workers})
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
-        result = agreement(ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters)
+        checked = "control items" in table.left_out
+        result = agreement(
+            ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters, checked=checked
+        )
         figures: dict[str, Any] = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
@@ -227,15 +236,13 @@ class Agreement(QuorumCommand):
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
         level = options["level"] or kind.aggregation.level
-        result = alpha_of_parts(
-            table.units,
-            table.parts,
-            table.workers,
-            table.values,
-            level,
+        result = agreement(
+            (table.units, table.parts, table.workers, table.values),
+            AlphaOfParts(level),
             resamples=options["resamples"],
             seed=options["seed"],
             clusters=NAIVE if options["naive"] else "item" if table.anonymous else "both",
+            checked="control items" in table.left_out,
         )
         figures = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
@@ -371,6 +378,14 @@ def _report(result: dict[str, Any]) -> list[str]:
         columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
         lines += plain_table("", columns, rows).lines()
+    if pairs := result.get("pairs"):
+        columns = [("pair kind", "text"), ("same winner, %", "share"), ("pairs", "count")]
+        columns += [("else the first's is the longer, %", "share"), ("of", "count")]
+        rows = [
+            (kind, *(cell for name in ("same", "longer") for cell in (estimate_of(of[name]), of[name]["n"])))
+            for kind, of in pairs.items()
+        ]
+        lines += plain_table("Winners of the same pairs", columns, rows).lines()
     return [*lines, describe_compared_sources(result)]
 
 

@@ -155,7 +155,7 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         self._summary(ranked)
 
     def _summary(self, ranked: RankedPool) -> None:
-        from evaluation.statistics.ranking import judge_rankings, median_rank, recall_at_k
+        from quorum.statistics.ranking import judge_rankings, median_rank, recall_at_k
 
         training, development, test = ranked.sizes
         self.say(

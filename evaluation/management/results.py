@@ -104,6 +104,8 @@ class Aggregate(OperationCommand):
             if figure["reason"]:
                 of_interval = "" if figure["value"] is None else "'s interval"
                 self.say(f"{name}{of_interval} is undefined: {figure['reason']}.")
+        if note := agreement["alpha"].get("note"):
+            self.say(f"Note: {note}.")
         model = result.get("dawid_skene", {})
         if model and not model["reason"]:
             self.say(
@@ -172,7 +174,12 @@ class Evaluate(OperationCommand):
             without = counts["no_consensus"]
             left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
             self.say(f"{counted(counts['n'], 'pair')}; {left_out}.")
-        self.say_tables(metric_figures.readings_tables(result) + metric_figures.ties_tables(result))
+        for tables in (
+            metric_figures.longer_tables,
+            metric_figures.readings_tables,
+            metric_figures.ties_tables,
+        ):
+            self.say_tables(tables(result))
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])

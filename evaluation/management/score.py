@@ -12,10 +12,10 @@ from common.amounts import as_json
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from common.files import FiguresEncoder, write_json
-from evaluation.metrics import MetricsError
-from evaluation.metrics.files import DEFAULT_METRICS, score_files
-from evaluation.metrics.registry import METRICS
-from evaluation.metrics.text.tokens import TOKENIZERS
+from quorum.metrics import MetricsError
+from quorum.metrics.files import DEFAULT_METRICS, score_files
+from quorum.metrics.registry import METRICS
+from quorum.metrics.text.tokens import TOKENIZERS
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 

@@ -26,13 +26,22 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.numeric.signatures import signature
 from evaluation.results.agreement import components_of, counted_ratings
 from evaluation.results.consensus import SIDES
-from evaluation.statistics.crossed import ITEM, RATER, Clusters
-from evaluation.statistics.inputs import StatisticsError
-from evaluation.statistics.meta import metric_winners
-from evaluation.statistics.power import (
+from judgments.access.roles import Right, note_event
+from judgments.design.reading import make_design
+from judgments.design.requirements import Listed, Part
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.operations import Outcome, background_operation, operation
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import change_design, design_of
+from quorum.numeric.signatures import signature
+from quorum.statistics.crossed import ITEM, RATER, Clusters
+from quorum.statistics.inputs import StatisticsError
+from quorum.statistics.meta import metric_winners
+from quorum.statistics.power import (
     MOST_TASTE,
     People,
     PilotPeople,
@@ -47,15 +56,6 @@ from evaluation.statistics.power import (
     power_of,
     without_noise,
 )
-from judgments.access.roles import Right, note_event
-from judgments.design.reading import make_design
-from judgments.design.requirements import Listed, Part
-from judgments.design.study_design import StudyDesign
-from judgments.kinds import KINDS
-from judgments.models import Study, Unit
-from judgments.operations import Outcome, background_operation, operation
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import change_design, design_of
 
 JOB_KIND = "plan_power"
 ENOUGH = 0.8  # power, by Cohen's convention

@@ -21,24 +21,24 @@ from evaluation.data.judgment_sets.records import Decision
 from evaluation.data.ranked_lists import Proposals, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from evaluation.numeric.arrays import Floats, Ints
-from evaluation.numeric.signatures import signature
 from evaluation.planning.planning import ENOUGH
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.agreement import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
 from evaluation.results.standings import MEAN, outputs_of_answers
 from evaluation.results.systems import SystemsVerdict
-from evaluation.statistics.crossed import ITEM
-from evaluation.statistics.inputs import StatisticsError
-from evaluation.statistics.meta import metric_winners
-from evaluation.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
-from evaluation.statistics.significance import LEVEL
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS, RelevanceScale
 from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.signatures import signature
+from quorum.statistics.crossed import ITEM
+from quorum.statistics.inputs import StatisticsError
+from quorum.statistics.meta import metric_winners
+from quorum.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
+from quorum.statistics.significance import LEVEL
 
 ESTIMATE = ("value", "low", "high", "n")
 NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}

@@ -45,7 +45,6 @@ from evaluation.planning.planning import (
 from evaluation.presentation.content import join_names
 from evaluation.results.agreement import components_sentence
 from evaluation.results.views import as_markup
-from evaluation.statistics.power import MOST_TASTE
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
@@ -81,6 +80,7 @@ from judgments.studies.study_page import (
     was_opened,
 )
 from judgments.templatetags.judgments_tags import cents, coefficient, percent
+from quorum.statistics.power import MOST_TASTE
 
 
 def may_create(request: Request) -> None:

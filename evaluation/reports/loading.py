@@ -15,7 +15,6 @@ from evaluation.data.judgment_sets.records import Floats, JudgmentTable
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
-from evaluation.numeric.signatures import quorum_version
 from evaluation.presentation.rendering import WORDING
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, consensus_of
@@ -28,12 +27,13 @@ from evaluation.results.standings import (
     outputs_of_answers,
     standings_of_pairs,
 )
-from evaluation.statistics.crossed import ITEM, NAIVE, ClusterColumns
-from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, draws_at_claim, kind_of
+from quorum.numeric.signatures import quorum_version
+from quorum.statistics.crossed import ITEM, NAIVE, ClusterColumns
+from quorum.statistics.meta import PeoplesWinners
 
 Texts = tuple[list[PairTexts], list[References]]
 ROWS_AT_ONCE = 2_000

@@ -32,7 +32,6 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.releases.storage import erased_since
 from evaluation.errors import ExportError
 from evaluation.models import Analysis
-from evaluation.numeric.signatures import signature, versions
 from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.content import Report, Section
 from evaluation.presentation.rendering import (
@@ -61,6 +60,7 @@ from judgments.models import Study
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, describe_stopping, no_progress
 from judgments.studies.studies import design_of, stops_early
+from quorum.numeric.signatures import signature, versions
 
 # Prefix of a metric's name -> its works; the longest match counts.
 METRICS = {

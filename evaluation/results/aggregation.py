@@ -32,8 +32,6 @@ from evaluation.data.judgment_sets.records import (
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
-from evaluation.numeric.arrays import Floats, places_in
-from evaluation.numeric.signatures import signature
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, percent
 from evaluation.results.agreement import RESAMPLES, measure_agreement
@@ -54,17 +52,19 @@ from evaluation.results.rankings import (
     rankings_of,
     rankings_tables,
 )
-from evaluation.results.standings import Standings, outputs_of_answers
-from evaluation.results.systems import SystemsVerdict, decide, verdict_of_systems
+from evaluation.results.standings import outputs_of_answers
+from evaluation.results.systems import SystemsVerdict, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
-from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.crossed import NAIVE
 from judgments.access.roles import note_event
 from judgments.design.scale import Scale, display_number, plain_number
 from judgments.kinds import KINDS, IncludedJudgment, Kind, KindResults
-from judgments.models import Study
+from judgments.models import Study, SystemContent
 from judgments.studies.generation import Progress, describe_stopping, no_progress
 from judgments.studies.studies import design_of, kind_of, stops_early
+from quorum.numeric.arrays import Floats, places_in
+from quorum.numeric.signatures import signature
+from quorum.statistics.aggregation import standardised_mean
+from quorum.statistics.crossed import NAIVE
 
 if TYPE_CHECKING:
     from annotation.quality.controls import ControlRecord
@@ -229,13 +229,21 @@ def _systems_of(
 
 def _content_of_systems(
     study: Study, kind: Kind, judged: Sequence[IncludedJudgment], seed: int
-) -> tuple[dict[str, Any], Standings | None] | None:
+) -> tuple[dict[str, Any], SystemsVerdict | None]:
     if not (kind.system_content and judged):
-        return None
+        return {}, None
     # Imported lazily: the metrics' machine code would cost every web process memory.
     from evaluation.results.system_content.scoring import content_of_systems
 
-    return content_of_systems(study, kind, judged, seed=seed)
+    stored = SystemContent.objects.of_study(study, kind.system_content)
+    return content_of_systems(
+        kind,
+        judged,
+        stored.values_list("system__name", "item_id", "names").iterator(),
+        loaders.documents_of(study),
+        anonymous=loaders.is_anonymous(study),
+        seed=seed,
+    )
 
 
 def _standardised(table: JudgmentTable) -> Floats:
@@ -287,9 +295,7 @@ def compute_aggregation(
     audit, audited = _audit_filter_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
-    content, standings = _content_of_systems(study, kind, judged, design.seed) or (None, None)
-    if standings is not None:
-        verdict = decide(standings)
+    content, best = _content_of_systems(study, kind, judged, design.seed)
     settings = {
         "protocol": study.protocol,
         "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -315,7 +321,7 @@ def compute_aggregation(
             "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
-            "systems_verdict": verdict,
+            "systems_verdict": best or verdict,
             **rankings,
             "outputs": newest_output(study) if kind.judges_one_caption or kind.system_content else None,
             **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),

@@ -18,28 +18,29 @@ from evaluation.data.judgment_sets.records import (
     WorkerRow,
     first_chosen,
 )
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.presentation.content import interval_in_text, p_in_text, percent, percent_number
 from evaluation.results.consensus import SIDES, scope_of, scope_sentence
-from evaluation.statistics.aggregation.votes_and_means import (
+from judgments.kinds import IncludedJudgment, Kind
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.aggregation.votes_and_means import (
     SURE,
     other_side,
     preferences_of,
 )
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     AgreementResult,
     Alpha,
+    AlphaOfParts,
     BothOrders,
     FleissKappa,
     Gwet,
     Percent,
     Ratings,
     agreement,
-    alpha_of_parts,
     ratings_of_judgments,
 )
-from evaluation.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
-from evaluation.statistics.crossed import (
+from quorum.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
+from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,
@@ -49,10 +50,9 @@ from evaluation.statistics.crossed import (
     renumbered,
     share_of_rows,
 )
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import wilson_interval
-from evaluation.statistics.significance import LEVEL
-from judgments.kinds import IncludedJudgment, Kind
+from quorum.statistics.inputs import encode
+from quorum.statistics.meta import wilson_interval
+from quorum.statistics.significance import LEVEL
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights for a level of alpha; identity gives AC1.
@@ -165,8 +165,11 @@ def measure_agreement(
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    checked = any(record.seen for record in table.records.values())
     if kind.is_open:
-        alpha_of_open = _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
+        alpha_of_open = _alpha_of_open(
+            kind, judged, units, images, seed=seed, anonymous=anonymous, checked=checked
+        )
         return {"alpha": alpha_of_open, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
     counted = agreement_rows(table, full_depth)
@@ -182,7 +185,7 @@ def measure_agreement(
     ) -> dict[str, Any]:
         rows = rows if keep is None else rows.subset(keep)
         clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
-        return alpha_of_ratings(rows, clusters, level, seed=seed, exchange=exchange)
+        return alpha_of_ratings(rows, clusters, level, seed=seed, exchange=exchange, checked=checked)
 
     figures: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
@@ -249,9 +252,10 @@ def alpha_of_ratings(
     seed: int,
     exchange: Exchange | None = None,
     resamples: int = RESAMPLES,
+    checked: bool = False,
 ) -> dict[str, Any]:
-    alpha = coded(Alpha(level), exchange)
-    result = agreement(ratings, alpha, resamples=resamples, seed=seed, clusters=clusters or NAIVE)
+    alpha, clusters = coded(Alpha(level), exchange), clusters or NAIVE
+    result = agreement(ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, checked=checked)
     return alpha_dict(result) | ({"coding": BOTH_ORDERS} if exchange else {})
 
 
@@ -319,6 +323,7 @@ def _alpha_of_open(
     *,
     seed: int,
     anonymous: bool,
+    checked: bool = False,
 ) -> dict[str, Any]:
     rows = [
         (judgment.unit.pk, part, judgment.worker, value)
@@ -328,15 +333,13 @@ def _alpha_of_open(
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
     of_rows = (np.array(column, dtype=np.int64) for column in (unit, worker))
     alpha = alpha_dict(
-        alpha_of_parts(
-            unit,
-            part,
-            worker,
-            value,
-            kind.aggregation.level,
+        agreement(
+            (unit, part, worker, value),
+            AlphaOfParts(kind.aggregation.level),
             resamples=RESAMPLES,
             seed=seed,
             clusters=judgment_clusters(units, images, *of_rows, anonymous=anonymous) or NAIVE,
+            checked=checked,
         )
     )
     if kind.aggregation.no_alpha:

@@ -20,24 +20,24 @@ from evaluation.data.judgment_sets.records import (
     hash_with,
     hash_with_winners,
 )
-from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
-from evaluation.statistics.aggregation import (
+from judgments.kinds import Consensus, Kind
+from judgments.kinds.base import ConsensusColumns
+from quorum.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
+from quorum.statistics.aggregation import (
     pair_winners,
 )
-from evaluation.statistics.aggregation.votes_and_means import (
+from quorum.statistics.aggregation.votes_and_means import (
     majority_of_others,
 )
-from evaluation.statistics.correlation import means_without_raters
-from evaluation.statistics.crossed import (
+from quorum.statistics.correlation import means_without_raters
+from quorum.statistics.crossed import (
     FEWEST,
     ITEM,
     NAIVE,
     RATER,
     RaterDeletions,
 )
-from evaluation.statistics.inputs import encode
-from judgments.kinds import Consensus, Kind
-from judgments.kinds.base import ConsensusColumns
+from quorum.statistics.inputs import encode
 
 if TYPE_CHECKING:
     from judgments.models import Study

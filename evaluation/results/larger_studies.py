@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.amounts import thousands
-from evaluation.statistics.crossed import FEWEST, Contrast, Spread
-from evaluation.statistics.significance import LEVEL
+from quorum.statistics.crossed import FEWEST, Contrast, Spread
+from quorum.statistics.significance import LEVEL
 
 POWER = 0.8
 MOST_TIMES = 20  # as large as the study is: more would hardly be asked
@@ -75,7 +75,7 @@ def _expected_power(contrast: Contrast, times: float, people: float, level: floa
 def _plausible_spreads(spread: Spread) -> list[Spread]:
     """Return what a spread may be in truth, by the chi-squared distributions of its parts by items and by raters."""
     by_items, by_rater = spread.variance - spread.by_raters, spread.by_raters + spread.within
-    items_df = spread.df if math.isnan(spread.items) else max(spread.items, FEWEST) - 1
+    items_df = max(spread.number, FEWEST) - 1
     raters_df = max(spread.raters, FEWEST) - 1
     plausible = []
     for of_items, of_raters in product(_scales(items_df), _scales(raters_df)):

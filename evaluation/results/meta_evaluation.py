@@ -21,8 +21,6 @@ from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError, NothingToCompare
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.numeric.signatures import signature
 from evaluation.results.agreement import agreement_rows, one_against_rest
 from evaluation.results.consensus import (
     CLUSTERED,
@@ -43,15 +41,23 @@ from evaluation.results.metric_figures import (
     judge_captions,
     judge_pairs,
     kappa_at_cuts,
+    prefer_longer,
     score_pairs,
     weights_of_captions,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields, winners_named
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.crossed import ITEM, NAIVE, RATER, ClusterColumns, columns_and_deletions
-from evaluation.statistics.inference import Inference
-from evaluation.statistics.inputs import ROUNDING
-from evaluation.statistics.meta import (
+from judgments.access.roles import note_event
+from judgments.kinds import Kind
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of, kind_of
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.numeric.signatures import signature
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import ITEM, NAIVE, RATER, ClusterColumns, columns_and_deletions
+from quorum.statistics.inference import Inference
+from quorum.statistics.inputs import ROUNDING
+from quorum.statistics.meta import (
     PeoplesWinners,
     ReferenceCurve,
     accuracy_by_references,
@@ -62,12 +68,7 @@ from evaluation.statistics.meta import (
     random_subsets,
     soft_accuracy_of_comparisons,
 )
-from evaluation.statistics.meta.pairwise import CALIBRATE
-from judgments.access.roles import note_event
-from judgments.kinds import Kind
-from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, kind_of
+from quorum.statistics.meta.pairwise import CALIBRATE
 
 DRAWS = 10  # random subsets of references of each size
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
@@ -442,6 +443,7 @@ def compute_evaluation(
         halves = halves_of_pairs(table, consensus.units, pks, anonymous=alone)
         all_kinds = kinds_of(kinds, len(pairs))
         result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
+        result["longer"] = prefer_longer([(pair.first, pair.second) for pair in pairs], winners, all_kinds)
         accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
         result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}

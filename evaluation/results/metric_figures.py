@@ -13,13 +13,14 @@ from common.amounts import as_json, thousands
 from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.numeric.arrays import Flags, places_in
-from evaluation.numeric.signatures import parse
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, range_of
-from evaluation.statistics.agreement import kappa_grid, weighted_kappa
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.crossed import (
+from judgments.design.tables import PAIR_KINDS
+from quorum.numeric.arrays import Flags, places_in
+from quorum.numeric.signatures import parse
+from quorum.statistics.agreement import kappa_grid, weighted_kappa
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,
@@ -31,8 +32,8 @@ from evaluation.statistics.crossed import (
     answers_by_cell,
     share_of_rows,
 )
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import (
+from quorum.statistics.inputs import encode
+from quorum.statistics.meta import (
     GroupedCorrelationResult,
     Halves,
     PeoplesWinners,
@@ -40,10 +41,9 @@ from evaluation.statistics.meta import (
     halves_of_votes,
     metric_winners,
 )
-from judgments.design.tables import PAIR_KINDS
 
 if TYPE_CHECKING:
-    from evaluation.metrics import Scores
+    from quorum.metrics import Scores
 
 ONE_JUDGE = "one judge"
 # Reading -> what its coefficients are called.
@@ -142,8 +142,8 @@ def score_texts(
         EvaluationError: a metric or tokenizer is unknown or unavailable.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
-    from evaluation.metrics import MetricsError, score
-    from evaluation.metrics.registry import VERSION, MetricScore, Scores
+    from quorum.metrics import MetricsError, score
+    from quorum.metrics.registry import VERSION, MetricScore, Scores
 
     metric_scores: dict[str, MetricScore] = {
         name: MetricScore(float(np.mean(scores)), scores.copy(), signed)
@@ -271,6 +271,24 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
     fields = (*ACCURACY, "clusters", "reason") if people.clustered else ACCURACY
     accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), names)
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
+
+
+def prefer_longer(
+    texts: Sequence[tuple[str, str]], people: PeoplesWinners, kinds: Mapping[str, Flags]
+) -> dict[str, dict[str, Any]]:
+    """Return how often people's winner is the text of more words, by pair kind (V15, appendix III).
+
+    ``liked`` is the share of pairs where one has more; ``rule`` is over all, where as many words are a tie, and wrong.
+    """
+    words = np.array([[len(text.split()) for text in both] for both in texts], dtype=np.float64)
+    longer = metric_winners(*words.reshape(-1, 2).T)
+    return {
+        kind: {
+            name: as_json(people.accuracy_of(longer, pairs), "value", "low", "high", "n")
+            for name, pairs in (("liked", of_kind & (longer != 0)), ("rule", of_kind))
+        }
+        for kind, of_kind in kinds.items()
+    }
 
 
 def judge_captions(
@@ -594,6 +612,23 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
     ]
     columns = [("metric", "text"), *((kind, "share") for kind in kinds), ("ties", "count")]
     return rendering.table("accuracy-and-ties", rows, columns)
+
+
+def longer_tables(result: Mapping[str, Any]) -> list[Table]:
+    """Return how often people choose the longer text; results from before 0.6, and of captions, have none."""
+    by_kind: Mapping[str, Any] = result.get("longer", {})
+    kinds = pair_kinds(by_kind)
+    rows = [
+        (
+            kind,
+            estimate_of(by_kind[kind]["liked"]),
+            by_kind[kind]["liked"]["n"],
+            estimate_of(by_kind[kind]["rule"]),
+        )
+        for kind in (kinds if len(kinds) == 1 else [*kinds, "all"])
+        if kind in by_kind
+    ]
+    return [rendering.table("longer", rows, raters=known_raters(result))] if rows else []
 
 
 def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

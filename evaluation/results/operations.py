@@ -80,8 +80,8 @@ def aggregate(*, study: Study, **how: Any) -> dict[str, Any]:
 
 # The names are looked up late: the metrics bring a compiler along, which pages of workers never need.
 def metric_names(study: Study) -> list[tuple[str, str]]:
-    from evaluation.metrics.inputs import MetricsError
-    from evaluation.metrics.registry import METRICS, metric_named, package_names
+    from quorum.metrics.inputs import MetricsError
+    from quorum.metrics.registry import METRICS, metric_named, package_names
 
     names = []
     for name in (*METRICS, *package_names()):
@@ -100,7 +100,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
 
 
 def tokenizer_names(study: Study) -> list[tuple[str, str]]:
-    from evaluation.metrics.text.tokens import TOKENIZERS
+    from quorum.metrics.text.tokens import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
 
@@ -130,8 +130,8 @@ class MetricsRequest(Parameters):
     """Metrics by name, which exist; subclasses declare the field."""
 
     def validate_metrics(self, value: list[str]) -> list[str]:
-        from evaluation.metrics.inputs import MetricsError
-        from evaluation.metrics.registry import check_metrics
+        from quorum.metrics.inputs import MetricsError
+        from quorum.metrics.registry import check_metrics
 
         try:
             check_metrics(value)

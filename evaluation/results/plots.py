@@ -49,8 +49,8 @@ from evaluation.results.verdict import (
     levels_sentence,
     verdict_sentence,
 )
-from evaluation.statistics.agreement.alpha_and_gwet import NO_PAIRS
-from evaluation.statistics.meta import wilson_interval
+from quorum.statistics.agreement.alpha_and_gwet import NO_PAIRS
+from quorum.statistics.meta import wilson_interval
 
 MOST_NAMED = 30
 HOUR, DAY = 3600.0, 86_400.0

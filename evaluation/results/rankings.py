@@ -32,9 +32,10 @@ from evaluation.results.standings import (
     mapped,
     measure_of,
 )
-from evaluation.statistics.crossed import CONFIDENCE, ITEM, Estimate, share_of_rows
-from evaluation.statistics.meta import wilson_interval
-from evaluation.statistics.ranking import (
+from judgments.kinds import Consensus, Kind, RelevanceScale
+from quorum.statistics.crossed import CONFIDENCE, ITEM, Estimate, share_of_rows
+from quorum.statistics.meta import wilson_interval
+from quorum.statistics.ranking import (
     MEDIAN_RANK,
     ORDER_COEFFICIENTS,
     JudgedRankings,
@@ -45,8 +46,7 @@ from evaluation.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from evaluation.statistics.significance import LEVEL
-from judgments.kinds import Consensus, Kind, RelevanceScale
+from quorum.statistics.significance import LEVEL
 
 # Task -> table name, title suffix, description, query, ranked item.
 TASKS = {

@@ -13,13 +13,14 @@ import numpy as np
 from common.amounts import json_float
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable
 from evaluation.data.ranked_lists import Proposals
-from evaluation.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
 from evaluation.presentation.content import Table, estimate_of
 from evaluation.presentation.rendering import table
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, scope_of
-from evaluation.statistics.aggregation import bradley_terry_of_comparisons
-from evaluation.statistics.correlation import means_without_raters
-from evaluation.statistics.crossed import (
+from judgments.kinds import RelevanceScale
+from quorum.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
+from quorum.statistics.aggregation import bradley_terry_of_comparisons
+from quorum.statistics.correlation import means_without_raters
+from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
     NAIVE,
@@ -33,10 +34,9 @@ from evaluation.statistics.crossed import (
     renumbered,
     share_interval,
 )
-from evaluation.statistics.inputs import ROUNDING
-from evaluation.statistics.meta import PeoplesWinners, compare_with_best
-from evaluation.statistics.significance import BestResult
-from judgments.kinds import RelevanceScale
+from quorum.statistics.inputs import ROUNDING
+from quorum.statistics.meta import PeoplesWinners, compare_with_best
+from quorum.statistics.significance import BestResult
 
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
 F1, OOT = "f1", "oot"  # of what systems name

@@ -31,8 +31,8 @@ from evaluation.results.larger_studies import (
     larger_study_sentence,
 )
 from evaluation.results.standings import raters_of
-from evaluation.statistics.correlation import CONSTANT, CorrelationDifference
-from evaluation.statistics.crossed import (
+from quorum.statistics.correlation import CONSTANT, CorrelationDifference
+from quorum.statistics.crossed import (
     FEWEST,
     ITEM,
     NAIVE,
@@ -41,13 +41,13 @@ from evaluation.statistics.crossed import (
     RaterDeletions,
     columns_and_deletions,
 )
-from evaluation.statistics.meta import (
+from quorum.statistics.meta import (
     PeoplesWinners,
     compare_with_best,
     correlation_difference,
     metric_winners,
 )
-from evaluation.statistics.significance import BestResult
+from quorum.statistics.significance import BestResult
 
 TESTS, BY_ITEM, BY_ITEM_AND_RATER = (
     "mcnemar-holm",

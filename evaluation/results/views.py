@@ -50,6 +50,7 @@ from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import (
     accuracy_table,
     correlation_table,
+    longer_tables,
     readings_tables,
     ties_tables,
     within_items_sentence,
@@ -59,7 +60,6 @@ from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.results.worker_models import WORKER_MODELS
-from evaluation.statistics.aggregation.votes_and_means import SURE
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address, signed_in
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
@@ -83,6 +83,7 @@ from judgments.studies.study_page import (
     read_posted_parameters,
     study_page,
 )
+from quorum.statistics.aggregation.votes_and_means import SURE
 
 DAY = 86_400
 Drawn = TypeVar("Drawn")
@@ -278,7 +279,8 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
         context["within_items"] = within_items_sentence(evaluation.result)
-        context["readings"] = readings_tables(evaluation.result) + ties_tables(evaluation.result)
+        tables = (longer_tables, readings_tables, ties_tables)
+        context["readings"] = [table for make in tables for table in make(evaluation.result)]
     elif aggregation is not None:
         done = Job.objects.filter(kind="evaluate", args__study=study.slug, state=Job.State.DONE)
         context["why_no_metrics"] = done.order_by("-pk").values_list("result__notes", flat=True).first()

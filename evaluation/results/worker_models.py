@@ -16,8 +16,9 @@ from evaluation.data.judgment_sets.records import (
     WorkerRow,
     texts_of,
 )
-from evaluation.numeric.arrays import Floats, Ints, places_in
-from evaluation.statistics.aggregation import (
+from judgments.kinds import Kind
+from quorum.numeric.arrays import Floats, Ints, places_in
+from quorum.statistics.aggregation import (
     agrees_with_others,
     confidence_vote,
     dawid_skene,
@@ -25,10 +26,9 @@ from evaluation.statistics.aggregation import (
     item_response,
     mace,
 )
-from evaluation.statistics.aggregation.votes_and_means import (
+from quorum.statistics.aggregation.votes_and_means import (
     confidences_of,
 )
-from judgments.kinds import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -47,6 +47,7 @@ from judgments.importers.records import (
     InputRow,
     PairRow,
     ReferenceRow,
+    TitledRow,
     by_name,
 )
 from judgments.importers.tables import ALL, TableCandidates, Taken, systems_named
@@ -356,7 +357,9 @@ def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputR
     if isinstance(row, ImageRow):  # it comes before the image's captions
         item.text, item.boxes = row.text, [asdict(box) for box in row.boxes]
         if isinstance(row, DocumentRow):
-            item.fields = [["document", row.document]]
+            item.fields = [["document", row.document]] if row.document else []
+        if isinstance(row, TitledRow):
+            item.fields.append(["title", row.title])
     elif isinstance(row, InputRow):
         item.fields = [list(cell) for cell in row.fields]
     return item

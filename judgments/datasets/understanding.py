@@ -71,6 +71,7 @@ COLUMN_WORDS = {
     "image_width": gettext_noop("the picture’s width in pixels"),
     "image_height": gettext_noop("the picture’s height in pixels"),
     "document": gettext_noop("the document that the item is part of"),
+    "text_title": gettext_noop("the source text’s title"),
     "rank": gettext_noop("place in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }

@@ -514,7 +514,7 @@ def passes_filter(
     They are compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
-    from evaluation.metrics import bleu_pre_pairs
+    from quorum.metrics import bleu_pre_pairs
 
     number: dict[str, int] = {}
     columns: dict[int, npt.NDArray[np.int64]] = {}  # cached by list: crossed designs share one for all images

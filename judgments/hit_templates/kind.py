@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
-from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from judgments.drawing.controls import KNOWN_GOOD, Makers
 from judgments.drawing.material import (
     Batch,
@@ -53,6 +52,7 @@ from judgments.kinds.base import (
     by_count,
     or_none,
 )
+from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

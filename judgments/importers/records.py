@@ -40,9 +40,9 @@ from common.incoming import (
     load_json,
     quoted,
 )
-from evaluation.statistics.inputs import LARGEST
 from judgments.design.tables import PAIR_KINDS, SIDES
 from judgments.importers.textio import ImportNotes, ImportProblem, Refusals, read_chunks, read_lines
+from quorum.statistics.inputs import LARGEST
 
 # The database's limit; a longer name would fail there without naming its place.
 NAME_LIMIT = 200
@@ -384,6 +384,11 @@ class DocumentRow(ImageRow):
     """An image, or segment, of a document; a class of its own, to keep the fingerprints of others."""
 
     document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TitledRow(DocumentRow):
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from judgments.importers.records import (
     RecordReader,
     ReferenceRow,
     Shape,
+    TitledRow,
     is_blank,
     json_cell,
     read_csv,
@@ -60,7 +61,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_head, re
 
 DATASET_COLUMNS = Columns(
     ("image", "caption"),
-    ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height", "document"),
+    ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height", "document", "text_title"),
     instead={"caption": ("text",)},
 )
 
@@ -134,6 +135,7 @@ class _AboutImage:
     url: Address | None = None
     caption_id: Name | None = None
     document: Name | None = None
+    text_title: Annotated[str, PlainValidator(_long_text)] = ""
 
 
 _ABOUT = Shape(_AboutImage, passed=("boxes",))
@@ -183,7 +185,9 @@ class TableDataset(DatasetSource):
         if image not in about:
             about[image] = _FirstRecord.of(row)
             whole = (image, row.text, row.boxes, row.split, row.url)
-            if row.document:
+            if row.text and row.text_title:
+                yield TitledRow(*whole, row.document or "", row.text_title)
+            elif row.document:
                 yield DocumentRow(*whole, row.document)
             elif row.text or row.boxes or self._images_alone:
                 yield ImageRow(*whole)

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict
 
-from evaluation.statistics.choosing import OPEN
 from judgments.design.scale import Scale, display_number, number_text, plain_number
 from judgments.design.wordings import Wording
 from judgments.drawing.controls import ControlSlot, Known, Makers, hits_of
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
+from quorum.statistics.choosing import OPEN
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

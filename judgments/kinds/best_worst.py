@@ -14,13 +14,6 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
-from evaluation.statistics.aggregation import (
-    best_worst_scores,
-    bradley_terry_of_comparisons,
-    implied_comparisons,
-    luce_choice,
-    split_half_reliability,
-)
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,
@@ -60,6 +53,13 @@ from judgments.kinds.base import (
     Shown,
     Sides,
     or_none,
+)
+from quorum.statistics.aggregation import (
+    best_worst_scores,
+    bradley_terry_of_comparisons,
+    implied_comparisons,
+    luce_choice,
+    split_half_reliability,
 )
 
 if TYPE_CHECKING:

@@ -31,7 +31,6 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
-from evaluation.statistics.significance import ScoreSummary, bootstrap_interval, summary_of_scores
 from judgments.drawing.controls import divide_images
 from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key, draw_images, rng_for
 from judgments.kinds.base import (
@@ -47,6 +46,7 @@ from judgments.kinds.base import (
     or_none,
 )
 from judgments.kinds.spelling import misspellings
+from quorum.statistics.significance import ScoreSummary, bootstrap_interval, summary_of_scores
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -236,7 +236,7 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
     scores: metric -> (n,) scores of the texts, item by item. sizes: (items,) captions of each. ``rho`` is (metrics + 1,
     metrics) means over items of Spearman's rho, with intervals over items; the last row is the number of words.
     """
-    from evaluation.statistics.meta.grouped import mean_within
+    from quorum.statistics.meta.grouped import mean_within
 
     starts = np.concatenate(([0], np.cumsum(sizes)))
     columns = {**scores, WORDS: np.array([float(count_words(text)) for text in texts])}
@@ -252,7 +252,7 @@ def leave_one_out(
     BLEU is a mean over sentences. CIDEr-D counts documents over all captions, including the one left out.
     """
     # imported lazily: web processes start without the compiler
-    from evaluation.metrics.registry import hold_out, of_other_images, score_held_out
+    from quorum.metrics.registry import hold_out, of_other_images, score_held_out
 
     several = [texts for texts in captions if len(texts) > 1]
     if not several:

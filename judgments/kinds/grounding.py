@@ -122,7 +122,7 @@ def content_figures(
         boxes: image -> its number of boxes.
     """
     # Imported lazily: the metrics' machine code would cost every web process memory.
-    from evaluation.metrics.content import content_upper_bound
+    from quorum.metrics.content import content_upper_bound
 
     bound = content_upper_bound(list(named.values()))
     descriptions = [numbers for of_image in named.values() for numbers in of_image]
@@ -149,7 +149,7 @@ def _at_random(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
     """Average over the images with two descriptions that name a box."""
-    from evaluation.metrics.content import content_selection
+    from quorum.metrics.content import content_selection
 
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []

@@ -20,14 +20,6 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
-from evaluation.statistics.aggregation import (
-    GRADE_THRESHOLDS,
-    majority_vote,
-    mean_grade,
-    relevance_vote,
-    standardised_mean,
-)
-from evaluation.statistics.choosing import relevance_range
 from judgments.design.scale import (
     NUMBER,
     Scale,
@@ -85,6 +77,14 @@ from judgments.kinds.base import (
     or_none,
     with_wording,
 )
+from quorum.statistics.aggregation import (
+    GRADE_THRESHOLDS,
+    majority_vote,
+    mean_grade,
+    relevance_vote,
+    standardised_mean,
+)
+from quorum.statistics.choosing import relevance_range
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -18,7 +18,6 @@ import numpy as np
 from django.utils.translation import gettext, gettext_lazy
 
 from common.errors import DesignError
-from evaluation.statistics.significance import bootstrap_interval
 from judgments.drawing.controls import divide_images
 from judgments.drawing.material import (
     Batch,
@@ -53,6 +52,7 @@ from judgments.kinds.base import (
     by_count,
     or_none,
 )
+from quorum.statistics.significance import bootstrap_interval
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -107,7 +107,7 @@ class KeywordResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``pairwise_f1`` by words and by stem, and each unit's ``stems``."""
         # Imported lazily: the metrics' machine code would cost every web process memory.
-        from evaluation.metrics.keywords import keyword_forms
+        from quorum.metrics.keywords import keyword_forms
 
         keywords: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
         for judgment in judged:
@@ -212,6 +212,7 @@ class KeywordRehearsal(Rehearsal):
 class ShownText(Shown):
     text: str
     collocations: list[str]
+    title: str = ""  # for the baseline of titles (MC12 §4.4)
 
 
 class Keywords(OpenKind):
@@ -281,10 +282,12 @@ class Keywords(OpenKind):
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
 
     def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
+        title = dict(image.fields).get("title")
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, image.text, list(collocations)),
             image=image.name,
-            content={"text": image.text, "collocations": list(collocations)},
+            content={"text": image.text, "collocations": list(collocations)}
+            | ({"title": title} if title else {}),
         )
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
@@ -334,14 +337,14 @@ class Keywords(OpenKind):
 
 def _stop_words() -> frozenset[str]:
     """Import lazily: web processes start without the compiler."""
-    from evaluation.metrics.text.stemming import smart_stop_words
+    from quorum.metrics.text.stemming import smart_stop_words
 
     return smart_stop_words()
 
 
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
     """Merge keywords of one stem (MC12 §3.2); a count may exceed the number of annotators."""
-    from evaluation.metrics.keywords import keyword_forms
+    from quorum.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()
     for form, count in zip(keyword_forms(list(counts)), counts.values(), strict=True):

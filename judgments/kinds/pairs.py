@@ -3,7 +3,7 @@
 Triplet (V15 §3) asks which of B and C is more similar to A, without an image; pairwise (V15 App. I) which candidate
 describes the image better. The choice is forced, as in the papers, unless the design allows more (``answers``): no
 difference, neither, how much better, how sure. Their numbers are those of
-evaluation.statistics.aggregation.votes_and_means.
+quorum.statistics.aggregation.votes_and_means.
 """
 
 from __future__ import annotations
@@ -21,18 +21,6 @@ import numpy as np
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.statistics.aggregation import majority_vote
-from evaluation.statistics.aggregation.votes_and_means import (
-    CONFIDENCES,
-    FIRST,
-    MUCH,
-    NEITHER,
-    NO_DIFFERENCE,
-    SECOND,
-    SURE,
-    sides_of,
-)
-from evaluation.statistics.choosing import majority_range, plurality_range
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,
@@ -78,6 +66,18 @@ from judgments.kinds.base import (
     Units,
     with_wording,
 )
+from quorum.statistics.aggregation import majority_vote
+from quorum.statistics.aggregation.votes_and_means import (
+    CONFIDENCES,
+    FIRST,
+    MUCH,
+    NEITHER,
+    NO_DIFFERENCE,
+    SECOND,
+    SURE,
+    sides_of,
+)
+from quorum.statistics.choosing import majority_range, plurality_range
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

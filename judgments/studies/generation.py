@@ -30,7 +30,6 @@ from common.rows import (
     refresh_statistics,
     trusted_keys,
 )
-from evaluation.statistics.choosing import expected_votes, leads_enough, simulate_stopping
 from judgments.access.roles import note_event
 from judgments.design.reading import make_design
 from judgments.design.requirements import own_record_needed, requirements_not_stated, requirements_of
@@ -68,6 +67,7 @@ from judgments.models import (
     Unit,
 )
 from judgments.studies.studies import change_design, design_of, discard_hits, lock_study
+from quorum.statistics.choosing import expected_votes, leads_enough, simulate_stopping
 
 ASSUMED = 0.8  # assumed probability that an answer is right, for plans
 

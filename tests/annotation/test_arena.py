@@ -20,11 +20,11 @@ from common.errors import DesignError
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.results.strengths.computing import cached_strengths, strengths_of
-from evaluation.statistics.aggregation import preference_strengths
 from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study
 from judgments.studies.studies import design_of
+from quorum.statistics.aggregation import preference_strengths
 from tests.annotation.casting import draw_page_again, joined
 from tests.annotation.leasing import claimed
 from tests.studies import make_dataset, make_study

@@ -9,16 +9,19 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from evaluation.data.judgment_sets.records import UnitRow, WorkerRow
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
+from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study, system_tallies
 from evaluation.results.agreement import measure_agreement
 from judgments.kinds import IncludedJudgment
 from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
+from tests.judgments.desk import page, words
 
 pytestmark = pytest.mark.django_db
 REFERENCES = {
@@ -319,7 +322,7 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(django_assert_ma
     study, hit = triplets()
     for name in ("alma", "bela", "clara"):
         study.answer(hit, name, [1, 2, 1, 1])
-    with django_assert_max_num_queries(44):
+    with django_assert_max_num_queries(46):
         aggregate_study(study=study.study)
 
 
@@ -364,7 +367,7 @@ def test_open_answers_are_by_image_and_by_known_people(anonymous: bool, clusters
         for unit in range(UNITS)
         for worker in range(PEOPLE)
     ]
-    table: Any = None
+    table: Any = SimpleNamespace(records={})
     found = measure_agreement(
         kind,
         table,
@@ -377,6 +380,32 @@ def test_open_answers_are_by_image_and_by_known_people(anonymous: bool, clusters
     alpha = found["alpha"]
     assert alpha["clusters"] == clusters
     assert alpha["low"] < alpha["value"] < alpha["high"]
+
+
+@pytest.mark.parametrize("checks", [0, 1])
+def test_alpha_of_few_people_warns_of_careless_ones_where_no_control_item_would_show_them(
+    checks: int, designer: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Six people say yes to every second of 24 captions, and each the opposite to another one: alpha .91."""
+    study = StudyOf(make_dataset("pets", {f"{number}.jpg": ["a dog"] for number in range(24)}), "relevance")
+    units = [study.unit(f"u{number}", f"{number}.jpg", first=f"a cat {number}") for number in range(24)]
+    controls = [study.unit("c", "0.jpg", first="a dog", control=True, expected=1)] * checks
+    hit = study.hit("h", [*units, *controls], required=6)
+    for person in range(6):
+        answers = [number % 2 ^ (number == person) for number in range(24)]
+        study.answer(hit, f"p{person}", [*map(int, answers), *[1] * checks])
+    call_command("aggregate", study.study.slug)
+    alpha = Analysis.objects.get(what="aggregation").result["agreement"]["alpha"]
+    left = 0.85**2 * alpha["value"]
+    assert alpha["low"] > left
+    note = (
+        "if 15 % of people answer at random, 38 % of groups of 6 have none of them, as this one may, and alpha is "
+        f"about {left:.2f}, below the interval; control items keep them out"
+    )
+    assert alpha["note"] == ("" if checks else note)
+    report = [sentence for part in build_report(study.study).sections for sentence in part.shown_sentences]
+    for said in (words(designer.get(page(study.study, "results"))), report, capsys.readouterr().out):
+        assert (f"Note: {note}." in said) == (not checks)
 
 
 def test_agreement_is_the_same_whichever_text_of_a_pair_is_called_the_first() -> None:

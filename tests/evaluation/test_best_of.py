@@ -16,11 +16,11 @@ from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.strengths.computing import ranking_section, strengths_of
-from evaluation.statistics.aggregation import luce_choice
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import HIT, Output, Study, Unit
 from judgments.studies.studies import kind_of
+from quorum.statistics.aggregation import luce_choice
 from tests.annotation.casting import joined
 from tests.evaluation.test_scales import better_and_worse, exported, rehearsed
 from tests.judgments.desk import page

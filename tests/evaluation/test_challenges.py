@@ -16,7 +16,6 @@ from django.utils import timezone
 from common.amounts import coefficient
 from common.errors import WrongState
 from evaluation.errors import ChallengeError, LimitReached, SubmissionRefused
-from evaluation.metrics import score
 from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
 from evaluation.results.challenges.challenges import (
     close_challenge,
@@ -33,6 +32,7 @@ from evaluation.results.challenges.submissions import (
 from judgments.access.tokens import create_token
 from judgments.jobs import run_job
 from judgments.models import Caption, Job
+from quorum.metrics import score
 from tests.annotation.foreign_pages import english_on
 from tests.doors import signed_in
 from tests.evaluation.challenging import (

@@ -26,13 +26,13 @@ from evaluation.results.error_spans.scores import (
     system_scores,
 )
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.statistics.significance import stouffer_wilcoxon
 from judgments.datasets.importing import import_candidates
 from judgments.drawing.material import candidate_key
 from judgments.importers import ImportProblem
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Study, System
 from judgments.studies.studies import mark_closed
+from quorum.statistics.significance import stouffer_wilcoxon
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_kinds_of_releases import drafted, ranking

@@ -9,12 +9,12 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from evaluation.data.export.exporting import export_judgments
-from evaluation.metrics import score
 from evaluation.models import ImportedMetric
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.error_spans.scores import segments_of, system_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Dataset, Output, Study, Unit
+from quorum.metrics import score
 from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_outputs import OF_PAIRS, again, brought, means, rows_of, strengths
 from tests.judgments.desk import page

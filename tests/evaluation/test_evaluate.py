@@ -1,6 +1,7 @@
 """Metrics against people: on small studies counted by hand, and on the published figures of PASCAL-50S."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,7 @@ from scipy.stats import kendalltau
 
 from common.errors import QuorumError
 from evaluation.errors import EvaluationError
-from evaluation.metrics import score
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.numeric.signatures import parse
 from evaluation.presentation.content import Estimate
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.sections import pairs
@@ -24,6 +23,8 @@ from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.metric_figures import correlation_table
 from judgments.kinds.caption import METRICS, leave_one_out
 from judgments.models import Caption, Job, Study
+from quorum.metrics import score
+from quorum.numeric.signatures import parse
 from tests.annotation.writing import written_study
 from tests.evaluation.reporting import rolled_back
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -57,6 +58,18 @@ def test_cider_and_its_report_reach_the_published_accuracies_on_pascal_50s(
         assert accuracy[kind]["n"] == 1000
         assert accuracy[kind]["low"] < accuracy[kind]["value"] < accuracy[kind]["high"]
     assert accuracy["all"]["n"] == 4000
+    # V15 appendix III, counted apart.
+    won = {kind: [0, 0] for kind in published}
+    for line in Path(folder, "pairs.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        more = len(row["first"].split()) - len(row["second"].split())
+        if more:
+            won[row["kind"]][(more > 0) == (row["triplet_winner"] == 1)] += 1
+    for kind, (shorter, longer) in won.items():
+        liked, rule = (found["longer"][kind][name] for name in ("liked", "rule"))
+        assert (liked["value"], liked["n"]) == (pytest.approx(longer / (shorter + longer)), shorter + longer)
+        assert liked["low"] < liked["value"] < liked["high"]
+        assert (rule["value"], rule["n"]) == (pytest.approx(longer / 1000), 1000)
     signature = found["signatures"]["cider"]
     assert "tok:v15" in signature
     assert "refs:48" in signature
@@ -96,6 +109,22 @@ def test_a_metric_s_tie_is_wrong_and_a_pair_without_consensus_is_left_out() -> N
     # two people: t with one degree of freedom leaves nearly everything open
     assert 0 < figure["low"] < 0.0614  # where Wilson's interval of 1 in 3 begins
     assert 0.7923 < figure["high"] < 1
+
+
+def test_how_often_people_choose_the_longer_text_stands_below_the_accuracies(
+    capsys: pytest.CaptureFixture[str], designer: Client
+) -> None:
+    study = judged_pairs().study
+    call_command("evaluate", study.slug, "--metrics", "bleu-h13")
+    # Of "a cat" and "nothing of this" people choose the longer; the texts of the two other pairs have three words each.
+    said = capsys.readouterr().out
+    assert "How often people choose the longer of two texts" in said
+    assert re.search(r"HM +100 \[\d+, 100\] +1 +33 \[", said)
+    shown = designer.get(page(study, "results")).content.decode()
+    assert "<summary>How often people choose the longer of two texts</summary>" in shown
+    inputs = load_inputs(study)
+    table = pairs.metrics_section(inputs, pairs.human_levels(inputs)).tables[-1]
+    assert (table.name, [row[0] for row in table.rows], table.rows[0][2]) == ("longer", ["HM"], 1)
 
 
 def test_all_pairs_and_fewer_references_stand_beside_the_usual_figures() -> None:

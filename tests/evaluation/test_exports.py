@@ -19,11 +19,11 @@ from evaluation.data.export import parts
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments, signature_of_study
 from evaluation.errors import ExportError
-from evaluation.numeric.parallel import using
 from evaluation.reports.releases import making
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Study, Unit
 from judgments.studies.studies import find_study
+from quorum.numeric.parallel import using
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.installations import Installation
 from tests.test_packing import Elsewhere

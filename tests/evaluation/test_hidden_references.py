@@ -16,7 +16,6 @@ from django.utils import timezone
 
 from common.errors import DesignError
 from evaluation.errors import ChallengeError
-from evaluation.metrics import score
 from evaluation.models import Challenge, Submission
 from evaluation.results.challenges.challenges import UNSCORED, change_challenge, close_challenge
 from evaluation.results.challenges.submissions import About, submit_captions
@@ -24,6 +23,7 @@ from judgments.access.roles import give_dataset_role, share_dataset
 from judgments.design.reading import make_design
 from judgments.models import Study
 from judgments.studies.studies import change_design, create_study
+from quorum.metrics import score
 from tests.annotation.casting import make_dataset as make_shapes
 from tests.doors import signed_in
 from tests.evaluation.challenging import (
@@ -119,7 +119,7 @@ def test_only_owners_make_challenges_of_a_dataset() -> None:
 
 
 QUOTING = """
-from evaluation.metrics.registry import text_metric
+from quorum.metrics.registry import text_metric
 def refuse(candidates, references, settings):
     raise ValueError("cannot read " + references[0][0])
 metric = text_metric("quoting", "fails, and says with which text", refuse)

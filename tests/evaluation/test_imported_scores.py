@@ -20,9 +20,7 @@ from common.errors import DataConflict, QuorumError
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
 from evaluation.errors import EvaluationError
-from evaluation.metrics import score
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
-from evaluation.numeric.signatures import parse
 from evaluation.reports.multiverse.curve import compute_multiverse, tokenizers
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
@@ -33,6 +31,8 @@ from evaluation.results.operations import metric_names
 from judgments.importers.textio import ImportProblem
 from judgments.jobs import run_job
 from judgments.models import Caption, Dataset, Item, Output, System
+from quorum.metrics import score
+from quorum.numeric.signatures import parse
 from tests.evaluation.reporting import contents, lines
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.metrics.test_score import MODULE, POINTS, install

@@ -18,9 +18,9 @@ from evaluation.results.judges.asking import LONGEST_MARKS, ask_model, instructi
 from evaluation.results.judges.findings import compare_judges
 from evaluation.results.judges.operations import store_answers
 from evaluation.results.judges.views import can_have_judges
-from evaluation.statistics.judges import alternative_annotator_test
 from judgments.models import HIT, Output, System
 from judgments.studies.studies import design_of, kind_of
+from quorum.statistics.judges import alternative_annotator_test
 from tests.doors import signed_in
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.fakes.chat import KEY, FakeChat, fake_chat

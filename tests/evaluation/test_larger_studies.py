@@ -10,8 +10,8 @@ import scipy
 from evaluation.results.larger_studies import LargerStudy, larger_study, larger_study_sentence
 from evaluation.results.standings import MEAN, Outputs
 from evaluation.results.systems import decide
-from evaluation.statistics.correlation import means_without_raters
-from evaluation.statistics.crossed import Contrast, Spread
+from quorum.statistics.correlation import means_without_raters
+from quorum.statistics.crossed import Contrast, Spread
 
 
 def graded(items: int, raters: int, gap: float, taste: float, seed: int) -> Outputs:

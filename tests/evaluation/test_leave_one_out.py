@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau, rankdata, spearmanr, t
 
-from evaluation.metrics import score
 from evaluation.results.leave_one_out.bounds import compute_bounds, read_corpus
-from evaluation.statistics.meta.grouped import mean_within
 from judgments.jobs import run_job
 from judgments.models import Dataset, DatasetRole
+from quorum.metrics import score
+from quorum.statistics.meta.grouped import mean_within
 
 IMAGES = [
     ["a dog runs through snow", "a brown dog runs fast", "the dog is in the snow"],

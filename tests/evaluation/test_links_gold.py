@@ -13,13 +13,13 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import formats_for
 from evaluation.data.export.formats.consensus import content_gold, keyword_gold
 from evaluation.errors import EvaluationError
-from evaluation.metrics.content import content_selection
-from evaluation.metrics.keywords import keyword_best, keyword_forms, keyword_oot
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.kinds.grounding import content_figures
 from judgments.kinds.keywords import f1, pairwise_f1
 from judgments.models import Study
+from quorum.metrics.content import content_selection
+from quorum.metrics.keywords import keyword_best, keyword_forms, keyword_oot
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
 from tests.evaluation.studies import answered

@@ -32,11 +32,11 @@ from evaluation.data.judgment_sets.study_signatures import (
     votes_of_table,
 )
 from evaluation.models import Analysis, ColumnBlock
-from evaluation.numeric.signatures import parse
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from judgments.models import Caption, Item, Study
 from judgments.studies.generation import withdraw_control
+from quorum.numeric.signatures import parse
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.studies import StudyOf, make_dataset

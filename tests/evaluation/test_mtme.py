@@ -9,8 +9,8 @@ import pytest
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import formats_for
 from evaluation.errors import ExportError
-from evaluation.metrics import score
 from judgments.models import Caption, Item, Output, System
+from quorum.metrics import score
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db

@@ -23,7 +23,6 @@ from annotation.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
-from evaluation.metrics import score
 from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
@@ -37,6 +36,7 @@ from judgments.datasets.importing import import_candidates
 from judgments.drawing.material import content_key
 from judgments.importers import ColumnMapping, ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Study, Unit
+from quorum.metrics import score
 from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_kinds_of_releases import released
 from tests.judgments.desk import page

@@ -14,12 +14,12 @@ from scipy.stats import pearsonr, ttest_1samp
 
 from annotation.models import Judgment
 from evaluation.errors import EvaluationError
-from evaluation.metrics import score
 from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.packs import pack_named
 from evaluation.reports.replication.running import Replication, run_pack
 from evaluation.results.error_spans.scores import rank_systems, segments_of, system_scores
 from judgments.models import Item, Study
+from quorum.metrics import score
 from tests.evaluation.test_credits_and_weights import SCORES
 
 SYSTEMS = ("Up-Down", "VinVL-base", "Human")

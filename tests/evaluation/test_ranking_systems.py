@@ -11,7 +11,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image, ImageDraw
 
-from evaluation.numeric.arrays import Floats
 from evaluation.results.ranking_systems.kernels import (
     BagOfWords,
     Document,
@@ -40,6 +39,7 @@ from evaluation.results.ranking_systems.similarities import (
     vocabulary_of,
 )
 from judgments.models import Item, Output
+from quorum.numeric.arrays import Floats
 
 LARGE, SMALL = (
     ["small", "child", "red", "hair", "play", "large", "brown", "dog"],

@@ -21,10 +21,10 @@ from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.dashboard.snapshot import compute_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import audit_filter, audit_sentence, rankings_tables
-from evaluation.statistics.correlation import kendall_tau_b
-from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus, RelevanceScale
 from judgments.models import Caption, Item, Output, Study, System
+from quorum.statistics.correlation import kendall_tau_b
+from quorum.statistics.meta import wilson_interval
 from tests.doors import key_of
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, candidate, make_dataset

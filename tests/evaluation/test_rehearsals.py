@@ -19,10 +19,10 @@ from evaluation.planning.rehearsals import needed_pairs
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.statistics.power import People, Size, TwoSystems
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from judgments.studies.study_page import PAGES
+from quorum.statistics.power import People, Size, TwoSystems
 from tests.annotation.casting import make_dataset, make_study
 from tests.judgments.desk import do, page, words
 

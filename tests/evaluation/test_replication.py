@@ -14,7 +14,6 @@ import pytest
 import scipy
 from django.core.management import CommandError, call_command
 
-from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from evaluation.presentation.content import DASH, Estimate
 from evaluation.reports.replication.packs import Pack, pack_named, shipped_packs
 from evaluation.reports.replication.published_sets import (
@@ -36,7 +35,8 @@ from evaluation.reports.replication.running import (
     run_pack,
     verdict_of,
 )
-from evaluation.statistics.meta import halves_of_votes
+from quorum.metrics.meteor.tables import DATA as METEOR_DATA
+from quorum.statistics.meta import halves_of_votes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 WORDS = [

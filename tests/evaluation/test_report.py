@@ -39,11 +39,11 @@ from evaluation.reports.storage import ENTRIES, bibtex, build_report, fields_of,
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.ranking import judge_rankings
 from judgments.access.roles import give_role
 from judgments.access.tokens import create_token
 from judgments.models import Item, Job, Output, Study, StudyEvent, System
+from quorum.statistics.correlation import correlation
+from quorum.statistics.ranking import judge_rankings
 from tests.annotation.casting import make_study as make_text_study
 from tests.annotation.sourcing import make_texts
 from tests.evaluation.reporting import (

@@ -11,9 +11,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from pytest_django import Settings
 
-from evaluation.metrics.meteor.tables import DATA as METEOR_DATA
 from judgments.access.roles import give_role
 from judgments.models import Job, SavedPreset, Study
+from quorum.metrics.meteor.tables import DATA as METEOR_DATA
 from tests.doors import Answer, Call, by_command, by_http, by_page, signed_in, without_field
 from tests.evaluation.studies import three_pairs
 

@@ -20,8 +20,8 @@ from evaluation.reports.releases.verification import verify_study
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.dashboard.snapshot import compute_snapshot
 from evaluation.results.strengths.computing import strengths_of
-from evaluation.statistics.aggregation import bradley_terry_of_comparisons
 from judgments.models import Caption, Study
+from quorum.statistics.aggregation import bradley_terry_of_comparisons
 from tests.annotation.voting import joined
 from tests.evaluation import studies
 from tests.evaluation.reporting import exported, words, written

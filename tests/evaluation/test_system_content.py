@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from common.amounts import as_json
 from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.storage import Terms
 from evaluation.presentation.content import Estimate
@@ -18,8 +20,11 @@ from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle, verify_study
 from evaluation.reports.storage import build_report
 from judgments.datasets.importing import import_candidates
+from judgments.design.reading import make_design
 from judgments.jobs import run_job
-from judgments.models import Item, Job, System, SystemContent
+from judgments.models import Item, Job, System, SystemContent, Unit
+from judgments.studies.studies import create_study
+from tests.evaluation.reporting import rewrite
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import page
 from tests.judgments.test_admin_uploads import upload
@@ -145,6 +150,19 @@ def test_a_file_of_boxes_becomes_a_table_by_two_commands(street: StudyOf, tmp_pa
     assert means(result, "larger boxes")["recall"] == pytest.approx((1 / 4 + 0 + 1 / 3) / 3 / 2)
     # What people name of b.jpg alone is 0 and 1; of a.jpg 2 and 3, which b.jpg has too.
     assert means(result, "labels that people name often")["precision"] == pytest.approx((1 / 3 / 2 + 0) / 2)
+    # People name 2 boxes. After dress and tree, the four boxes that follow neither share rank 4.5 of a.jpg; the centre
+    # is nearer the higher the number, so that the means are 3.5, 3.5, 4.25, 3.75, 3.25 and 2.75. Of b.jpg 5 and 2 come
+    # first, which nobody names.
+    assert means(result, "labels in people's order, near the centre") == {
+        "precision": pytest.approx((1 / 2 + 0 + 1 / 2) / 3 / 2),
+        "recall": pytest.approx((1 / 4 + 0 + 1 / 3) / 3 / 2),
+        "f1": pytest.approx(2 * (1 / 3 * 7 / 36) / (1 / 3 + 7 / 36) / 2),
+    }
+    # Of a.jpg all mean ranks are 3.5, of b.jpg 2 and 5 come first again.
+    assert (
+        means(result, "labels that people name often, near the centre")["precision"]
+        == means(result, "labels that people name often")["precision"]
+    )
     assert 0 < means(result, "random boxes")["f1"] < 1
     assert [row["name"] for row in content["rows"][:3]] == ["beta", "alpha", "one person against the others"]
     assert result["systems_verdict"]["measure"] == "f1"
@@ -233,13 +251,66 @@ def test_the_results_page_and_the_report_hold_the_table(
     assert section.plots[0].data is table
 
 
+def test_titles_of_a_file_are_a_baseline(news: StudyOf, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(
+        "image,text,text_title,document\n"
+        f"a.jpg,{TEXTS['a.jpg']},The army’s tanks and tanks,1\nb.jpg,{TEXTS['b.jpg']},,2\n"
+    )
+    call_command("import_dataset", "csv", str(path), name="titled", stdout=StringIO())
+    assert [item.document for item in Item.objects.filter(dataset__name="titled")] == ["1", "2"]
+    design = make_design({"name": "Titled", "slug": "titled", "dataset": "titled", "protocol": "keywords"})
+    create_study(design=design)
+    call_command("generate_hits", "titled", stdout=StringIO())
+    contents = {unit.item.name: unit.content for unit in Unit.objects.filter(study__slug="titled")}
+    assert contents["a.jpg"]["title"] == "The army’s tanks and tanks"
+    assert "title" not in contents["b.jpg"]
+
+    for unit in Unit.objects.filter(study=news.study):
+        unit.content |= {"title": contents[unit.item.name].get("title", "")}
+        unit.save()
+    imported(news, tmp_path, "gamma", "image,keywords\na.jpg,tank\nb.jpg,\n")
+    title = means(aggregated(news, tmp_path)[0], "words of the title")
+    # People say tank twice and army once of a.jpg; army is the title's first word, and b.jpg has no title.
+    assert (title["best"], title["oot"]) == (pytest.approx(1 / 3 / 2), 1 / 2)
+
+
 def test_the_stored_figures_and_a_release_verify(street: StudyOf, tmp_path: Path) -> None:
-    imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2 3\nb.jpg,0\n")
+    imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2 3\nb.jpg,0\nc.jpg,1\n")
+    imported(street, tmp_path, "beta", "image,boxes\na.jpg,2\n")
     aggregated(street, tmp_path)
     assert verify_study(study=street.study).differences == ()
     path = tmp_path / "release.zip"
     release_study(study=street.study, terms=Terms("1.0", "CC0-1.0"), output=path)
     assert verify_bundle(path).differences == ()
+    assert section_of(path) == live_section(street)
+    rewrite(path, change_names, hashed=True)
+    assert any("system-content" in line for line in verify_bundle(path).differences)
+
+
+def change_names(files: dict[str, bytes]) -> None:
+    files["contents.jsonl"] = files["contents.jsonl"].replace(b'["2", "3"]', b'["2", "4"]')
+
+
+def test_a_release_holds_the_keywords_of_a_system(news: StudyOf, tmp_path: Path) -> None:
+    Item.objects.update(fields=[["document", "one"]])
+    Item.objects.filter(name="b.jpg").update(fields=[["document", "two"]])
+    imported(news, tmp_path, "gamma", "image,keywords\na.jpg,Tanks;war\n")
+    path = tmp_path / "release.zip"
+    release_study(study=news.study, terms=Terms("1.0", "CC0-1.0"), output=path)
+    assert verify_bundle(path).differences == ()
+    assert section_of(path) == live_section(news)
+
+
+def live_section(made: StudyOf) -> Any:
+    sections = {section.name: section for section in build_report(made.study).sections}
+    return json.loads(json.dumps(as_json(sections["system-content"])))
+
+
+def section_of(release: Path) -> Any:
+    with ZipFile(release) as bundle:
+        sections = json.loads(bundle.read("report/report.json"))["sections"]
+    return next(section for section in sections if section["name"] == "system-content")
 
 
 def test_the_report_of_keywords_names_its_measures(news: StudyOf, tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.standings import MEAN, Outputs
 from evaluation.results.systems import SystemsVerdict, decide
-from evaluation.statistics.correlation import means_without_raters
-from evaluation.statistics.crossed import spread_of_mean
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits
+from quorum.statistics.correlation import means_without_raters
+from quorum.statistics.crossed import spread_of_mean
 from tests.evaluation.reporting import written
 from tests.evaluation.test_scales import better_and_worse, rehearsed
 

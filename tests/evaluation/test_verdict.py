@@ -26,9 +26,9 @@ from evaluation.results.agreement import share_with_interval
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import PeoplesWinners
 from judgments.models import Study
+from quorum.statistics.correlation import correlation
+from quorum.statistics.meta import PeoplesWinners
 from tests.evaluation.reporting import contents, graded, make_report, pairwise, rewrite, words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_releases import released

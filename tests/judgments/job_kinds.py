@@ -15,10 +15,10 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from common.errors import Busy
-from evaluation.numeric.packing import declare
-from evaluation.numeric.parallel import map_parts
 from judgments import jobs, tasks
 from judgments.models import Job
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import map_parts
 
 
 class PictureMissing(Exception):

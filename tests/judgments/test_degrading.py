@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.metrics import score
-from evaluation.metrics.text.stemming import rouge_stems, smart_stop_words
 from judgments.drawing.controls import degrade, degraded_text
 from judgments.drawing.material import Image, Text
+from quorum.metrics import score
+from quorum.metrics.text.stemming import rouge_stems, smart_stop_words
 
 OWN = (
     "A brown dog jumps over a wooden fence in the garden.",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.metrics import bleu_pre_matrix
 from judgments.importers.published_sets import SPLIT_FILES, TOKEN_FILE
 from judgments.models import Output, System
+from quorum.metrics import bleu_pre_matrix
 from tests.annotation.casting import make_dataset
 from tests.installations import Installation
 from tests.judgments.flickr8k_systems import Run, write_runs

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.meteor.tables import Paraphrases, Synonyms, Tables, read_paraphrases
-from evaluation.metrics.text.stemming import snowball_stems
+from quorum.metrics.meteor.tables import Paraphrases, Synonyms, Tables, read_paraphrases
+from quorum.metrics.text.stemming import snowball_stems
 
 BEAM = 40
 Counts = NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.numeric.arrays import Floats
+from quorum.numeric.arrays import Floats
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 # Our metric -> the name under which the golden files hold it.

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-import evaluation.metrics.content
-import evaluation.metrics.keywords
-from evaluation.metrics import InvalidInput, UnknownName, content_baselines, keyword_baselines
+import quorum.metrics.content
+import quorum.metrics.keywords
+from quorum.metrics import InvalidInput, UnknownName, content_baselines, keyword_baselines
 
 # Called with what their types forbid.
-content: Any = evaluation.metrics.content
-keywords: Any = evaluation.metrics.keywords
+content: Any = quorum.metrics.content
+keywords: Any = quorum.metrics.keywords
 boxes: Any = content_baselines
 terms: Any = keyword_baselines
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.metrics import InvalidFile
-from evaluation.metrics.files import read_candidates, read_references, score_files
+from quorum.metrics import InvalidFile
+from quorum.metrics.files import read_candidates, read_references, score_files
 from tests.metrics.reading import COCO, GOLDEN, read_json
 
 SMALL = GOLDEN / "small"

@@ -3,7 +3,7 @@
 import pytest
 
 from config.compiling import compile_metrics
-from evaluation.metrics.registry import METRICS
+from quorum.metrics.registry import METRICS
 
 
 @pytest.mark.parametrize("tables", ["", "none"])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics.content import CALLS, ContentScore, content_selection, content_upper_bound
-from evaluation.metrics.inputs import call_of
-from evaluation.numeric.signatures import BadSignature
+from quorum.metrics.content import CALLS, ContentScore, content_selection, content_upper_bound
+from quorum.metrics.inputs import call_of
+from quorum.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 
 # WG15 figure 2: seven descriptions of a picture; boxes 0 dress, 2 woman, 3 car, 5 boot.

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics.content import content_selection
-from evaluation.metrics.content_baselines import (
+from quorum.metrics.content import content_selection
+from quorum.metrics.content_baselines import (
     CALLS,
     BigramPrior,
     BoxRanks,
@@ -19,8 +19,8 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.metrics.inputs import call_of
-from evaluation.numeric.signatures import BadSignature
+from quorum.metrics.inputs import call_of
+from quorum.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 
 # Two training pictures in the manner of WG15 figure 2.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import Scores, UnknownName, cider, score
-from evaluation.metrics.text.tokens import TOKENIZERS, changed, encode
+from quorum.metrics import Scores, UnknownName, cider, score
+from quorum.metrics.text.tokens import TOKENIZERS, changed, encode
 from tests.metrics import plainly
 from tests.metrics.reading import (
     COCO,

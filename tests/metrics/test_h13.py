@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.metrics import InvalidInput, UnknownName, bleu_pre_matrix, bleu_pre_pairs, score
+from quorum.metrics import InvalidInput, UnknownName, bleu_pre_matrix, bleu_pre_pairs, score
 from tests.metrics.reading import GOLDEN, flickr8k, read_json
 
 H13 = read_json(GOLDEN / "h13.json")

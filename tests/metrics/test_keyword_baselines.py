@@ -11,8 +11,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics.inputs import call_of
-from evaluation.metrics.keyword_baselines import (
+from quorum.metrics.inputs import call_of
+from quorum.metrics.keyword_baselines import (
     CALLS,
     KeywordList,
     corpus_frequency,
@@ -22,15 +22,15 @@ from evaluation.metrics.keyword_baselines import (
     tf_idf,
     topic_words,
 )
-from evaluation.metrics.keywords import (
+from quorum.metrics.keywords import (
     gold_tags,
     keyword_f1,
     keyword_forms,
     keyword_oot,
     keyword_terms,
 )
-from evaluation.metrics.text.stemming import smart_stop_words
-from evaluation.metrics.topics import fit_topics
+from quorum.metrics.text.stemming import smart_stop_words
+from quorum.metrics.topics import fit_topics
 from tests.metrics import plain_annotation as plainly
 
 MALARIA = ["malaria", "spread", "mosquito", "malaria", "net", "mosquito", "malaria"]

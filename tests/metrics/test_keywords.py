@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import InvalidFile, UnknownName, keywords
-from evaluation.metrics.inputs import call_of
-from evaluation.metrics.keywords import (
+from quorum.metrics import InvalidFile, UnknownName, keywords
+from quorum.metrics.inputs import call_of
+from quorum.metrics.keywords import (
     CALLS,
     KeywordScore,
     SubstitutionScores,

@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import InvalidFile, InvalidInput, MetricScore, MissingTables, UnknownName, score
-from evaluation.metrics.comparison import Comparison, View
-from evaluation.metrics.meteor.alignment import STAGE_CHOICES
-from evaluation.metrics.meteor.scoring import (
+from quorum.metrics import InvalidFile, InvalidInput, MetricScore, MissingTables, UnknownName, score
+from quorum.metrics.comparison import Comparison, View
+from quorum.metrics.meteor.alignment import STAGE_CHOICES
+from quorum.metrics.meteor.scoring import (
     meteor_scores,
     meteor_statistics,
     normalised,
     normalised_line,
     pooled,
 )
-from evaluation.metrics.meteor.tables import CACHE, DATA, NOTHING, Tables, cache_folder, find_tables
-from evaluation.metrics.text.stemming import snowball_stems
-from evaluation.metrics.text.tokens import encode, tokenizer_named
+from quorum.metrics.meteor.tables import CACHE, DATA, NOTHING, Tables, cache_folder, find_tables
+from quorum.metrics.text.stemming import snowball_stems
+from quorum.metrics.text.tokens import encode, tokenizer_named
 from tests.metrics import plainly_meteor
 from tests.metrics.plainly_meteor import Data
 from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evaluation.metrics import InvalidInput, score
-from evaluation.metrics.registry import PreparedReferences
+from quorum.metrics import InvalidInput, score
+from quorum.metrics.registry import PreparedReferences
 
 REFERENCES = [
     ["a dog runs over grass", "the dog is running"],

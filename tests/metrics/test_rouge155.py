@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import InvalidInput, call_of, score
+from quorum.metrics import InvalidInput, call_of, score
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 from tests.metrics.rouge155_plainly import rouge155
 

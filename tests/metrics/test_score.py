@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.metrics import (
+from quorum.metrics import (
     BadSignature,
     InvalidInput,
     MetricsError,
@@ -23,9 +23,9 @@ from evaluation.metrics import (
     comparison,
     score,
 )
-from evaluation.metrics import content_baselines as content
-from evaluation.metrics import keyword_baselines as keywords
-from evaluation.metrics.registry import (
+from quorum.metrics import content_baselines as content
+from quorum.metrics import keyword_baselines as keywords
+from quorum.metrics.registry import (
     METRICS,
     check_metrics,
     gibberish,
@@ -39,8 +39,8 @@ from evaluation.metrics.registry import (
     package_names,
     score_held_out,
 )
-from evaluation.metrics.text.tokens import tokenizer_named
-from evaluation.numeric.signatures import name_given, parse
+from quorum.metrics.text.tokens import tokenizer_named
+from quorum.numeric.signatures import name_given, parse
 
 CANDIDATES = ["a dog runs", "two cats sleep"]
 REFERENCES = [["a dog runs fast", "the dog is running"], ["cats asleep"]]
@@ -344,7 +344,7 @@ def test_wrong_input_is_named() -> None:
 
 # The whole of a package: F of character trigrams with the best reference, a small relative of chrF (Popović 2015).
 MODULE = """
-from evaluation.metrics.registry import Option, text_metric
+from quorum.metrics.registry import Option, text_metric
 
 
 def grams(text, n):

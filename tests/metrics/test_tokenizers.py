@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import evaluation.metrics
-from evaluation.metrics import UnknownName
-from evaluation.metrics.text import tokens
-from evaluation.metrics.text.stemming import (
+import quorum.metrics
+from quorum.metrics import UnknownName
+from quorum.metrics.text import tokens
+from quorum.metrics.text.stemming import (
     porter,
     porter_1980,
     rouge_stems,
@@ -20,7 +20,7 @@ from evaluation.metrics.text.stemming import (
     smart_stop_words,
     wordnet_exceptions,
 )
-from evaluation.metrics.text.tokens import TOKENIZERS, encode, tokenizer_named
+from quorum.metrics.text.tokens import TOKENIZERS, encode, tokenizer_named
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 
 PTB = read_json(GOLDEN / "ptb_tokenizer.json")["sentences"]
@@ -259,7 +259,7 @@ def test_irregular_forms_are_wordnets(word: str, lemma: str) -> None:
 
 def test_the_irregular_forms_stand_beside_their_licence() -> None:
     assert len(wordnet_exceptions()) == 5593
-    data = Path(evaluation.metrics.__file__).parent / "data"
+    data = Path(quorum.metrics.__file__).parent / "data"
     assert "WordNet 2.0 Copyright 2003 by Princeton University." in (
         data / "wordnet_2_0_license.txt"
     ).read_text("ascii")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from evaluation.metrics import score
+from quorum.metrics import score
 
 METRICS = (
     "bleu-1", "bleu-4", "bleu-pre", "rouge-l", "rouge-1", "rouge-2", "rouge-w", "rouge-s4", "rouge-su4", "rouge-l-155",

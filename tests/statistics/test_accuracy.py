@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluation.metrics import score
-from evaluation.statistics.agreement import kappa_interval
-from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
-from evaluation.statistics.meta import (
+from quorum.metrics import score
+from quorum.statistics.agreement import kappa_interval
+from quorum.statistics.catalogue import call_of
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.meta import (
     PeoplesWinners,
     accuracy_by_references,
     accuracy_difference,
@@ -25,7 +25,7 @@ from evaluation.statistics.meta import (
     wilson_interval,
     winners_without_raters,
 )
-from evaluation.statistics.significance import mcnemar_test, stouffer_wilcoxon
+from quorum.statistics.significance import mcnemar_test, stouffer_wilcoxon
 from tests.metrics.reading import read_lines
 from tests.statistics.plain_intervals import Spread, by_items, half_width, of_share, p_of, with_raters
 

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.data.judgment_sets.files import read_judgment_table
-from evaluation.statistics.agreement import krippendorff_alpha
 from judgments.importers.textio import ImportProblem
+from quorum.statistics.agreement import krippendorff_alpha
 from tests.statistics.golden import golden, with_nan
 
 EXAMPLE = golden("agreement.json")["alpha"][0]

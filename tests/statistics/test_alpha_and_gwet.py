@@ -9,10 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     LEVELS,
     WEIGHTS,
+    Alpha,
     Gwet,
+    agreement,
     alpha_interval,
     alpha_of_judgments,
     alpha_of_parts,
@@ -25,8 +27,8 @@ from evaluation.statistics.agreement import (
     percent_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.crossed import Clusters
-from evaluation.statistics.inputs import BadOption
+from quorum.statistics.crossed import Clusters
+from quorum.statistics.inputs import BadOption
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 
@@ -155,6 +157,41 @@ def test_the_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
         result = alpha_interval(table, level, resamples=20_000, clusters="naive")
         assert result.low == pytest.approx(low, abs=0.02)
         assert result.high == pytest.approx(high, abs=0.02)
+
+
+def nearly_agreeing(raters: int, units: int = 60) -> Any:
+    """Each unit is answered by its number, odd or even, but one unit by each rater otherwise."""
+    table = np.tile(np.arange(units) % 2.0, (raters, 1))
+    table[np.arange(raters), np.arange(raters)] = 1 - np.arange(raters) % 2
+    return table
+
+
+def test_alpha_of_few_raters_says_what_careless_ones_who_did_not_come_would_change() -> None:
+    """Of 8 people none is among 15 % in .85^8 = .272 of groups; .85^2 = .7225 of pairs of answers are by others."""
+    result = alpha_interval(nearly_agreeing(8))
+    assert result.value == pytest.approx(1 - 479 / 480 * 2 * (8 * 7 / 7) / 240)
+    assert result.low > 0.7225 * result.value
+    assert result.note == (
+        "if 15 % of people answer at random, 27 % of groups of 8 have none of them, as this one may, and alpha is "
+        "about 0.67, below the interval; control items keep them out"
+    )
+    assert agreement(nearly_agreeing(8), Alpha(), checked=True).note == ""
+    assert agreement(nearly_agreeing(8), Gwet()).note == ""
+
+
+@pytest.mark.parametrize(("raters", "noted"), [(18, True), (19, False)])
+def test_of_many_raters_some_are_careless_in_nearly_every_group(raters: int, noted: bool) -> None:
+    """.85^18 = .054, .85^19 = .046."""
+    assert bool(alpha_interval(nearly_agreeing(raters)).note) == noted
+
+
+def test_a_wide_interval_has_room_for_careless_raters() -> None:
+    """On 3 of 10 units half of the raters disagree with the others."""
+    table = np.tile(np.arange(10) % 2.0, (8, 1))
+    table[:4, :3] = 1 - table[:4, :3]
+    result = alpha_interval(table)
+    assert result.low < 0.7225 * result.value
+    assert result.note == ""
 
 
 def test_many_distinct_values_give_the_interval_of_the_same_values_grouped() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evaluation.statistics.aggregation.votes_and_means import other_side
-from evaluation.statistics.agreement import (
+from quorum.statistics.aggregation.votes_and_means import other_side
+from quorum.statistics.agreement import (
     Alpha,
     BothOrders,
     FleissKappa,
@@ -20,8 +20,8 @@ from evaluation.statistics.agreement import (
     percent_agreement,
     ratings_of_judgments,
 )
-from evaluation.statistics.agreement.coefficient import in_both_orders
-from evaluation.statistics.crossed import Clusters
+from quorum.statistics.agreement.coefficient import in_both_orders
+from quorum.statistics.crossed import Clusters
 
 # Four raters' sides of twelve pairs; 0 is no difference.
 SIDES = np.array(

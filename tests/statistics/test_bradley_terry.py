@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from evaluation.statistics.aggregation import (
+from quorum.statistics.aggregation import (
     bradley_terry,
     bradley_terry_of_comparisons,
     wins_table,
 )
-from evaluation.statistics.inputs import BadValue
-from evaluation.statistics.meta import winners_without_raters
+from quorum.statistics.inputs import BadValue
+from quorum.statistics.meta import winners_without_raters
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import davidson
 

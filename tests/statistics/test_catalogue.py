@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.numeric.signatures import BadSignature, parse
-from evaluation.statistics.agreement import kappa_grid, kappa_interval
-from evaluation.statistics.catalogue import STATISTICS, call_of
-from evaluation.statistics.ranking import r_precision, success_at_k
-from evaluation.statistics.significance import randomization_test
+from quorum.numeric.signatures import BadSignature, parse
+from quorum.statistics.agreement import kappa_grid, kappa_interval
+from quorum.statistics.catalogue import STATISTICS, call_of
+from quorum.statistics.ranking import r_precision, success_at_k
+from quorum.statistics.significance import randomization_test
 
 ONE, TWO, PEOPLE = [0.3, 2.0, 1.5, 3.1, 2.2, 0.9], [0.1, 1.0, 1.8, 2.5, 2.9, 1.9], [1.0, 2, 1, 3, 3, 1]
 ITEMS, SYSTEMS, WINNERS = [1, 1, 1, 2, 2, 2], ["a", "b", "c"] * 2, [1, 2, 1, 2, 0, 1]

@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from scipy.special import ndtr, stdtrit
 from scipy.stats import binom, kendalltau, norm
 
-from evaluation.statistics.aggregation import preference_strengths
-from evaluation.statistics.choosing import (
+from quorum.statistics.aggregation import preference_strengths
+from quorum.statistics.choosing import (
     PRIOR,
     Drawing,
     comparison_information,
@@ -31,7 +31,7 @@ from evaluation.statistics.choosing import (
     weighted_kendall,
     weighted_mean,
 )
-from evaluation.statistics.inputs import BadShape, BadValue, StatisticsError
+from quorum.statistics.inputs import BadShape, BadValue, StatisticsError
 from tests.statistics.golden import golden
 
 

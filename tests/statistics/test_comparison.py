@@ -14,7 +14,7 @@ from scipy import stats
 from evaluation.data.judgment_sets.files import read_source
 from evaluation.errors import EvaluationError
 from evaluation.results.comparing.comparison import compare_sources
-from evaluation.statistics.inputs import BadOption
+from quorum.statistics.inputs import BadOption
 from tests.statistics.golden import golden
 
 Row = dict[str, Any]

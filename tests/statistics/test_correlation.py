@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy
 
-from evaluation.statistics.correlation import (
+from quorum.statistics.correlation import (
     COEFFICIENTS,
     correlation,
     kendall_tau_b,
@@ -15,7 +15,7 @@ from evaluation.statistics.correlation import (
     pearson,
     spearman,
 )
-from evaluation.statistics.inputs import BadValue
+from quorum.statistics.inputs import BadValue
 from tests.statistics.golden import golden
 
 CASES = [case for case in golden("significance.json")["correlation"] if "why" not in case]

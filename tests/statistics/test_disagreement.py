@@ -9,7 +9,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.special import entr, expit
 from scipy.stats import beta
 
-from evaluation.statistics.disagreement import (
+from quorum.statistics.disagreement import (
     divergence,
     judge_probabilities,
     known_groups,
@@ -17,7 +17,7 @@ from evaluation.statistics.disagreement import (
     rater_groups,
     soft_labels,
 )
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
 
 
 def columns_of(counts: Any) -> tuple[Any, Any]:

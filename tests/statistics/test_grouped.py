@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.agreement import threshold_kappa, weighted_kappa
-from evaluation.statistics.correlation import COEFFICIENTS, correlation, kendall_tau_b, means_without_raters
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
-from evaluation.statistics.meta import (
+from quorum.statistics.agreement import threshold_kappa, weighted_kappa
+from quorum.statistics.correlation import COEFFICIENTS, correlation, kendall_tau_b, means_without_raters
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.meta import (
     accuracy_difference,
     correlation_difference,
     grouped_correlation,
@@ -23,7 +23,7 @@ from evaluation.statistics.meta import (
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from evaluation.statistics.meta.grouped import long_table, mean_within, system_means
+from quorum.statistics.meta.grouped import long_table, mean_within, system_means
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
 

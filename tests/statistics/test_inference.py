@@ -16,14 +16,14 @@ from scipy.sparse import csr_array
 from scipy.stats import t as student
 
 from common.amounts import as_json
-from evaluation.statistics.aggregation import (
+from quorum.statistics.aggregation import (
     best_worst_scores,
     bradley_terry_of_comparisons,
     majority_vote,
     tournament,
     unit_medians,
 )
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     LEVELS,
     Alpha,
     CohenKappa,
@@ -35,9 +35,9 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
-from evaluation.statistics.agreement.coefficient import Coefficient
-from evaluation.statistics.correlation import COEFFICIENTS, Patterns, correlation, correlation_influences
-from evaluation.statistics.crossed import (
+from quorum.statistics.agreement.coefficient import Coefficient
+from quorum.statistics.correlation import COEFFICIENTS, Patterns, correlation, correlation_influences
+from quorum.statistics.crossed import (
     Clusters,
     Spread,
     renumbered,
@@ -45,8 +45,8 @@ from evaluation.statistics.crossed import (
     share_of_rows,
     spread_of_mean,
 )
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
-from evaluation.statistics.meta import (
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.meta import (
     accuracy_by_references,
     grouped_correlation,
     halves_of_votes,
@@ -55,8 +55,8 @@ from evaluation.statistics.meta import (
     pair_credits,
     pairwise_accuracy,
 )
-from evaluation.statistics.power import variance_components
-from evaluation.statistics.significance import (
+from quorum.statistics.power import variance_components
+from quorum.statistics.significance import (
     bootstrap_interval,
     mcnemar_test,
     randomization_test,

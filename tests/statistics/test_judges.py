@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
-from evaluation.statistics.judges import (
+from quorum.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
+from quorum.statistics.judges import (
     alternative_annotator_test,
     alternative_annotator_test_of_scores,
     prediction_powered_mean,

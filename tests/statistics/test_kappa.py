@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     LEVELS,
     agreement_by_pair,
     at_least,
@@ -22,7 +22,7 @@ from evaluation.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
-from evaluation.statistics.inputs import BadOption, BadValue, DuplicateJudgment
+from quorum.statistics.inputs import BadOption, BadValue, DuplicateJudgment
 from tests.statistics.golden import golden, with_nan
 
 COHEN = golden("agreement.json")["cohen"]

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluation.statistics.crossed import Contrast, Spread
-from evaluation.statistics.meta import PeoplesWinners, accuracy_difference, metric_winners
+from quorum.statistics.crossed import Contrast, Spread
+from quorum.statistics.meta import (
+    PeoplesWinners,
+    accuracy_difference,
+    metric_winners,
+    winners_without_raters,
+)
 
 # One-sample t test, two-sided at .05 (Faul et al. 2007): effect size, observations, power.
 G_POWER = [(0.5, 34, 0.8078), (0.2, 199, 0.8017), (0.8, 15, 0.8213)]
@@ -58,3 +63,20 @@ def test_a_contrast_of_metrics_is_their_difference_of_accuracies() -> None:
     assert contrast.p == pytest.approx(difference.p)
     assert contrast.t == pytest.approx(contrast.difference / math.sqrt(contrast.spread.variance))
     assert math.isnan(Contrast(0.1, Spread(0.0, 5)).t)
+
+
+def test_a_share_of_pairs_is_known_from_its_items_however_few_raters_there_are() -> None:
+    """Four raters: t of one study goes by three degrees of freedom, its part by items by 60 items."""
+    draw = np.random.default_rng(2)
+    votes = np.where(draw.random((60, 4)) < 0.6, 1, 2)
+    winners = np.where((votes == 1).sum(axis=1) >= 2, 1, 2)
+    pair, rater = (codes.ravel() for codes in np.indices(votes.shape))
+    clusters = {"item": np.arange(60), "rater": winners_without_raters(pair, rater, votes.ravel(), 60)}
+    people = PeoplesWinners.of(winners, clusters=clusters)
+    _, spread = people.spread_if_even(lambda _, winner: (winner == 1) * 1.0, np.ones(60, dtype=np.bool_))
+    assert (spread.df, spread.number) == (3, 60)
+    larger = spread.of_larger_study(2, 2)
+    by_items, raters = (spread.variance - spread.by_raters) / 2, 7
+    most = (spread.by_raters + spread.within) / 2 * raters / stats.chi2.ppf(0.05, raters) - spread.within / 2
+    sum_of_squares = by_items**2 / 119 + most**2 / raters
+    assert larger.df == pytest.approx(np.clip((by_items + most) ** 2 / sum_of_squares, raters, 119))

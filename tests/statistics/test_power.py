@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evaluation.statistics.inputs import BadOption
-from evaluation.statistics.meta import PeoplesWinners, winners_without_raters
-from evaluation.statistics.power import (
+from quorum.statistics.inputs import BadOption
+from quorum.statistics.meta import PeoplesWinners, winners_without_raters
+from quorum.statistics.power import (
     People,
     Question,
     Size,

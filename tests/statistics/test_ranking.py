@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
-from evaluation.statistics.ranking import (
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.ranking import (
     RankingResult,
     judge_rankings,
     judge_run,

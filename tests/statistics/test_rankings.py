@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.aggregation import (
+from quorum.statistics.aggregation import (
     best_worst_scores,
     borda_count,
     bradley_terry_of_comparisons,
@@ -19,9 +19,9 @@ from evaluation.statistics.aggregation import (
     split_half_reliability,
     tournament,
 )
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
-from evaluation.statistics.meta import metric_winners
+from quorum.statistics.correlation import correlation
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.meta import metric_winners
 from tests.statistics.golden import golden
 
 FOUR = ["a", "b", "c", "d"]

@@ -9,10 +9,10 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.statistics.agreement import kappa_grid, threshold_kappa
-from evaluation.statistics.correlation import COEFFICIENTS, correlation, means_without_raters
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
-from evaluation.statistics.meta import correlation_difference, grouped_correlation
+from quorum.statistics.agreement import kappa_grid, threshold_kappa
+from quorum.statistics.correlation import COEFFICIENTS, correlation, means_without_raters
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.meta import correlation_difference, grouped_correlation
 from tests.statistics.plain_intervals import Spread, effective_number, half_width, with_raters
 
 Study = tuple[Any, Any, Any, Any, Any]

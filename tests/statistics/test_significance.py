@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.inputs import BadShape
-from evaluation.statistics.meta import clusters_of_p_values
-from evaluation.statistics.significance import (
+from quorum.statistics.inputs import BadShape
+from quorum.statistics.meta import clusters_of_p_values
+from quorum.statistics.significance import (
     adjusted_p_values,
     bootstrap_interval,
     compare_with_best,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.statistics.agreement import span_alpha, span_f1
-from evaluation.statistics.inputs import BadShape, BadValue
+from quorum.statistics.agreement import span_alpha, span_f1
+from quorum.statistics.inputs import BadShape, BadValue
 
 Spans = list[tuple[int, int]]
 # Krippendorff (2004), section 5: two observers of a continuum of 300, which begins at 150; categories c and k.

@@ -7,20 +7,20 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from evaluation.numeric.arrays import Floats, Ints
-from evaluation.statistics.aggregation import (
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation import (
     bradley_terry_of_comparisons,
     preference_strengths,
     rank_bands,
 )
-from evaluation.statistics.aggregation.bradley_terry import NO_GAMES
-from evaluation.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
-from evaluation.statistics.aggregation.votes_and_means import (
+from quorum.statistics.aggregation.bradley_terry import NO_GAMES
+from quorum.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
+from quorum.statistics.aggregation.votes_and_means import (
     confidences_of,
     preferences_of,
     sides_of,
 )
-from evaluation.statistics.inputs import BadShape, BadValue
+from quorum.statistics.inputs import BadShape, BadValue
 
 TRUTH = np.array([1.0, 0.3, -0.2, -1.1])
 MODELS = ("adjacent", "cumulative")

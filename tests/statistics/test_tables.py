@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.inputs import (
+from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.aggregation import (
+from quorum.statistics.aggregation import (
     accuracy_weights,
     confidence_vote,
     is_relevant,
@@ -22,7 +22,7 @@ from evaluation.statistics.aggregation import (
     weighted_mean,
     weighted_vote,
 )
-from evaluation.statistics.inputs import BadShape, BadValue
+from quorum.statistics.inputs import BadShape, BadValue
 from tests.statistics.golden import golden
 
 CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))

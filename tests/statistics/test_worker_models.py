@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import spearmanr
 
-from evaluation.statistics.aggregation import dawid_skene, glad, item_response, mace
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from quorum.statistics.aggregation import dawid_skene, glad, item_response, mace
+from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import em
 

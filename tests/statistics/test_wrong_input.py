@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.statistics import (
+from quorum.statistics import (
     aggregation,
     agreement,
     choosing,
@@ -19,7 +19,7 @@ from evaluation.statistics import (
     ranking,
     significance,
 )
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
+from quorum.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
 
 # All of them without types, because they are called with what their types forbid.
 api: Any = SimpleNamespace()

@@ -26,7 +26,7 @@ from annotation.quality.detectors.base import (
     describe_chance,
 )
 from common.amounts import percent
-from evaluation.numeric.arrays import Flags, Floats
+from quorum.numeric.arrays import Flags, Floats
 
 ENOUGH_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
 

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from common.amounts import thousands
-from evaluation.numeric.arrays import Floats, Ints
+from quorum.numeric.arrays import Floats, Ints
 
 WINDOW = 300  # only the latest judgments are examined
 MOST_OTHERS_TEXTS = 2_000  # compared with the worker's texts

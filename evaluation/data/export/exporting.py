@@ -30,12 +30,12 @@ from evaluation.data.export.parts import (
 )
 from evaluation.data.judgment_sets.records import AS_IMPORTED
 from evaluation.errors import ExportError
-from evaluation.numeric.signatures import signature, versions
 from judgments.access.roles import Right, has_right, note_event
 from judgments.models import Job, Study
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, find_study
+from quorum.numeric.signatures import signature, versions
 
 JOB_KIND = "export"
 # Progress when parts begin, and when the file is signed.

@@ -41,10 +41,10 @@ from evaluation.data.judgment_sets.loaders import (
 from evaluation.data.judgment_sets.records import JudgmentTally, Material, Votes, add_votes, hash_of_files
 from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
 from evaluation.errors import ExportError
-from evaluation.numeric.packing import declare
-from evaluation.numeric.parallel import map_parts
-from evaluation.numeric.signatures import Signature, Value, quorum_version
 from judgments.models import Dataset, Output, Study, System, Unit
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import map_parts
+from quorum.numeric.signatures import Signature, Value, quorum_version
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
 UNITS_A_PART = 20_000

@@ -27,8 +27,6 @@ from common.amounts import thousands
 from common.incoming import DAMAGE, Excess, limits, open_bounded, quoted, unpacked_name
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
-from evaluation.numeric.arrays import Floats
-from evaluation.statistics.inputs import LARGEST
 from judgments.importers import TABLE_FORMATS, ColumnMapping
 from judgments.importers.records import (
     BadValue,
@@ -41,6 +39,8 @@ from judgments.importers.records import (
 )
 from judgments.importers.tables import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+from quorum.numeric.arrays import Floats
+from quorum.statistics.inputs import LARGEST
 
 Per = ScoreKeys.Per
 

@@ -25,9 +25,9 @@ from common.texts import one_text
 from evaluation.data.judgment_sets.blocks import deserialize_table, serialize_table
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, BoardSnapshot, ImportedMetric, ScoreKeys
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.numeric.signatures import Signature
 from judgments.models import Caption, Dataset, Item, Output, System
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.signatures import Signature
 
 if TYPE_CHECKING:
     from evaluation.data.imported_scores.reading import ScoreRows
@@ -135,7 +135,7 @@ def import_scores(
         raise EvaluationError(
             f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN)}."
         )
-    from evaluation.metrics.registry import METRICS, package_names  # lazily: it loads a compiler
+    from quorum.metrics.registry import METRICS, package_names  # lazily: it loads a compiler
 
     computed = {*METRICS, *package_names()}
     stored: list[ImportedMetric] = []
@@ -560,7 +560,7 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
     elsewhere = sorted(set(metrics.values_list("name", flat=True)) - of_dataset)
     if not elsewhere:
         return
-    from evaluation.metrics.registry import package_names
+    from quorum.metrics.registry import package_names
 
     packages = package_names()
     missing = [name for name in elsewhere if name not in packages]

@@ -24,8 +24,6 @@ from common.files import unguard_formula
 from common.incoming import READ_AT_ONCE, quoted
 from common.texts import one_text
 from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Sides, Source
-from evaluation.statistics.aggregation.votes_and_means import MUCH
-from evaluation.statistics.inputs import LARGEST
 from judgments.design.scale import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SIDES
@@ -46,6 +44,8 @@ from judgments.importers.records import (
 from judgments.importers.tables import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
+from quorum.statistics.aggregation.votes_and_means import MUCH
+from quorum.statistics.inputs import LARGEST
 
 TEXT_TABLES = ("jsonl", "csv")
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
@@ -266,6 +266,7 @@ def read_source(
                     ids,
                     _strip_texts(row.reference_text, row.first_text, row.second_text),
                     (first, second),
+                    row.kind or "",
                 )
             )
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
@@ -335,6 +336,7 @@ def _read_content(record: Record) -> Content:
         (ids[0], ids[1], ids[2]),
         _strip_texts(*texts),
         _systems(record),
+        _read_optional(record, "kind", read_name) or "",
     )
 
 

@@ -46,9 +46,6 @@ from evaluation.data.judgment_sets.records import (
     Units,
     WorkerRow,
 )
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.statistics.aggregation.votes_and_means import MUCH
-from evaluation.statistics.inputs import encode
 from judgments.design.scale import plain_number
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
@@ -56,6 +53,9 @@ from judgments.drawing.material import document_in, first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of, kind_of, stops_early
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.aggregation.votes_and_means import MUCH
+from quorum.statistics.inputs import encode
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.numeric.arrays import Flags, Floats, Ints
-from evaluation.numeric.signatures import Signature, Value
-from evaluation.statistics.aggregation import majority_vote, mean_grade
-from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from judgments.design.scale import plain_number
 from judgments.kinds import Kind
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.signatures import Signature, Value
+from quorum.statistics.aggregation import majority_vote, mean_grade
+from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -500,13 +500,18 @@ Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of systems
 class Content:
     """A unit's reference, first and second caption, by id and by text as far as known.
 
-    ``systems`` are the names of those that a file credits with the first and the second.
+    ``systems`` are the names of those that a file credits with the first and the second; ``kind`` is that of the pair.
     """
 
     image: str | None = None
     ids: Captions = NONE
     texts: Captions = NONE
     systems: Sides = ((), ())
+    kind: str = ""
+
+    def swapped(self) -> Content:
+        ids, texts = ((reference, second, first) for reference, first, second in (self.ids, self.texts))
+        return replace(self, ids=ids, texts=texts, systems=self.systems[::-1])
 
     def keys(
         self, *, reference: bool, two_sided: bool, by_system: bool = False
@@ -577,8 +582,8 @@ class Source:
             value[rows] = [to_canonical(int(answer), side=True) for answer in value[rows].tolist()]
         names = [str(number) for number in range(count)]
         contents = [Content()] * count
-        for group, content in zip(groups.tolist(), self.contents, strict=False):
-            contents[group] = content
+        for group, swapped, content in zip(groups.tolist(), turned.tolist(), self.contents, strict=False):
+            contents[group] = content.swapped() if swapped else content
         return Source(
             self.name,
             self.kind,

@@ -39,13 +39,13 @@ from evaluation.data.judgment_sets.records import (
     line_beginnings,
     text_column,
 )
-from evaluation.numeric.arrays import Ints, places_in
-from evaluation.numeric.signatures import Signature, Value, quorum_version
-from evaluation.statistics.inputs import encode
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.studies.generation import describe_stopping
 from judgments.studies.studies import design_of, draws_at_claim, stops_early
+from quorum.numeric.arrays import Ints, places_in
+from quorum.numeric.signatures import Signature, Value, quorum_version
+from quorum.statistics.inputs import encode
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:

@@ -25,11 +25,11 @@ from evaluation.data.judgment_sets.records import (
     judgment_signature,
 )
 from evaluation.data.ranked_lists import ANNOTATION
-from evaluation.statistics.aggregation.votes_and_means import FIRST, SECOND
 from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.material import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
+from quorum.statistics.aggregation.votes_and_means import FIRST, SECOND
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
 USED, SIDE = 1, 2  # whether it counts, and the option on the left, in one number
@@ -44,6 +44,7 @@ OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_s
 OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
 OF_CAPTION = ("caption", "text", "image", "document")
 OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
+OF_CONTENT = ("system", "image", "names")
 # In bundles from before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
 UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # unique per row: not worth interning
@@ -171,6 +172,7 @@ class ReleasedRows:
     scores: CompactRows = field(init=False)
     captions: CompactRows = field(init=False)
     proposals: CompactRows = field(init=False)
+    contents: CompactRows = field(init=False)
     judgments: int = 0
     invalidated: int = 0
     old_proposals: bool = False
@@ -199,6 +201,7 @@ class ReleasedRows:
         self.scores = CompactRows(_make_row_class(*OF_SCORE), interned)
         self.captions = CompactRows(_make_row_class(*OF_CAPTION), interned)
         self.proposals = CompactRows(_make_row_class(*OF_PROPOSAL), interned)
+        self.contents = CompactRows(_make_row_class(*OF_CONTENT), interned)
 
     def add_pair(self, row: Row) -> None:
         self._note_document(row)

@@ -22,19 +22,10 @@ from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores, c
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import DEFAULT_TOKENIZER
-from evaluation.numeric.arrays import Floats, Ints
 from evaluation.results.consensus import consensus_of
 from evaluation.results.meta_evaluation import judged_captions, pair_texts
 from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
-from evaluation.statistics import choosing
-from evaluation.statistics.choosing import (
-    FLOOR,
-    METHODS,
-    draw_items,
-    inclusion_probabilities,
-)
-from evaluation.statistics.inputs import StatisticsError, one_of
 from judgments.access.roles import note_event
 from judgments.design.reading import make_design
 from judgments.drawing.material import Batch, Image, Material, rng_for
@@ -44,6 +35,15 @@ from judgments.models.studies import credited
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.generation import Progress, build_batch, load_material, no_progress
 from judgments.studies.studies import change_design, design_of
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics import choosing
+from quorum.statistics.choosing import (
+    FLOOR,
+    METHODS,
+    draw_items,
+    inclusion_probabilities,
+)
+from quorum.statistics.inputs import StatisticsError, one_of
 
 PEOPLE = "people"
 

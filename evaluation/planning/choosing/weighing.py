@@ -18,7 +18,6 @@ from evaluation.data.imported_scores.storing import check_imported
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER
-from evaluation.numeric.arrays import Floats, Ints
 from evaluation.planning.choosing.selecting import (
     EVEN,
     PEOPLE,
@@ -31,7 +30,14 @@ from evaluation.planning.choosing.selecting import (
     score_population,
     usefulness_of,
 )
-from evaluation.statistics.choosing import (
+from judgments.design.tables import Chosen
+from judgments.drawing.material import rng_for
+from judgments.models import Study
+from judgments.operations import background_operation
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.choosing import (
     FLOOR,
     METHODS,
     WeightedEstimate,
@@ -40,13 +46,7 @@ from evaluation.statistics.choosing import (
     weighted_kendall,
     weighted_mean,
 )
-from evaluation.statistics.meta import metric_winners
-from judgments.design.tables import Chosen
-from judgments.drawing.material import rng_for
-from judgments.models import Study
-from judgments.operations import background_operation
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of
+from quorum.statistics.meta import metric_winners
 
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"

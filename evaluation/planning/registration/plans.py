@@ -25,17 +25,17 @@ from common.parameters import Parameters
 from evaluation.data.releases.bundle import shareable_design
 from evaluation.errors import RegistrationError
 from evaluation.models import Analysis, Registration
-from evaluation.numeric.arrays import Ints
 from evaluation.presentation.rendering import WORDING, say
 from evaluation.results.meta_evaluation import stored_winners
-from evaluation.statistics.meta import PeoplesWinners
-from evaluation.statistics.significance import holm, wilson_interval
 from judgments.access.roles import note_event
 from judgments.design.reading import stored_design
 from judgments.design.tables import Plan, read_claim
 from judgments.models import Study, StudyEvent, Unit
 from judgments.operations import Outcome, operation
 from judgments.studies.studies import REGISTERED, design_of, store_plan
+from quorum.numeric.arrays import Ints
+from quorum.statistics.meta import PeoplesWinners
+from quorum.statistics.significance import holm, wilson_interval
 
 UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
 SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")

@@ -17,7 +17,6 @@ import numpy as np
 from evaluation.data.imported_scores.storing import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
 from evaluation.reports.loading import people_of_units
 from evaluation.results.agreement import agreement_alpha
 from evaluation.results.consensus import (
@@ -37,21 +36,22 @@ from evaluation.results.metric_figures import (
     weights_of_captions,
 )
 from evaluation.results.worker_models import SMOOTHING
-from evaluation.statistics.aggregation import (
+from judgments.design.tables import Controls
+from judgments.kinds import Consensus, Kind
+from judgments.kinds.base import ConsensusColumns
+from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.aggregation import (
     accuracy_weights,
     dawid_skene,
     standardised_mean,
     unit_medians,
     weighted_vote,
 )
-from evaluation.statistics.correlation import correlation, correlation_influences
-from evaluation.statistics.crossed import ITEM, NAIVE, Clusters
-from evaluation.statistics.meta import metric_winners, pair_credits, random_subsets
-from judgments.design.tables import Controls
-from judgments.kinds import Consensus, Kind
-from judgments.kinds.base import ConsensusColumns
-from judgments.models import Study
-from judgments.studies.studies import design_of, kind_of
+from quorum.statistics.correlation import correlation, correlation_influences
+from quorum.statistics.crossed import ITEM, NAIVE, Clusters
+from quorum.statistics.meta import metric_winners, pair_credits, random_subsets
 
 Result = TypeVar("Result")
 Texts = TypeVar("Texts", PairTexts, CaptionTexts)

@@ -17,8 +17,6 @@ from common.amounts import as_json
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from evaluation.numeric.arrays import Flags, Floats
-from evaluation.numeric.signatures import signature
 from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.multiverse.analyses import (
@@ -31,9 +29,11 @@ from evaluation.reports.multiverse.analyses import (
     Universe,
     choices_of,
 )
-from evaluation.statistics.crossed import CONFIDENCE
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
+from quorum.numeric.arrays import Flags, Floats
+from quorum.numeric.signatures import signature
+from quorum.statistics.crossed import CONFIDENCE
 
 METRICS, AGREEMENT = "metrics", "agreement"
 BEST = "best"
@@ -134,8 +134,8 @@ def compute_multiverse(
 
 def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
     """Return the study's tokenizer, and the others if a metric uses the caller's tokens."""
-    from evaluation.metrics.registry import metric_named
-    from evaluation.metrics.text.tokens import TOKENIZERS
+    from quorum.metrics.registry import metric_named
+    from quorum.metrics.text.tokens import TOKENIZERS
 
     if all(metric.tokenizer or not metric.cuts_words for metric in map(metric_named, metrics)):
         return (default,)

@@ -52,13 +52,15 @@ from evaluation.results.metric_figures import (
     correlation_of_captions,
     find_references_of_pairs,
     halves_of_pairs,
+    prefer_longer,
 )
 from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_outputs, rankings_of
+from evaluation.results.systems import SystemsVerdict
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
-from evaluation.statistics.crossed import ITEM, NAIVE, columns_and_deletions
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.meta import kinds_of
 from judgments.kinds import CaptionScore, IncludedJudgment
+from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
+from quorum.statistics.inputs import encode
+from quorum.statistics.meta import kinds_of
 
 PEOPLE = "people"
 
@@ -75,27 +77,32 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         full_depth = {
             number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
         }
+    records = control_records(rows.on_controls(), rule=settings.rule, kind=kind)
+    table = replace(table, records=records)
     agreement = measure_agreement(
         kind, table, consensus.units, people, judged if kind.is_open else [],
         seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
         both_orders=settings.both_orders,
     )  # fmt: skip
-    records = control_records(rows.on_controls(), rule=settings.rule, kind=kind)
-    figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}
+    figures = dict(kind.results.figures(judged, seed=settings.seed).study) if judged and kind.results else {}
+    content, best = _content_of_systems(rows, judged)
+    if content:
+        figures |= {"system_content": content}
     audit = _audit_filter_of(rows, consensus)
     proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
     result = {
         "agreement": agreement,
         "workers": worker_table(table, people, records, rows.wall_times()),
         "counts": count_judgments(table, consensus, len(people)),
-        "figures": dict(figures),
+        "figures": figures,
+        "systems_verdict": best,
         **_rankings(rows, table, proposals, consensus, audit),
         **({"filter_audit": audit} if audit else {}),
     }
     inputs = ReportInputs(
         kind=kind,
         seed=settings.seed,
-        table=replace(table, records=records),
+        table=table,
         consensus=consensus,
         aggregation=AnalysisResult(
             result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""
@@ -151,6 +158,25 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     return StudyConsensus(
         units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, table.data_hash
     )
+
+
+def _content_of_systems(
+    rows: ReleasedRows, judged: Sequence[IncludedJudgment]
+) -> tuple[dict[str, Any], SystemsVerdict | None]:
+    if not rows.contents:  # as in bundles from before 0.6
+        return {}, None
+    # Imported lazily: the metrics' machine code would cost every web process memory.
+    from evaluation.results.system_content.scoring import content_of_systems
+
+    item = {judgment.unit.item.name: judgment.unit.item_id for judgment in judged}
+    contents = [
+        (row["system"], item[row["image"]], row["names"]) for row in rows.contents if row["image"] in item
+    ]
+    documents = {item[image]: first for image, first in rows.documents.items() if image in item}
+    return content_of_systems(
+        rows.settings.kind, judged, contents, documents,
+        anonymous=not rows.settings.raters_known, seed=rows.settings.seed,
+    )  # fmt: skip
 
 
 def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
@@ -276,19 +302,23 @@ def _pair_inputs(
         images=_images(rows, consensus),
         anonymous=any(person.anonymous for person in rows.people()),
     )
-    halves = {}
+    added = {}
     kind_names = [kind or UNKNOWN_KIND for kind in kinds]
+    by_kind = kinds_of(kind_names, len(names))
     accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}
     if images is not None:
         numbers = np.arange(len(names), dtype=np.int64)
-        halves["halves"] = compare_on_same_halves(
+        added["halves"] = compare_on_same_halves(
             *halves_of_pairs(table, consensus.units, numbers, anonymous=not inputs.raters_known),
             scores,
-            kinds_of(kind_names, len(names)),
+            by_kind,
             images,
         )
+        if texts := {row["caption"]: row["text"] for row in rows.captions}:
+            candidates = [(texts[row["first"]], texts[row["second"]]) for row in rows.pairs]
+            added["longer"] = prefer_longer(candidates, inputs.people_winners, by_kind)
     result = {
-        **halves,
+        **added,
         "metrics": metrics,
         "verdict": pair_verdicts(scores, inputs.people_winners, kind_names, accuracy),
         "people": people if people["all"]["n"] else {},

@@ -53,7 +53,15 @@ from evaluation.data.releases.bundle import (
     documents,
     shareable_design,
 )
-from evaluation.data.releases.rows import ANONYMOUS, TEXTS, TIMES, ReleasedRows, Settings, to_the_minute
+from evaluation.data.releases.rows import (
+    ANONYMOUS,
+    OF_CONTENT,
+    TEXTS,
+    TIMES,
+    ReleasedRows,
+    Settings,
+    to_the_minute,
+)
 from evaluation.data.releases.storage import (
     JOB_KIND,
     Terms,
@@ -66,9 +74,6 @@ from evaluation.data.releases.storage import (
 )
 from evaluation.errors import ReleaseError
 from evaluation.models import Registration, Release
-from evaluation.numeric.packing import declare
-from evaluation.numeric.parallel import map_parts
-from evaluation.numeric.signatures import quorum_version, versions
 from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
@@ -79,11 +84,14 @@ from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right
 from judgments.drawing.controls import REPEATS
 from judgments.drawing.material import document_in
-from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Caption, Item, Study, System, Unit
+from judgments.kinds import KINDS, Kind
+from judgments.models import CandidatePair, Caption, Item, Study, System, SystemContent, Unit
 from judgments.operations import background_operation
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import map_parts
+from quorum.numeric.signatures import quorum_version, versions
 
 ROWS_AT_ONCE = 2_000
 DIGITS = 16
@@ -313,6 +321,15 @@ def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
         }
 
 
+def released_contents(study: Study, kind: Kind) -> Iterator[dict[str, Any]]:
+    """Yield what systems name of the judged items."""
+    units = Unit.objects.filter(study=study, control=False)
+    stored = SystemContent.objects.of_study(study, kind.system_content).filter(item__in=units.values("item"))
+    rows = stored.order_by("system__name", "item__position", "pk")
+    for values in rows.values_list("system__name", "item__name", "names").iterator(ROWS_AT_ONCE):
+        yield dict(zip(OF_CONTENT, values, strict=True))
+
+
 SALT_BYTES = 32
 
 
@@ -417,6 +434,10 @@ def _write(
         writer.write_rows("pairs.jsonl", _pass_rows_through(released_pairs(study), rows.add_pair))
     elif not kind.is_open:
         writer.write_rows("proposals.jsonl", _pass_rows_through(released_proposals(study), rows.add_proposal))
+    if kind.system_content:
+        writer.write_rows(
+            "contents.jsonl", _pass_rows_through(released_contents(study, kind), rows.contents.append)
+        )
     scores = released_scores(study, evaluated) if evaluated else iter(())
     writer.write_rows("scores.jsonl", _pass_rows_through(scores, rows.scores.append))
     del evaluated  # from here on its rows speak

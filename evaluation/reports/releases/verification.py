@@ -21,7 +21,6 @@ from evaluation.data.releases.bundle import MANIFEST, About, BundleReader, docum
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
-from evaluation.numeric.signatures import BadSignature, parse
 from evaluation.planning.registration.plans import Deviation, Registered, plan_hash
 from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING, csv_of
@@ -31,6 +30,7 @@ from evaluation.results.aggregation import compute_aggregation
 from judgments.design.tables import Plan
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
+from quorum.numeric.signatures import BadSignature, parse
 
 FORMAT = 1
 ABOUT = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
@@ -91,6 +91,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
         rows.scores.extend(reader.rows("scores.jsonl"))
         for row in reader.rows("proposals.jsonl"):
             rows.add_proposal(row)
+        rows.contents.extend(reader.rows("contents.jsonl"))
         if rows.settings.kind.compares_pairs:
             rows.captions.extend(reader.rows("captions.jsonl"))
         for row in reader.rows("units.jsonl"):

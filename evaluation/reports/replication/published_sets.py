@@ -13,13 +13,9 @@ import scipy  # its parts load when they are first used
 
 from common.amounts import json_float
 from evaluation.errors import ReplicationError
-from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import DASH, Curve, Estimate, estimate_of
 from evaluation.results.meta_evaluation import accuracy_over_all
 from evaluation.results.metric_figures import PairTexts, score_pairs
-from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.crossed import CONFIDENCE, ITEM, share_of_rows
-from evaluation.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
 from judgments.importers.published_sets import (
     TRIPLET_REFERENCES,
     FiftyDataset,
@@ -30,6 +26,10 @@ from judgments.importers.published_sets import (
     Flickr8kExpert,
 )
 from judgments.importers.records import ReferenceRow
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.aggregation import pair_winners
+from quorum.statistics.crossed import CONFIDENCE, ITEM, share_of_rows
+from quorum.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
 
 # The pool of candidates is caption number 2 of every test image.
 POOL = 2

@@ -21,9 +21,6 @@ from annotation.rehearsal import ACCURACY_SPREAD, Crowd
 from common.amounts import as_json, json_float
 from common.files import indented
 from evaluation.errors import ReplicationError
-from evaluation.numeric.arrays import Ints
-from evaluation.numeric.parallel import map_parts
-from evaluation.numeric.signatures import quorum_version, signature
 from evaluation.presentation.content import (
     DASH,
     NARROW,
@@ -41,6 +38,9 @@ from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table
 from evaluation.reports.replication.packs import MODULE, PER_CENT, Number, Pack
 from evaluation.reports.storage import check_folder, write_folder
 from evaluation.results.leave_one_out.bounds import computable
+from quorum.numeric.arrays import Ints
+from quorum.numeric.parallel import map_parts
+from quorum.numeric.signatures import quorum_version, signature
 
 Kind = Literal["matched", "near", "differs", "not reproducible"]
 MATCHED: Kind = "matched"

@@ -44,7 +44,7 @@ from evaluation.results.metric_figures import heads_of, readings_tables, within_
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
 from evaluation.results.standings import F1, compared_table
 from evaluation.results.standings import MEAN as MEAN_GRADE
-from evaluation.statistics.correlation import correlation
+from quorum.statistics.correlation import correlation
 
 MOST_GRIDS = 6
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")

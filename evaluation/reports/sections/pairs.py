@@ -34,11 +34,11 @@ from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import halves_of_votes
 from evaluation.results.consensus import scope_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
-from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table
+from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
 from evaluation.results.standings import compared_table
-from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
+from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
+from quorum.statistics.correlation import correlation
+from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
 
 CHANCE = 0.5
 HALVES, CEILING = "half of the people", "most an answer can reach"
@@ -111,7 +111,7 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     verdicts = {kind: inputs.evaluation.result["verdict"][kind] for kind in kinds}
     cells = {kind: {name: accuracy[name][kind] for name in names} for kind in kinds}
     compared = compared_table(verdicts, cells, heads=("pair kind", "metric"), value=("accuracy, %", "share"))
-    tables = [data, *compared, ties]
+    tables = [data, *compared, ties, *longer_tables(inputs.evaluation.result)]
     plots = [plot(sentence, drawing, data)]
     if halves:
         halved = [kind for kind in kinds if kind in halves]

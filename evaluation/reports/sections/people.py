@@ -25,17 +25,17 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.results.agreement import agreement_rows, exchange_of, side_sentence
-from evaluation.statistics.agreement import (
+from quorum.statistics.agreement import (
     AgreementResult,
     CohenKappa,
     agreement,
     agreement_by_pair,
     ratings_of_judgments,
 )
-from evaluation.statistics.agreement.coefficient import in_both_orders
-from evaluation.statistics.correlation import CorrelationResult, correlation
-from evaluation.statistics.crossed import ITEM, RATER
-from evaluation.statistics.meta import wilson_interval
+from quorum.statistics.agreement.coefficient import in_both_orders
+from quorum.statistics.correlation import CorrelationResult, correlation
+from quorum.statistics.crossed import ITEM, RATER
+from quorum.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40
 RELIABLE = 0.8
@@ -121,6 +121,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.wording:
+        sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
         drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
         sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=drawn))
     matrix = _agreement_of_workers_plot(inputs)

@@ -27,7 +27,7 @@ from judgments.jobs import Progress, enqueue
 from judgments.models import Caption, Dataset
 
 if TYPE_CHECKING:
-    from evaluation.metrics.registry import PreparedReferences
+    from quorum.metrics.registry import PreparedReferences
 
 # The paired test compares means over images, so the leaderboard's score must be one.
 RANKABLE = "mean over images"
@@ -85,10 +85,10 @@ def hash_of(references: dict[str, list[str]]) -> str:
 def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     """Raise ChallengeError for unfit metrics or tokenizer."""
     # Imported lazily: the metrics load a compiler.
-    from evaluation.metrics import registry
-    from evaluation.metrics.inputs import MetricsError, UnknownName
-    from evaluation.metrics.registry import metric_named
-    from evaluation.metrics.text.tokens import tokenizer_named
+    from quorum.metrics import registry
+    from quorum.metrics.inputs import MetricsError, UnknownName
+    from quorum.metrics.registry import metric_named
+    from quorum.metrics.text.tokens import tokenizer_named
 
     if not isinstance(metrics, list) or not metrics or not all(isinstance(name, str) for name in metrics):
         raise ChallengeError("A challenge has a list of one metric or more.", field="metrics")
@@ -243,8 +243,8 @@ class Row:
 
 def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
     # Imported lazily: heavy, and not needed to show leaderboards.
-    from evaluation.statistics.meta import clusters_of_p_values
-    from evaluation.statistics.significance import randomization_test
+    from quorum.statistics.meta import clusters_of_p_values
+    from quorum.statistics.significance import randomization_test
 
     challenge = find_challenge(slug)
     metric = challenge.ranked_by
@@ -352,7 +352,7 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
     Raises:
         WrongState: they changed since the challenge was made.
     """
-    from evaluation.metrics.registry import PreparedReferences
+    from quorum.metrics.registry import PreparedReferences
 
     references = references_of(challenge.dataset, challenge.split)
     if hash_of(references) != challenge.references_sha256:
@@ -371,9 +371,9 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
 
 
 def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmission:
-    from evaluation.metrics.inputs import MetricsError
-    from evaluation.metrics.registry import metric_named
-    from evaluation.statistics.significance import bootstrap_interval
+    from quorum.metrics.inputs import MetricsError
+    from quorum.metrics.registry import metric_named
+    from quorum.statistics.significance import bootstrap_interval
 
     content = (
         SubmissionContent.objects.select_related("submission__challenge__dataset")

@@ -23,20 +23,21 @@ from numpy.typing import NDArray
 from common.amounts import as_json, thousands
 from evaluation.data.judgment_sets.records import Content, Flags, Ints, Source
 from evaluation.errors import EvaluationError
-from evaluation.numeric.signatures import signature
 from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
-from evaluation.statistics.agreement import (
+from judgments.kinds import Kind
+from quorum.numeric.signatures import signature
+from quorum.statistics.agreement import (
     KappaGrid,
     ThresholdAgreement,
     kappa_grid,
     kappa_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.crossed import ITEM, NAIVE, RATER
-from evaluation.statistics.inputs import one_of
-from evaluation.statistics.resampling import RESAMPLES
-from judgments.kinds import Kind
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import CONFIDENCE, ITEM, NAIVE, RATER, share_of_rows
+from quorum.statistics.inputs import one_of
+from quorum.statistics.meta import kinds_of
+from quorum.statistics.resampling import RESAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,7 @@ def compare_sources(
             "missing": _count_left_out(units, missing),
             "thresholds": _thresholds(grid, reason),
             "consensus": _consensus(matched, drawing),
+            **_pairs(matched, drawing),
             "correlation": _correlations(matched, drawing),
             "pooled_alpha": _pooled(matched, drawing),
             "signature": signature("comparison", settings),
@@ -415,6 +417,46 @@ def _consensus(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
         "undecided": int(matched.shared.sum()) - len(both),
         "reason": kappa.reason,
     }  # fmt: skip
+
+
+def _pairs(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
+    """Return how often both name the same winner of a pair, by its kind, and how often the first's is the longer text
+    where they part and one text has more words: what people like, against what is human-like (V15, appendix III).
+    """
+    sources = (matched.first, matched.second)
+    if not all(source.two_sided for source in sources):
+        return {}
+    won = [source.limited_to(matched.shared).consensus() for source in sources]
+    both = [unit for unit in sorted(won[0].keys() & won[1].keys()) if {won[0][unit], won[1][unit]} <= {1, 2}]
+    first, second = (np.array([winners[unit] for unit in both], dtype=np.int64) for winners in won)
+    contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
+    kinds = [here.kind or there.kind for here, there in contents]
+    more = np.array([_words_more(here) or _words_more(there) for here, there in contents], dtype=np.int64)
+    images = np.arange(len(both)) if drawing.naive else images_of_units(*sources)[both]
+
+    def share(outcomes: Flags, pairs: Flags) -> dict[str, Any]:
+        interval = share_of_rows(outcomes.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=pairs)
+        n = int(pairs.sum())
+        return {
+            "value": float(outcomes[pairs].mean()) if n else None,
+            **as_json(interval, "low", "high"),
+            "n": n,
+        }
+
+    same, longer = first == second, np.where(more > 0, 1, 2) == first
+    by_kind = kinds_of([kind or "unknown" for kind in kinds] if any(kinds) else None, len(both))
+    return {
+        "pairs": {
+            kind: {"same": share(same, pairs), "longer": share(longer, pairs & ~same & (more != 0))}
+            for kind, pairs in by_kind.items()
+        }
+    }
+
+
+def _words_more(content: Content) -> int:
+    """Return how many words more the first text has than the second; 0 where one is unknown."""
+    _reference, first, second = content.texts
+    return 0 if first is None or second is None else len(first.split()) - len(second.split())
 
 
 def _correlations(matched: Matched, drawing: _Resampling) -> dict[str, Any]:

@@ -25,8 +25,6 @@ from evaluation.data.imported_scores.storing import (
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
-from evaluation.numeric.arrays import Floats, Ints
-from evaluation.numeric.signatures import parse
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.meta_evaluation import (
@@ -45,8 +43,15 @@ from evaluation.results.metric_figures import (
     weights_of_captions,
 )
 from evaluation.results.operations import TokenizerField, metric_names
-from evaluation.statistics.crossed import ITEM, ClusterColumns
-from evaluation.statistics.meta import (
+from judgments.kinds import KINDS
+from judgments.models import Dataset, Item, Output, Study
+from judgments.models.studies import credited
+from judgments.operations import background_operation
+from judgments.studies.generation import Progress, no_progress
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.signatures import parse
+from quorum.statistics.crossed import ITEM, ClusterColumns
+from quorum.statistics.meta import (
     accuracy_difference,
     correlation_difference,
     grouped_correlation,
@@ -54,11 +59,6 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
     soft_pairwise_accuracy,
 )
-from judgments.kinds import KINDS
-from judgments.models import Dataset, Item, Output, Study
-from judgments.models.studies import credited
-from judgments.operations import background_operation
-from judgments.studies.generation import Progress, no_progress
 
 Per = ScoreKeys.Per
 

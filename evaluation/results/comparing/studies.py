@@ -25,7 +25,7 @@ from judgments.cached_figures import (
     version_of,
 )
 from judgments.kinds import KINDS
-from judgments.models import Caption, Study, System, Unit
+from judgments.models import CandidatePair, Caption, Study, System, Unit
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of, kind_of
 
@@ -47,6 +47,8 @@ def source_of_study(study: Study) -> Source:
     table = loaders.load_judgments(study)
     counted = table.counted
     if not counted.any():
+        if (published := _published_winners(study)).units:
+            return published
         raise EvaluationError(
             _("Study %(slug)r has no judgment that counts, expected one or more.") % {"slug": study.slug}
         )
@@ -67,6 +69,26 @@ def source_of_study(study: Study) -> Source:
     )
 
 
+def _published_winners(study: Study) -> Source:
+    """Return the winners of pairs that are known without votes, as the answers of one rater."""
+    pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
+    columns = ("key", "kind", "item__name", "first__key", "second__key", "first__text", "second__text")
+    rows = list(pairs.order_by("position").values_list("published_winner", *columns))
+    return Source(
+        name=study.slug,
+        kind=kind_of(study),
+        units=[row[1] for row in rows],
+        contents=[
+            Content(image, (None, *keys), (None, one_text(first), one_text(second)), kind=kind)
+            for _winner, _key, kind, image, *keys, first, second in rows
+        ],
+        unit=np.arange(len(rows)),
+        rater=np.zeros(len(rows), dtype=np.int64),
+        value=np.array([row[0] for row in rows], dtype=np.float64),
+        anonymous=True,
+    )
+
+
 def _left_out(table: JudgmentTable) -> dict[str, int]:
     counts = {
         "not used": int((~table.used & ~table.control).sum()),
@@ -77,10 +99,10 @@ def _left_out(table: JudgmentTable) -> dict[str, int]:
 
 def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
     units = Unit.objects.filter(study=study, control=False).order_by()
-    columns = ("pk", "key", "item__name", "reference_id", "first_id", "second_id")
+    columns = ("pk", "key", "kind", "item__name", "reference_id", "first_id", "second_id")
     rows = [row for row in plain_rows(units.values_list(*columns)) if row[0] in wanted]
     systems = _systems_of(study)
-    captions = {caption for _pk, _key, _image, *three in rows for caption in three}
+    captions = {caption for _pk, _key, _kind, _image, *three in rows for caption in three}
     keys: dict[int | None, str | None] = {None: None}
     texts: dict[int | None, str | None] = {None: None}
     of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
@@ -94,8 +116,9 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
             ids=(keys[reference], keys[first], keys[second]),
             texts=(texts[reference], texts[first], texts[second]),
             systems=systems.get(pk, ((), ())),
+            kind=kind,
         )
-        for pk, _key, image, reference, first, second in rows
+        for pk, _key, kind, image, reference, first, second in rows
     }
     return names, contents
 

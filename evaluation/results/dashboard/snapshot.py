@@ -29,7 +29,6 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, BoardSnapshot
-from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.agreement import (
     agreement_rows,
@@ -50,14 +49,15 @@ from evaluation.results.verdict import (
     verdict_sentence,
     winners_named,
 )
-from evaluation.statistics.agreement.coefficient import Exchange
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
-from evaluation.statistics.meta import PeoplesWinners
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
+from quorum.numeric.arrays import Floats, Ints, places_in
+from quorum.statistics.agreement.coefficient import Exchange
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
+from quorum.statistics.meta import PeoplesWinners
 
 CHECKPOINTS = 20
 SHARE = ("value", "low", "high", "n", "clusters", "reason")

@@ -37,21 +37,8 @@ from evaluation.data.judgment_sets.records import (
 )
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
-from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import ANONYMOUS
-from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
-from evaluation.statistics.crossed import CONFIDENCE, ITEM, spread_of_mean
-from evaluation.statistics.disagreement import (
-    SoftLabels,
-    divergence,
-    judge_probabilities,
-    known_groups,
-    metric_probabilities,
-    rater_groups,
-    soft_labels,
-)
-from evaluation.statistics.inputs import StatisticsError, encode
 from judgments.access.roles import Person, Right, has_right, note_event
 from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures
 from judgments.importers.textio import read_lines
@@ -60,6 +47,19 @@ from judgments.models import CachedFigures, Study, Unit
 from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
+from quorum.numeric.arrays import Floats, Ints, places_in
+from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from quorum.statistics.crossed import CONFIDENCE, ITEM, spread_of_mean
+from quorum.statistics.disagreement import (
+    SoftLabels,
+    divergence,
+    judge_probabilities,
+    known_groups,
+    metric_probabilities,
+    rater_groups,
+    soft_labels,
+)
+from quorum.statistics.inputs import StatisticsError, encode
 
 FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."

@@ -32,16 +32,16 @@ from evaluation.presentation.content import Dots, Estimate, Panel, Section, Tabl
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.consensus import scope_of
 from evaluation.results.standings import MEAN, Outputs, compared_table, raters_of
-from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.correlation import means_without_raters
-from evaluation.statistics.crossed import CONFIDENCE, NO_SPREAD
-from evaluation.statistics.inputs import encode
-from evaluation.statistics.significance import stouffer_wilcoxon
 from judgments.cached_figures import Figures, add_figures
 from judgments.kinds.spans.answers import MQM, SEVERITIES, SEVERITY, Mqm, value_of
 from judgments.models import Caption, Item, Output, Study
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of
+from quorum.statistics.aggregation import standardised_mean
+from quorum.statistics.correlation import means_without_raters
+from quorum.statistics.crossed import CONFIDENCE, NO_SPREAD
+from quorum.statistics.inputs import encode
+from quorum.statistics.significance import stouffer_wilcoxon
 
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
 Key = tuple[int, str]  # row id of an item, and the key of a caption's text

@@ -39,14 +39,6 @@ from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to
 from common.texts import readable
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
-from evaluation.statistics.aggregation.votes_and_means import (
-    FIRST,
-    MUCH,
-    NEITHER,
-    NO_DIFFERENCE,
-    SECOND,
-    SURE,
-)
 from judgments.access.roles import note_event
 from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding, without_metadata
 from judgments.design.scale import number_text, plain_number
@@ -57,6 +49,14 @@ from judgments.kinds.spans.answers import CATEGORY, END, SEVERITY, START, Option
 from judgments.models import Item, Study, Unit
 from judgments.studies.generation import no_progress
 from judgments.studies.studies import design_of, kind_of
+from quorum.statistics.aggregation.votes_and_means import (
+    FIRST,
+    MUCH,
+    NEITHER,
+    NO_DIFFERENCE,
+    SECOND,
+    SURE,
+)
 
 SECONDS = 60.0  # for a whole call
 LARGEST_REPLY = 1_000_000  # bytes

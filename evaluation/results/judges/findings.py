@@ -24,8 +24,6 @@ from evaluation.data.judgment_sets.records import hash_with
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Judge, JudgeAnswer
-from evaluation.numeric.arrays import Flags, Floats, Ints, places_in
-from evaluation.numeric.signatures import signature
 from evaluation.presentation.content import (
     Cell,
     Dots,
@@ -40,10 +38,20 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.agreement import alpha_of_ratings, exchange_of
 from evaluation.results.judges.asking import check_kind, has_orders
-from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE
-from evaluation.statistics.agreement import ratings_of_judgments
-from evaluation.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
-from evaluation.statistics.judges import (
+from judgments.drawing.material import text_key
+from judgments.kinds import KINDS, Kind
+from judgments.kinds.best_worst import BEST
+from judgments.kinds.spans.answers import f1
+from judgments.models import Output, Study, Unit
+from judgments.models.studies import credited
+from judgments.studies.generation import no_progress
+from judgments.studies.studies import kind_of
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.numeric.signatures import signature
+from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE
+from quorum.statistics.agreement import ratings_of_judgments
+from quorum.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
+from quorum.statistics.judges import (
     ACCURACY,
     EPSILON,
     FEWEST_UNITS,
@@ -53,14 +61,6 @@ from evaluation.statistics.judges import (
     prediction_powered_mean,
     savings_curve,
 )
-from judgments.drawing.material import text_key
-from judgments.kinds import KINDS, Kind
-from judgments.kinds.best_worst import BEST
-from judgments.kinds.spans.answers import f1
-from judgments.models import Output, Study, Unit
-from judgments.models.studies import credited
-from judgments.studies.generation import no_progress
-from judgments.studies.studies import kind_of
 
 ROWS_AT_ONCE = 2_000
 UNDECIDED = -1  # as of a judge that answers otherwise in the other order

@@ -31,12 +31,12 @@ from evaluation.results.judges.asking import (
     has_orders,
     is_own_host,
 )
-from evaluation.statistics.judges import EPSILON
 from judgments.access.roles import Right, note_event
 from judgments.kinds import Kind
 from judgments.models import Study, System, Unit
 from judgments.operations import Outcome, background_operation, operation, row_of
 from judgments.studies.studies import design_of, kind_of
+from quorum.statistics.judges import EPSILON
 
 ORDERS = {"": False, "first-left": False, "second-left": True}
 LONGEST_RATER = 80

@@ -28,8 +28,15 @@ import numpy as np
 
 from common.amounts import as_json, json_float
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.metrics.inputs import MetricsError, MissingTables
-from evaluation.metrics.registry import (
+from evaluation.presentation import rendering
+from evaluation.presentation.content import Table
+from evaluation.results.aggregation import rank_correlations_table
+from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
+from judgments.kinds.caption import rank_correlations
+from judgments.models import Caption, Dataset
+from judgments.studies.studies import find_dataset
+from quorum.metrics.inputs import MetricsError, MissingTables
+from quorum.metrics.registry import (
     HeldOut,
     gibberish,
     hold_out,
@@ -40,16 +47,9 @@ from evaluation.metrics.registry import (
     of_other_sources,
     score_held_out,
 )
-from evaluation.numeric.arrays import Floats
-from evaluation.presentation import rendering
-from evaluation.presentation.content import Table
-from evaluation.results.aggregation import rank_correlations_table
-from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
-from evaluation.statistics.correlation import kendall_tau_b
-from evaluation.statistics.significance import ScoreSummary, deviation_of, summary_of_scores
-from judgments.kinds.caption import rank_correlations
-from judgments.models import Caption, Dataset
-from judgments.studies.studies import find_dataset
+from quorum.numeric.arrays import Floats
+from quorum.statistics.correlation import kendall_tau_b
+from quorum.statistics.significance import ScoreSummary, deviation_of, summary_of_scores
 
 WORDS = 10
 RESAMPLES = 1000

@@ -30,9 +30,9 @@ import scipy  # its parts load when they are first used
 from PIL import Image, ImageCms
 
 from evaluation.errors import EvaluationError
-from evaluation.metrics.text.tokens import STOP_FIRST, TOKENIZERS, changed, encode
-from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
+from quorum.metrics.text.tokens import STOP_FIRST, TOKENIZERS, changed, encode
+from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 
 Document = Sequence[Sequence[str]]  # captions as lists of words
 LONGEST = 3  # words of a sequence

@@ -26,7 +26,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evaluation.errors import EvaluationError
-from evaluation.numeric.arrays import Floats, Ints
 from evaluation.results.operations import IMAGE_KERNELS, JOINED, NEIGHBOUR, SYSTEMS
 from evaluation.results.ranking_systems.kernels import (
     PICTURES,
@@ -50,8 +49,9 @@ from evaluation.results.ranking_systems.similarities import (
     alignment_similarity,
     distributional_similarity,
 )
-from evaluation.statistics.aggregation import borda_count
 from judgments.models import Caption, Dataset
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation import borda_count
 
 # Eigenvalues below this share of the largest are rounding, or belong to items that are alike.
 TINY = 1e-10

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from evaluation.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 from evaluation.results.ranking_systems.kernels import MATCH, Document
+from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 
 Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
 LEAST_COUNT = 5

@@ -22,7 +22,6 @@ from common.texts import one_text
 from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.errors import EvaluationError
-from evaluation.numeric.arrays import Floats, Ints, places_in
 from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, rows_as_json
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.agreement import judgment_clusters, side_bias
@@ -36,7 +35,14 @@ from evaluation.results.standings import (
     standings_of_pairs,
     with_parts_of,
 )
-from evaluation.statistics.aggregation import (
+from judgments.design.tables import AnswerOptions
+from judgments.kinds import KINDS
+from judgments.kinds.spans.answers import words_of
+from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
+from judgments.models.studies import credited
+from judgments.studies.studies import design_of
+from quorum.numeric.arrays import Floats, Ints, places_in
+from quorum.statistics.aggregation import (
     LuceResult,
     RankBands,
     StrengthResult,
@@ -44,16 +50,10 @@ from evaluation.statistics.aggregation import (
     preference_strengths,
     rank_bands,
 )
-from evaluation.statistics.aggregation.strengths import MODELS
-from evaluation.statistics.aggregation.votes_and_means import preferences_of
-from evaluation.statistics.crossed import CONFIDENCE, NAIVE, NO_CONTRAST, RATER, Contrast, share_of_rows
-from evaluation.statistics.meta import PeoplesWinners
-from judgments.design.tables import AnswerOptions
-from judgments.kinds import KINDS
-from judgments.kinds.spans.answers import words_of
-from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
-from judgments.models.studies import credited
-from judgments.studies.studies import design_of
+from quorum.statistics.aggregation.strengths import MODELS
+from quorum.statistics.aggregation.votes_and_means import preferences_of
+from quorum.statistics.crossed import CONFIDENCE, NAIVE, NO_CONTRAST, RATER, Contrast, share_of_rows
+from quorum.statistics.meta import PeoplesWinners
 
 LENGTH = "length"
 WEIGHTS = ("drawn", "none")

@@ -16,35 +16,40 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from evaluation.metrics.content_baselines import (
+from quorum.metrics.content_baselines import (
     SIDES,
     BigramPrior,
     BoxRanks,
     UnigramPrior,
     bigram_ranks,
     centre_ranks,
+    mean_ranks,
     mentions_of,
     random_ranks,
     size_ranks,
     unigram_ranks,
 )
-from evaluation.metrics.keyword_baselines import (
+from quorum.metrics.keyword_baselines import (
     corpus_frequency,
+    document_title,
     sentence_extraction,
     term_frequency,
     tf_idf,
     topic_words,
 )
-from evaluation.metrics.keywords import keyword_terms
-from evaluation.metrics.text.stemming import smart_stop_words
-from evaluation.numeric.arrays import Ints
-from evaluation.numeric.signatures import Value, parse
+from quorum.metrics.keywords import keyword_terms
+from quorum.metrics.text.stemming import smart_stop_words
+from quorum.numeric.arrays import Ints
+from quorum.numeric.signatures import Value, parse
 
 ROLES = SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
 DRAWS = 20  # of random boxes
-PRIORS: dict[str, tuple[Any, Any]] = {
-    gettext_noop("labels that people name often"): (unigram_ranks, UnigramPrior),
-    gettext_noop("labels in people's order"): (bigram_ranks, BigramPrior),
+# Ranks by a prior, alone or by the mean with those by the distance to the centre (WG15 section 5.1).
+PRIORS: dict[str, tuple[Any, Any, bool]] = {
+    gettext_noop("labels that people name often"): (unigram_ranks, UnigramPrior, False),
+    gettext_noop("labels in people's order"): (bigram_ranks, BigramPrior, False),
+    gettext_noop("labels that people name often, near the centre"): (unigram_ranks, UnigramPrior, True),
+    gettext_noop("labels in people's order, near the centre"): (bigram_ranks, BigramPrior, True),
 }
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 Selections = Sequence[Sequence[Any]]
@@ -76,25 +81,25 @@ def box_baselines(units: Sequence[Any], people: People, cluster: Ints, seed: int
     ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]
     yield _source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
     yield _source(gettext_noop("larger boxes"), [size_ranks(sides)], k)
-    yield _source(
-        gettext_noop("boxes near the centre"),
-        [centre_ranks(sides, np.ones((len(sides), 2)))],
-        k,
-        sides="shares",
-    )
+    yield _source(gettext_noop("boxes near the centre"), [_near_centre(sides)], k, sides="shares")
     if len(np.unique(cluster)) < 2:
         return
-    for name, (ranks_of, prior) in PRIORS.items():
+    for name, (ranks_of, prior, centred) in PRIORS.items():
         boxes: list[Sequence[int]] = [()] * len(labels)
         for half in (cluster % 2 == 0, cluster % 2 == 1):
             here, others = np.flatnonzero(half).tolist(), np.flatnonzero(~half).tolist()
             mentions = mentions_of([labels[image] for image in others], [people[image] for image in others])
-            fitted = _source(
-                name, [ranks_of([labels[image] for image in here], prior.fit(mentions))], k, fit="half"
-            )
+            by_prior = ranks_of([labels[image] for image in here], prior.fit(mentions))
+            if centred:
+                by_prior = mean_ranks(by_prior, _near_centre([sides[image] for image in here]))
+            fitted = _source(name, [by_prior], k, fit="half")
             for image, selected in zip(here, fitted.draws[0], strict=True):
                 boxes[image] = selected
         yield fitted._replace(draws=[boxes])
+
+
+def _near_centre(sides: Sequence[Any]) -> BoxRanks:
+    return centre_ranks(sides, np.ones((len(sides), 2)))
 
 
 def _source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> Source:
@@ -115,6 +120,10 @@ def keyword_baselines(units: Sequence[Any], people: People, cluster: Ints, seed:
         gettext_noop("the sentence nearest to the text"): sentence_extraction(texts),
         gettext_noop("words of the text’s topics, LDA"): topic_words(documents, seed=seed),
     }
+    titles = [unit.content.get("title", "") for unit in units]
+    if any(titles):
+        heads = keyword_terms(titles, stop_words=stop_words)
+        lists[gettext_noop("words of the title")] = document_title(heads)
     if len(documents) > 1:
         lists[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(documents)
     for name, keywords in lists.items():

@@ -8,7 +8,7 @@ and by precision, recall and F1 of the first ten. Means have intervals by image,
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -16,22 +16,8 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from evaluation.data.judgment_sets import loaders
-from evaluation.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
-from evaluation.metrics.keywords import (
-    ONCE,
-    KeywordOverlap,
-    KeywordScore,
-    keyword_best,
-    keyword_best_mode,
-    keyword_f1,
-    keyword_forms,
-    keyword_oot,
-    keyword_oot_mode,
-)
-from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.results.consensus import scope_of
-from evaluation.results.standings import F1, MEAN, OOT, Outputs, Standings, raters_of
+from evaluation.results.standings import F1, MEAN, OOT, Outputs, raters_of
 from evaluation.results.system_content.baselines import (
     PEOPLE,
     ROLES,
@@ -42,12 +28,24 @@ from evaluation.results.system_content.baselines import (
     box_baselines,
     keyword_baselines,
 )
-from evaluation.statistics.crossed import RaterDeletions, renumbered
-from evaluation.statistics.inputs import encode
+from evaluation.results.systems import SystemsVerdict, decide
 from judgments.drawing.phrases import normalise_phrase
 from judgments.kinds import IncludedJudgment, Kind
 from judgments.kinds.grounding import box_numbers
-from judgments.models import Study, SystemContent
+from quorum.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
+from quorum.metrics.keywords import (
+    ONCE,
+    KeywordOverlap,
+    KeywordScore,
+    keyword_best,
+    keyword_best_mode,
+    keyword_f1,
+    keyword_forms,
+    keyword_oot,
+    keyword_oot_mode,
+)
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.statistics.crossed import RaterDeletions, renumbered
 
 Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of people
 Scores = list[Floats]  # (images,) of each measure, nan where undefined
@@ -168,20 +166,30 @@ class Gold:
 
 
 def content_of_systems(
-    study: Study, kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int
-) -> tuple[dict[str, Any], Standings | None] | None:
-    """Return figures as JSON, and the systems compared by the measure that decides, if there are two.
+    kind: Kind,
+    judged: Sequence[IncludedJudgment],
+    contents: Iterable[tuple[str, int, Sequence[str]]],
+    documents: Mapping[int, Hashable],
+    *,
+    anonymous: bool,
+    seed: int,
+) -> tuple[dict[str, Any], SystemsVerdict | None]:
+    """Return figures as JSON, and which system is best by the measure that decides, if there are two.
 
-    None where no system of the study names anything, or nobody else.
+    Both are empty where no system names anything, or no person.
+
+    Args:
+        contents: system, row id of the item, and what it names there.
+        documents: ``first_of_documents`` of the items.
+        anonymous: whether people are not told apart.
     """
     names: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
-    stored = SystemContent.objects.of_study(study, kind.system_content)
-    for system, item, listed in stored.values_list("system__name", "item_id", "names").iterator():
+    for system, item, listed in contents:
         names[system][item] = listed
     content = CONTENTS[kind.system_content]
-    gold = _gold_of(study, kind, content, judged) if names else None
+    gold = _gold_of(kind, content, judged, documents, anonymous=anonymous) if names else None
     if gold is None or not gold.units:
-        return None
+        return {}, None
     sources = list(_sources(content, gold, names, seed))
     scores = [_scores_of(content, gold, source) for source in sources]
     outputs = [_outputs(content, gold, scores, measure) for measure in range(len(content.measures))]
@@ -200,10 +208,10 @@ def content_of_systems(
     ]
     rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][content.decides]["value"] or 0.0)))
     decides = content.measures.index(content.decides)
-    standings = None
+    verdict = None
     if len(names) > 1:
         of_systems = replace(_outputs(content, gold, scores[: len(names)], decides), names=sorted(names))
-        standings = replace(of_systems.standings(MEAN), measure=content.decides)
+        verdict = decide(replace(of_systems.standings(MEAN), measure=content.decides))
     return {
         "kind": kind.system_content,
         "measures": list(content.measures),
@@ -213,20 +221,27 @@ def content_of_systems(
         "scope": scope_of(raters_of(outputs[decides].deletions)),
         "rows": rows,
         "signatures": content.signatures(),
-    }, standings
+    }, verdict
 
 
-def _gold_of(study: Study, kind: Kind, content: Content, judged: Sequence[IncludedJudgment]) -> Gold:
+def _gold_of(
+    kind: Kind,
+    content: Content,
+    judged: Sequence[IncludedJudgment],
+    documents: Mapping[int, Hashable],
+    *,
+    anonymous: bool,
+) -> Gold:
     by_image: dict[int, dict[int, list[IncludedJudgment]]] = {}
-    for judgment in judged:
+    for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # as a release has them
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
-    documents, anonymous = loaders.documents_of(study), loaders.is_anonymous(study)
 
     def people(units: Iterable[list[IncludedJudgment]], leave: int | None = None) -> list[list[Any]]:
         rated = ((rows[0].unit, [row.answer for row in rows if row.worker != leave]) for rows in units)
         return content.people(kind, rated)
 
     named = {item: units for item, units in by_image.items() if any(people(units.values()))}
+    numbers: dict[Hashable, int] = {}  # of documents
     left = [
         (image, rater, people(units.values(), rater))
         for image, units in enumerate(named.values())
@@ -235,7 +250,9 @@ def _gold_of(study: Study, kind: Kind, content: Content, judged: Sequence[Includ
     ]
     return Gold(
         units=[next(iter(units.values()))[0].unit for units in named.values()],
-        cluster=encode([documents.get(item, item) for item in named], "documents")[1],
+        cluster=np.array(
+            [numbers.setdefault(documents.get(item, item), len(numbers)) for item in named], dtype=np.int64
+        ),
         people=[people(units.values()) for units in named.values()],
         image=np.array([row[0] for row in left], dtype=np.int64),
         rater=np.array([row[1] for row in left], dtype=np.int64),

@@ -21,8 +21,6 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
-from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.agreement import SpanAgreement, span_alpha, span_f1
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,
@@ -89,6 +87,8 @@ from judgments.kinds.spans.answers import (
     value_of,
     words_of,
 )
+from quorum.statistics.aggregation import standardised_mean
+from quorum.statistics.agreement import SpanAgreement, span_alpha, span_f1
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

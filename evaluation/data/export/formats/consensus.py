@@ -33,7 +33,6 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.data.judgment_sets.records import MOST_VALUES
 from evaluation.errors import EvaluationError, ExportError
-from evaluation.statistics.disagreement import soft_labels
 from judgments.design.scale import number_text
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS, Consensus
@@ -41,6 +40,7 @@ from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import stemmed
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
+from quorum.statistics.disagreement import soft_labels
 
 GRADES_A_LINE = 3  # the expert file has three columns of grades
 ROWS_AT_ONCE = 2_000

@@ -31,14 +31,14 @@ from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, St
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.data.judgment_sets.records import JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
-from evaluation.numeric.arrays import Ints
-from evaluation.numeric.signatures import quorum_version
 from judgments.design.tables import SIDES
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
 from judgments.models import Caption, HITUnit, Output, Study, System, Unit
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of
+from quorum.numeric.arrays import Ints
+from quorum.numeric.signatures import quorum_version
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,10 +27,7 @@ from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.errors import ExportError
-from evaluation.metrics import score
 from evaluation.models import DEFAULT_METRICS
-from evaluation.numeric.packing import declare
-from evaluation.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 from judgments.design.tables import SIDES
 from judgments.drawing.material import text_key
 from judgments.kinds import KINDS
@@ -38,6 +35,9 @@ from judgments.kinds.spans.answers import MQM, Mqm
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of, kind_of
+from quorum.metrics import score
+from quorum.numeric.packing import declare
+from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
 
 ROWS_AT_ONCE = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts

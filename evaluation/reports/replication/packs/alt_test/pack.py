@@ -10,7 +10,7 @@ from common.incoming import TooDeep, load_json
 from evaluation.errors import ReplicationError
 from evaluation.presentation.content import Estimate
 from evaluation.reports.replication.running import Run
-from evaluation.statistics.judges import alternative_annotator_test
+from quorum.statistics.judges import alternative_annotator_test
 
 EPSILON = 0.2  # beside experts
 TIE = "tie"

@@ -10,16 +10,16 @@ import numpy as np
 
 from common.amounts import json_float
 from evaluation.errors import ReplicationError
-from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import Run, estimate_from
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import grouped_correlation
 from judgments.importers.published_sets import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records import JudgmentRow, ReferenceRow
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.correlation import correlation
+from quorum.statistics.meta import grouped_correlation
 
 OF_FREQUENCIES = ("cider", "cider-d")  # the metrics that count documents
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")

@@ -10,9 +10,6 @@ import numpy as np
 
 from annotation.rehearsal import Crowd
 from common.amounts import json_float
-from evaluation.metrics import bleu_pre_matrix, score
-from evaluation.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
-from evaluation.numeric.arrays import Flags, Floats, Ints
 from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import POOL, Flickr8k, Pairs, read_flickr8k, share_by_image
 from evaluation.reports.replication.running import Run, estimate_from, heat_plot, rehearse
@@ -32,16 +29,19 @@ from evaluation.results.ranking_systems.similarities import (
     distributional_similarity,
 )
 from evaluation.results.rankings import TABLE_7
-from evaluation.statistics.agreement import alpha_of_judgments, krippendorff_alpha
-from evaluation.statistics.agreement.kappa import (
+from quorum.metrics import bleu_pre_matrix, score
+from quorum.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.agreement import alpha_of_judgments, krippendorff_alpha
+from quorum.statistics.agreement.kappa import (
     GRADE_THRESHOLDS,
     KappaGrid,
     ThresholdAgreement,
     kappa_grid,
     threshold_kappa,
 )
-from evaluation.statistics.crossed import ITEM
-from evaluation.statistics.ranking import (
+from quorum.statistics.crossed import ITEM
+from quorum.statistics.ranking import (
     MEDIAN_RANK,
     ORDER_COEFFICIENTS,
     JudgedRankings,
@@ -52,7 +52,7 @@ from evaluation.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from evaluation.statistics.significance import (
+from quorum.statistics.significance import (
     mcnemar_test,
     randomization_test,
     stars,

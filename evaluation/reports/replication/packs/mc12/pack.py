@@ -12,7 +12,13 @@ import numpy as np
 
 from annotation.rehearsal import Crowd
 from evaluation.errors import EvaluationError
-from evaluation.metrics.keyword_baselines import (
+from evaluation.presentation.content import Cell, Estimate
+from evaluation.reports.replication.published_sets import references_by_image
+from evaluation.reports.replication.running import Run, rehearse
+from judgments.importers import open_dataset
+from judgments.importers.records import Columns, read_json_lines
+from judgments.importers.textio import ImportNotes
+from quorum.metrics.keyword_baselines import (
     KeywordList,
     corpus_frequency,
     document_title,
@@ -21,7 +27,7 @@ from evaluation.metrics.keyword_baselines import (
     tf_idf,
     topic_words,
 )
-from evaluation.metrics.keywords import (
+from quorum.metrics.keywords import (
     KeywordScore,
     frequent_words,
     gold_tags,
@@ -35,14 +41,8 @@ from evaluation.metrics.keywords import (
     read_gold,
     substitution_scores,
 )
-from evaluation.metrics.text.stemming import smart_stop_words
-from evaluation.presentation.content import Cell, Estimate
-from evaluation.reports.replication.published_sets import references_by_image
-from evaluation.reports.replication.running import Run, rehearse
-from evaluation.statistics.significance import bootstrap_interval
-from judgments.importers import open_dataset
-from judgments.importers.records import Columns, read_json_lines
-from judgments.importers.textio import ImportNotes
+from quorum.metrics.text.stemming import smart_stop_words
+from quorum.statistics.significance import bootstrap_interval
 
 SEMEVAL, BBC, UNT, PASCAL = "semeval-2007-task10", "bbc", "unt", "pascal-50s"
 SYSTEMS = (("baseline.best", "best"), ("baseline-two.best", "best"), ("baseline.oot", "oot"))

@@ -8,13 +8,13 @@ import numpy as np
 
 from common.amounts import json_float
 from evaluation.errors import ReplicationError
-from evaluation.metrics import score
-from evaluation.numeric.arrays import Flags, Floats
 from evaluation.presentation.content import Cell, Estimate
 from evaluation.reports.replication.running import Run
-from evaluation.statistics.correlation import correlation
 from judgments.importers.records import Columns, Record, read_json_lines, read_name, read_number, read_text
 from judgments.importers.textio import ImportNotes
+from quorum.metrics import score
+from quorum.numeric.arrays import Flags, Floats
+from quorum.statistics.correlation import correlation
 
 HUMAN = "Human"
 SCORES = {"precision": "P", "recall": "R", "total": "human_score"}

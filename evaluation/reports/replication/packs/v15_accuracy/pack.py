@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from evaluation.numeric.arrays import Floats
 from evaluation.presentation.content import (
     Cell,
     Column,
@@ -31,8 +30,9 @@ from evaluation.reports.replication.published_sets import (
 from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
-from evaluation.statistics.meta import ReferenceCurve
 from judgments.importers.published_sets import FiftyDataset
+from quorum.numeric.arrays import Floats
+from quorum.statistics.meta import ReferenceCurve
 
 BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
 PRINTED = {

@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluation.numeric.arrays import Floats, Ints
 from evaluation.presentation.content import Cell, Column, CurvePanel, Curves, Estimate, Plot, Table
 from evaluation.reports.replication.published_sets import (
     ABSTRACT,
@@ -25,10 +24,11 @@ from evaluation.reports.replication.published_sets import (
 from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
-from evaluation.statistics.correlation import spearman
-from evaluation.statistics.crossed import ITEM
-from evaluation.statistics.meta import accuracy_by_references, metric_winners
-from evaluation.statistics.significance import mcnemar_test
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.correlation import spearman
+from quorum.statistics.crossed import ITEM
+from quorum.statistics.meta import accuracy_by_references, metric_winners
+from quorum.statistics.significance import mcnemar_test
 
 BLEU_1, BLEU_4, MEAN_LENGTH = "bleu-1|stem:porter", "bleu-4|stem:porter", "bleu-4|stem:porter|length:mean"
 ROUGE_1 = "rouge-1|measure:recall"

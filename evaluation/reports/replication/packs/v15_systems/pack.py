@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from evaluation.numeric.arrays import Floats, Ints, ratio
 from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel, Plot, Table
 from evaluation.reports.replication.published_sets import (
     ABSTRACT,
@@ -20,11 +19,12 @@ from evaluation.reports.replication.published_sets import (
 from evaluation.reports.replication.running import Run
 from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
-from evaluation.statistics.aggregation import TournamentResult, tournament
-from evaluation.statistics.correlation import pearson
-from evaluation.statistics.crossed import CONFIDENCE
-from evaluation.statistics.meta import halves_of_votes, metric_winners
-from evaluation.statistics.resampling import percentile_interval
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.statistics.aggregation import TournamentResult, tournament
+from quorum.statistics.correlation import pearson
+from quorum.statistics.crossed import CONFIDENCE
+from quorum.statistics.meta import halves_of_votes, metric_winners
+from quorum.statistics.resampling import percentile_interval
 
 # The authors number their systems; §6 and Figure 10 tell which is which.
 SYSTEMS = {

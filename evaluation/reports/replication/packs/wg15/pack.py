@@ -12,8 +12,13 @@ import numpy as np
 from annotation.rehearsal import Crowd
 from common.amounts import json_float
 from evaluation.errors import EvaluationError
-from evaluation.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound
-from evaluation.metrics.content_baselines import (
+from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.reports.replication.published_sets import of_draws
+from evaluation.reports.replication.running import Run, estimate_from, rehearse
+from judgments.importers.records import Columns, read_json_lines
+from judgments.importers.textio import ImportNotes
+from quorum.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound
+from quorum.metrics.content_baselines import (
     BigramPrior,
     BoxRanks,
     UnigramPrior,
@@ -25,12 +30,7 @@ from evaluation.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
-from evaluation.reports.replication.published_sets import of_draws
-from evaluation.reports.replication.running import Run, estimate_from, rehearse
-from evaluation.statistics.significance import bootstrap_interval
-from judgments.importers.records import Columns, read_json_lines
-from judgments.importers.textio import ImportNotes
+from quorum.statistics.significance import bootstrap_interval
 
 DATA = "imageclef-2015"
 DRAWS = 20  # of random boxes

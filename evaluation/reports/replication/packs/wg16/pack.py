@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from evaluation.errors import EvaluationError
-from evaluation.metrics.registry import hold_out, of_other_images, score_held_out
 from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from evaluation.reports.replication.published_sets import references_by_image
 from evaluation.reports.replication.running import Run, heat_plot
@@ -21,6 +20,7 @@ from evaluation.results.leave_one_out.bounds import (
     read_corpus,
 )
 from judgments.importers import open_dataset
+from quorum.metrics.registry import hold_out, of_other_images, score_held_out
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
 BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")

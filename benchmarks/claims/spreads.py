@@ -1,0 +1,298 @@
+"""Variances of estimates over items and people, their intervals by t, and what a larger study would have of both."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import product
+from statistics import mean
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import beta, chi2, nct, t
+
+TINY = 1e-12
+ROUNDED = 1e-18  # of the variance of a coefficient whose influences are differences of rounded numbers
+LEVEL, POWER = 0.05, 0.8
+TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)
+MOST_TIMES, NEARLY, ENDLESS = 20, 1.25, 1e6
+
+
+def effective(sizes: list[int]) -> float:
+    return float(sum(sizes) ** 2 / sum(size**2 for size in sizes))
+
+
+def enlarged(number: float) -> float:
+    """What a variance from so few loses; no number is taken for less than two."""
+    return max(number, 2) / (max(number, 2) - 1)
+
+
+class People(NamedTuple):
+    """What people add to the variance of an estimate, the most that their answers allow, and its degrees of freedom.
+
+    `within`: how much they would differ by the noise of their answers alone. `effective`, `number`: how many they are.
+    """
+
+    added: float
+    most: float
+    df: float
+    within: float = 0.0
+    effective: float = math.inf
+    number: float = math.inf
+
+
+def people_add(by_item: float, by_rater: float, by_answer: float, items: int, raters: list[int]) -> People:
+    """By sums of squares of influences, and how many answers each person gave on so many items."""
+    number, answers, squares = effective(raters), sum(raters), sum(size**2 for size in raters)
+    missing = max(len(raters) - answers / items, 0) / (len(raters) - 1)
+    scale = enlarged(number)
+    if squares > answers:
+        scale *= (squares - answers * missing) / (squares - answers)
+    within, df = scale * (by_answer - by_item / number), max(number, 2) - 1
+    # Fewer than five may be alike by chance, whatever their answers allow.
+    most = math.inf if len(raters) < 5 else scale * by_rater * df / float(chi2.ppf(0.05, df)) - within
+    added = max(scale * by_rater - within, 0.0)
+    by_chance = 2 * (squares - answers) * (scale * by_answer / answers) ** 2
+    credible = added**3 / (added**2 + by_chance) if added else 0.0
+    return People(credible, max(most, 0.0), df, within, number, len(raters))
+
+
+NOBODY = People(0.0, 0.0, math.inf)
+
+
+class Spread(NamedTuple):
+    """The variance by items, what people add to it, the degrees of freedom, and how many items weigh alike."""
+
+    by_items: float
+    people: People
+    df: float
+    items: float
+
+    @property
+    def variance(self) -> float:
+        return self.by_items + self.people.added
+
+    def scaled(self, ratio: float) -> "Spread":
+        people = self.people._replace(added=self.people.added * ratio, within=self.people.within * ratio)
+        return self._replace(by_items=self.by_items * ratio, people=people)
+
+    def half(self) -> float:
+        return float(t.isf(0.025, self.df)) * self.variance**0.5
+
+    def p(self, value: float) -> float:
+        return float(2 * t.sf(abs(value) / self.variance**0.5, self.df))
+
+
+def sum_of_squares(parts: Iterable[tuple[Hashable, float]]) -> float:
+    """Of sums by label."""
+    sums: defaultdict[Hashable, float] = defaultdict(float)
+    for label, part in parts:
+        sums[label] += part
+    return sum(one**2 for one in sums.values())
+
+
+def freedom(by_items: float, df: float, people: People) -> float:
+    """Satterthwaite's degrees of freedom, between those of both."""
+    least = min(df, people.df)
+    if people.most == math.inf or not (by_items or people.most):
+        return least
+    whole = (by_items + people.most) ** 2 / (by_items**2 / df + people.most**2 / people.df)
+    return min(max(whole, least), df)
+
+
+def over_items(influences: Mapping[Any, float], item_of: Mapping[Any, Hashable]) -> Spread | None:
+    """The spread of an estimate whose rows have these influences; None of one item."""
+    sizes = list(Counter(item_of[row] for row in influences).values())
+    if len(sizes) < 2:
+        return None
+    squares = sum_of_squares((item_of[row], part) for row, part in influences.items())
+    return Spread(
+        squares * enlarged(effective(sizes)), NOBODY, max(effective(sizes), 2) - 1, effective(sizes)
+    )
+
+
+def of_independent(share: float, rows: int) -> Spread:
+    """That of as many noughts and ones, whose variance is known without error."""
+    return Spread(share * (1 - share) / rows, NOBODY, math.inf, math.inf)
+
+
+def with_people(spread: Spread, lost: Mapping[Any, float], of_means: Iterable[Hashable] = ()) -> Spread:
+    """Add people, by what is lost of the estimate where one leaves a row.
+
+    `of_means`: the cells in which others are left, whose mean loses R / (R - 1) times a person's distance from all.
+    """
+    raters = Counter(name for _, name in lost)
+    if len(raters) < 2:
+        return spread
+    middle, means = mean(lost.values()), set(of_means)
+    factor = enlarged(effective(list(raters.values())))
+    centred = {cell: (one - middle) / (factor if cell in means else 1) for cell, one in lost.items()}
+    by_row, by_person = (sum_of_squares((cell[at], one) for cell, one in centred.items()) for at in (0, 1))
+    rows = len({row for row, _ in lost})
+    by_cell = sum_of_squares(centred.items())
+    people = people_add(by_row, by_person, by_cell, rows, list(raters.values()))
+    if people.added <= TINY * by_cell:
+        people = people._replace(added=0.0)
+    items = spread.items if spread.items < math.inf else max(rows, 2)
+    return spread._replace(people=people, items=items, df=freedom(spread.by_items, max(items, 2) - 1, people))
+
+
+class Answer(NamedTuple):
+    """How much an answer to an item moves an estimate."""
+
+    item: Hashable
+    person: str
+    influence: float
+
+
+def of_answers(answers: list[Answer], *, anonymous: bool, fewest: int = 2) -> tuple[Spread, int] | None:
+    """The spread of an estimate of answers, and how many items (or people, of one item) it is over; None of one.
+
+    Fewer than so many people, and those who are not known, are as they are.
+    """
+    items, people = (list(Counter(column).values()) for column in list(zip(*answers, strict=True))[:2])
+    by_item, by_person, by_cell = (
+        sum_of_squares((key(answer), answer.influence) for answer in answers)
+        for key in (lambda one: one.item, lambda one: one.person, lambda one: (one.item, one.person))
+    )
+    known = not anonymous and len(people) >= fewest
+    if len(items) < 2 and not known:
+        return None
+    sizes, squares = (items, by_item) if len(items) > 1 else (people, by_person)
+    number = effective(sizes)
+    spread = Spread(squares * enlarged(number), NOBODY, max(number, 2) - 1, number)
+    if len(items) < 2 or not known:
+        return spread, len(sizes)
+    added = people_add(by_item, by_person, by_cell, len(items), people)
+    return spread._replace(people=added, df=freedom(spread.by_items, spread.df, added)), len(sizes)
+
+
+def wilson(share: float, spread: Spread, rows: float, *, independent: bool = False) -> tuple[float, float]:
+    """Wilson's interval with t; Clopper and Pearson's for `rows` independent ones where all or none count."""
+    z = float(t.isf(0.025, spread.df))
+    if share in (0, 1):
+        alone = rows * min(float(t.isf(0.025, max(rows - 1, 1))) / z, 1) ** 2
+        ends = (0.0, float(beta.ppf(0.975, 1, alone)))
+        return ends if share == 0 else (1 - ends[1], 1.0)
+    n = independent_rows(share, spread, rows, independent=independent)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
+    return middle - half, middle + half
+
+
+def independent_rows(share: float, spread: Spread, rows: float, *, independent: bool = False) -> float:
+    """How many independent rows would give the share its variance, both without G / (G - 1)."""
+    if spread.variance <= TINY**2 or share in (0, 1):
+        return rows
+    by_items = spread.by_items / (1 if independent else enlarged(spread.items))
+    return share * (1 - share) / (by_items + spread.people.added)
+
+
+def of_coefficient(
+    value: float, spread: Spread, rows: float, judges: float = 2.0, different: float = 1.0
+) -> tuple[float, float]:
+    """Fisher's interval of a coefficient of so many judges, on the scale log((1 + (m - 1) v) / (1 - v))."""
+    if spread.variance <= ROUNDED or abs(abs(value) - 1) < TINY:
+        half = wilson(0.0, spread, rows)[1] / different
+        return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
+    if not -1 / (judges - 1) < value < 1:
+        return max(value - spread.half(), min(value, -1.0)), min(value + spread.half(), max(value, 1.0))
+    above, below = 1 + (judges - 1) * value, 1 - value
+    factors = [np.exp(min(side * spread.half() * judges / (above * below), 700)) for side in (-1, 1)]
+    low, high = ((factor * above - below) / (factor * above + (judges - 1) * below) for factor in factors)
+    return float(low), float(high)
+
+
+class Difference(NamedTuple):
+    """Of the best and another one."""
+
+    value: float
+    spread: Spread
+
+
+class Open(NamedTuple):
+    """What a verdict leaves open: how far the best is from each other one, over so many items and people.
+
+    None is a difference that another model tells.
+    """
+
+    differences: list[Difference | None]
+    items: int
+    people: int | None
+
+
+def power(difference: Difference, times: float, people_times: float, level: float) -> float:
+    """Of a two-sided t test in a study so many times as large, over what its variances may be in truth.
+
+    Each variance is divided by its number (Brennan 2001). What an estimated one may be follows the chi-squared
+    distribution, at five of its quantiles.
+    """
+    spread, people = difference.spread, difference.spread.people
+    found = []
+    own = spread.df if spread.items == math.inf else max(spread.items, 2) - 1
+    others = max(people.effective, 2) - 1
+    for of_items, of_people in product(scales(own), scales(others)):
+        within = people.within
+        added = max((people.added + within) * of_people - within, 0.0)
+        by_items, by_people = spread.by_items * of_items / times, added / people_times
+        variance = by_items + by_people
+        if variance <= 0:
+            found.append(float(difference.value != 0))
+            continue
+        df = freedom_of_larger(
+            by_items, by_people, within / times, spread.items * times, people, people_times
+        )
+        shift = abs(difference.value) / variance**0.5
+        found.append(1.0 if shift > 36 else float(nct.sf(t.isf(level / 2, df), df, shift)))
+    return mean(found)
+
+
+def scales(df: float) -> list[float]:
+    return [1.0] if df == math.inf else [df / float(chi2.isf(tail, df)) for tail in TAILS]
+
+
+def freedom_of_larger(
+    by_items: float, by_people: float, within: float, items: float, people: People, times: float
+) -> float:
+    of_items, of_people = max(items, 2) - 1, max(people.effective * times, 2) - 1
+    most = math.inf
+    if people.number == math.inf:
+        return of_items
+    if people.number * times >= 5:
+        most = max((by_people + within) * of_people / float(chi2.ppf(0.05, of_people)) - within, 0.0)
+    return freedom(by_items, of_items, People(by_people, most, of_people))
+
+
+class Larger(NamedTuple):
+    """So many items, so many people more, and items with the same people; None where it would be too many."""
+
+    items: float | None
+    people: float
+    of_same: float | None
+
+
+def settles(differences: list[Difference], times: float, people_times: float) -> bool:
+    level = LEVEL / len(differences)
+    return all(power(one, times, people_times, level) >= POWER for one in differences)
+
+
+def smallest(differences: list[Difference], items: int, people: int | None) -> Larger:
+    """The smallest study that tells all apart, at most twenty times as large; with about as many items of the same
+    people, these do.
+    """
+    times = fewest(lambda times: settles(differences, times, times), MOST_TIMES)
+    if times is None or (people is not None and people < 2):
+        return Larger(None, 0, None)
+    same = fewest(lambda times: settles(differences, times, 1.0), ENDLESS)
+    if people is None or (same is not None and same <= min(NEARLY * times, MOST_TIMES)):
+        return Larger(items * (same or times), 0, None)
+    return Larger(items * times, people * times - people, None if same is None else items * same)
+
+
+def fewest(does: Callable[[float], bool], most: float) -> float | None:
+    if not does(most):
+        return None
+    low, high = 1.0, most
+    while high / low > 1.0002:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if does(middle) else (middle, high)
+    return high

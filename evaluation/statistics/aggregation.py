@@ -1,0 +1,3 @@
+"""The older name of `quorum.statistics.aggregation`."""
+
+from quorum.statistics.aggregation import *  # noqa: F403

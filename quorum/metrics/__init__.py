@@ -1,0 +1,35 @@
+"""Captions in, scores out. No Django, no clock, no global random state.
+
+All functions raise InvalidInput for data that they cannot take and UnknownName for unknown options. Arrays are (n,)
+float64 or int64 with a row for each candidate unless stated otherwise. Compiled kernels count n-grams as word
+numbers (`text.words`). See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`.
+"""
+
+from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
+from quorum.metrics.inputs import (
+    InvalidFile,
+    InvalidInput,
+    MetricsError,
+    MissingTables,
+    PackageFailed,
+    UnknownName,
+)
+from quorum.metrics.registry import MetricCall, MetricScore, Scores, call_of, score
+from quorum.numeric.signatures import BadSignature
+
+__all__ = [
+    "BadSignature",
+    "InvalidFile",
+    "InvalidInput",
+    "MetricCall",
+    "MetricScore",
+    "MetricsError",
+    "MissingTables",
+    "PackageFailed",
+    "Scores",
+    "UnknownName",
+    "bleu_pre_matrix",
+    "bleu_pre_pairs",
+    "call_of",
+    "score",
+]

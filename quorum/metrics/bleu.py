@@ -1,0 +1,355 @@
+"""BLEU-1..4 as the MS COCO caption evaluation computes it (Papineni et al. 2002; V15 eq. 6-8).
+
+The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders; without the constants a third of the
+candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest reference length.
+
+`smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's mteval-v13a
+(Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes the mean length
+of the references, which fits the figures that V15 print for BLEU-4 on stems (docs/replication.md).
+
+Also the unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter.
+
+Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w), Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) /
+sum_r sum_w c_r(w), without brevity penalty. Bleu-pre is Bleu after the stop-word removal and stemming (of words of
+more than three letters) of ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which fits H13's printed filter
+figures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quorum.metrics.comparison import (
+    MOST_TOKENS,
+    Comparison,
+    Lists,
+    Task,
+    View,
+    check_lists,
+    check_texts,
+    groups_of,
+    parts_of,
+)
+from quorum.metrics.inputs import InvalidInput, UnknownName
+from quorum.metrics.text.tokens import (
+    CHANGES,
+    STEM_FIRST,
+    STOP_FIRST,
+    TOKENIZERS,
+    Numbers,
+    TokenizedTexts,
+    changed,
+    child,
+    empty_trie,
+    encode,
+    trie_bits,
+)
+from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import map_parts
+
+TINY = 1e-15
+SMALL = 1e-9
+ORDERS = 4
+SMOOTHINGS = ("coco", "nist")
+CLOSEST, MEAN = "closest", "mean"
+LENGTHS = (CLOSEST, MEAN)
+
+
+@dataclass(frozen=True)
+class BleuStatistics:
+    """The counts behind BLEU; `correct`, `guessed` (n, 4) int64: clipped matches and n-grams, by order."""
+
+    correct: Ints
+    guessed: Ints
+    length: Ints
+    reference_length: Ints | Floats
+
+
+def bleu_statistics(comparison: Comparison, view: View, length: str = CLOSEST) -> BleuStatistics:
+    statistics = comparison.once(("bleu", view), lambda: _count(comparison, view))
+    if length == CLOSEST:
+        return statistics
+    return replace(statistics, reference_length=_mean_lengths(comparison, view))
+
+
+def _count(comparison: Comparison, view: View) -> BleuStatistics:
+    task = comparison.task(view)
+    length = comparison.tokens(view).lengths[: comparison.size]
+    guessed = np.maximum(length[:, None] - np.arange(ORDERS), 0)
+    return BleuStatistics(clipped_matches(task, ORDERS), guessed, length, _closest_lengths(task))
+
+
+def clipped_matches(task: Task, orders: int) -> Ints:
+    """Return (n, orders) int64: n-grams, each up to the most of one reference."""
+    most = MOST_TOKENS // orders
+    longest = int(np.diff(task.starts[task.references]).max())
+    if longest > most:
+        raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")
+    correct = np.empty((task.candidates.size, orders), dtype=np.int64)
+    for candidates, matches in map_parts(_matches_of_groups, (task, orders), parts_of(task), threads=True):
+        correct[candidates] = matches
+    return correct
+
+
+@declare
+def _matches_of_groups(shared: tuple[Task, int], groups: tuple[int, int]) -> tuple[Ints, Ints]:
+    task, orders = shared
+    part = groups_of(task, *groups)
+    return part.candidates, _clipped_matches(part, orders)
+
+
+@compiled
+def _clipped_matches(task: Task, orders: int) -> Ints:
+    """Return (candidates of the task, orders).
+
+    A trie holds each group's n-grams; nodes hold the most of a reference and a running count.
+    """
+    tokens, starts, references, candidates, candidate_starts = task
+    correct = np.zeros((candidates.size, orders), dtype=np.int64)
+    longest = 0
+    for group in range(references.size - 1):
+        longest = max(longest, starts[references[group + 1]] - starts[references[group]])
+    trie = empty_trie(longest * orders)
+    most = np.zeros(longest * orders + 1, dtype=np.int64)
+    count = np.zeros(longest * orders + 1, dtype=np.int64)
+    counted_for = np.zeros(longest * orders + 1, dtype=np.int64)
+    for group in range(references.size - 1):
+        if candidate_starts[group] == candidate_starts[group + 1]:
+            continue
+        first, last = references[group], references[group + 1]
+        bits = trie_bits((starts[last] - starts[first]) * orders)
+        # Count each reference's n-grams; a node keeps the most of one reference.
+        nodes = 1
+        for text in range(first, last):
+            end = starts[text + 1]
+            for at in range(starts[text], end):
+                node = 0
+                for end_of_ngram in range(at, min(at + orders, end)):
+                    node = child(trie, bits, group, node, tokens[end_of_ngram], nodes)
+                    if node == nodes:
+                        nodes += 1
+                        most[node] = 0
+                        counted_for[node] = -1
+                    if counted_for[node] != text:
+                        counted_for[node] = text
+                        count[node] = 0
+                    count[node] += 1
+                    most[node] = max(most[node], count[node])
+        # Count each candidate's n-grams, as long as a reference has as many.
+        for index in range(candidate_starts[group], candidate_starts[group + 1]):
+            text = candidates[index]
+            end = starts[text + 1]
+            for at in range(starts[text], end):
+                node = 0
+                for order in range(min(orders, end - at)):
+                    node = child(trie, bits, group, node, tokens[at + order], -1)
+                    if node < 0:
+                        break
+                    if counted_for[node] != text:
+                        counted_for[node] = text
+                        count[node] = 0
+                    count[node] += 1
+                    if count[node] <= most[node]:
+                        correct[index, order] += 1
+    return correct
+
+
+@compiled
+def _closest_lengths(task: Task) -> Ints:
+    _, starts, references, candidates, candidate_starts = task
+    closest = np.zeros(candidates.size, dtype=np.int64)
+    for group in range(references.size - 1):
+        for index in range(candidate_starts[group], candidate_starts[group + 1]):
+            candidate = candidates[index]
+            length = starts[candidate + 1] - starts[candidate]
+            best = np.int64(-1)
+            for text in range(references[group], references[group + 1]):
+                other = starts[text + 1] - starts[text]
+                nearer = abs(other - length) - abs(best - length)
+                if best < 0 or nearer < 0 or (nearer == 0 and other < best):
+                    best = other
+            closest[candidate] = best
+    return closest
+
+
+def _mean_lengths(comparison: Comparison, view: View) -> Floats:
+    lengths = comparison.tokens(view).lengths[comparison.size :]
+    sums = np.add.reduceat(lengths, comparison.group_starts[:-1] - comparison.size)
+    return np.asarray((sums / np.diff(comparison.group_starts))[comparison.group_of])
+
+
+def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
+    """Return (n, 4): BLEU-1..4."""
+    if smoothing == "nist":
+        ratios = _nist_precisions(statistics)
+    else:
+        ratios = (statistics.correct + TINY) / (statistics.guessed + SMALL)
+    means = np.cumprod(ratios, axis=1) ** (1.0 / np.arange(1, ORDERS + 1))
+    return np.asarray(means * _brevity_penalty(statistics, smoothing)[:, None])
+
+
+def _nist_precisions(statistics: BleuStatistics) -> Floats:
+    """Return (n, 4); all 0 if not one word matches."""
+    guessed = np.maximum(statistics.guessed, 1)
+    empty = statistics.correct == 0
+    halvings = np.exp2(np.cumsum(empty, axis=1))
+    ratios = np.where(empty, 1 / halvings, statistics.correct) / guessed
+    return np.where(empty[:, :1], 0.0, ratios)
+
+
+def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
+    length, reference = statistics.length.astype(np.float64), statistics.reference_length
+    if smoothing == "nist":
+        ratio = np.divide(length, reference, out=np.ones(length.size), where=reference > length)
+    else:
+        ratio = (length + TINY) / (reference + SMALL)
+    factor = np.exp(1 - 1 / np.minimum(np.where(ratio > 0, ratio, 1.0), 1))
+    return np.where(ratio > 0, factor, 0.0)
+
+
+def pooled(statistics: BleuStatistics) -> BleuStatistics:
+    """Return the corpus as one caption."""
+    return BleuStatistics(
+        statistics.correct.sum(axis=0, keepdims=True),
+        statistics.guessed.sum(axis=0, keepdims=True),
+        statistics.length.sum(keepdims=True),
+        statistics.reference_length.sum(keepdims=True),
+    )
+
+
+FILTERS = (STOP_FIRST, STEM_FIRST)
+
+
+def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
+    hits = clipped_matches(comparison.task(view), 1)[:, 0]
+    total = comparison.tokens(view).lengths[: comparison.size]
+    return ratio(hits, total, otherwise=0.0)
+
+
+def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
+    tokens = comparison.tokens(view)
+    hits = _summed_matches(comparison.task(view), len(tokens.vocabulary))
+    group_totals = np.diff(tokens.starts[comparison.group_starts])
+    total = group_totals[comparison.group_of]
+    return ratio(hits, total, otherwise=0.0)
+
+
+@compiled
+def _summed_matches(task: Task, vocabulary: int) -> Ints:
+    tokens, starts, references, candidates, candidate_starts = task
+    hits = np.zeros(candidates.size, dtype=np.int64)
+    left = np.zeros(vocabulary, dtype=np.int64)
+    for group in range(references.size - 1):
+        for text in range(references[group], references[group + 1]):
+            for index in range(candidate_starts[group], candidate_starts[group + 1]):
+                candidate = candidates[index]
+                for position in range(starts[text], starts[text + 1]):
+                    left[tokens[position]] += 1
+                for position in range(starts[candidate], starts[candidate + 1]):
+                    if left[tokens[position]] > 0:
+                        left[tokens[position]] -= 1
+                        hits[candidate] += 1
+                for position in range(starts[text], starts[text + 1]):
+                    left[tokens[position]] = 0
+    return hits
+
+
+def bleu_pre_matrix(
+    captions: Sequence[str], references: Sequence[Sequence[str]], order: str = STOP_FIRST
+) -> tuple[Ints, Ints]:
+    """Return Bleu-pre of every image and caption (H13 §4.3.2): int64 `hits` (images, captions), `totals` (captions,).
+
+    `order` is one of FILTERS, or another of `tokens.CHANGES`.
+    Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs hit 1/4 and 1/3 exactly, so compare
+    integers: `(4 * hits >= totals) & (totals > 0)`.
+    """
+    tokens, groups, image_of = _prepared(captions, references, order)
+    hits = _hits(tokens.tokens, tokens.starts, groups, len(captions), len(tokens.vocabulary))
+    # Where no list came twice, the groups are the images already, and the matrix may be large.
+    return hits if len(hits) == image_of.size else hits[image_of], tokens.lengths[: len(captions)]
+
+
+def bleu_pre_pairs(
+    captions: Sequence[str],
+    references: Sequence[Sequence[str]],
+    pairs: Sequence[Ints],
+    order: str = STOP_FIRST,
+) -> tuple[Ints, Ints]:
+    """Return `bleu_pre_matrix` of some pairs alone: `pairs` are, for each image, positions in `captions`.
+
+    `hits` (N,) follows the pairs image by image.
+    """
+    tokens, groups, image_of = _prepared(captions, references, order)
+    starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
+    hits = _pair_hits(tokens.tokens, tokens.starts, groups, image_of, starts, listed, len(tokens.vocabulary))
+    return hits, tokens.lengths[: len(captions)]
+
+
+def _prepared(
+    captions: Sequence[str], references: Sequence[Sequence[str]], order: str
+) -> tuple[TokenizedTexts, Ints, Ints]:
+    """Return the content words of captions and distinct lists, the lists' bounds, and each image's list."""
+    if order not in CHANGES:
+        raise UnknownName("order", order, CHANGES)
+    check_texts(captions, "captions")
+    check_lists(references, "references")
+    lists = Lists()
+    image_of = lists.add(references, "references")
+    tokens = changed(encode([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
+    return tokens, lists.starts + len(captions), image_of
+
+
+@compiled
+def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
+    """Set `most` of each word to the most that one of the texts from `first` to before `last` has of it."""
+    for text in range(first, last):
+        for position in range(starts[text], starts[text + 1]):
+            count[tokens[position]] += 1
+            most[tokens[position]] = max(most[tokens[position]], count[tokens[position]])
+        for position in range(starts[text], starts[text + 1]):
+            count[tokens[position]] = 0
+
+
+@compiled
+def _matches(tokens: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
+    """Count the words from `first` to before `last`, each up to its `most`; `count` stays zero."""
+    hits = 0
+    for position in range(first, last):
+        if count[tokens[position]] < most[tokens[position]]:
+            count[tokens[position]] += 1
+            hits += 1
+    for position in range(first, last):
+        count[tokens[position]] = 0
+    return hits
+
+
+@compiled
+def _hits(tokens: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
+    hits = np.zeros((groups.size - 1, captions), dtype=np.int64)
+    most = np.zeros(vocabulary, dtype=np.int64)
+    count = np.zeros(vocabulary, dtype=np.int64)
+    for group in range(groups.size - 1):
+        _note_most(tokens, starts, groups[group], groups[group + 1], count, most)
+        for caption in range(captions):
+            hits[group, caption] = _matches(tokens, starts[caption], starts[caption + 1], count, most)
+        most[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
+    return hits
+
+
+@compiled
+def _pair_hits(
+    tokens: Numbers, starts: Ints, groups: Ints, group_of: Ints, pairs: Ints, captions: Ints, vocabulary: int
+) -> Ints:
+    hits = np.zeros(captions.size, dtype=np.int64)
+    most = np.zeros(vocabulary, dtype=np.int64)
+    count = np.zeros(vocabulary, dtype=np.int64)
+    for image in range(group_of.size):
+        group = group_of[image]
+        _note_most(tokens, starts, groups[group], groups[group + 1], count, most)
+        for pair in range(pairs[image], pairs[image + 1]):
+            caption = captions[pair]
+            hits[pair] = _matches(tokens, starts[caption], starts[caption + 1], count, most)
+        most[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
+    return hits

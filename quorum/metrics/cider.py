@@ -1,0 +1,447 @@
+"""CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
+
+N-grams are numbered over all texts, order after order. One whose first or last n - 1 words occur only once occurs
+only once itself: it is marked ALONE and never looked up.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quorum.metrics.comparison import Comparison, Task, View, groups_of, parts_of
+from quorum.metrics.text.tokens import Numbers, TokenizedTexts
+from quorum.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import Serial, map_parts
+
+ALONE = -1  # an n-gram that occurs only once
+ROUND = 1 << 22  # tokens numbered in one round
+FREQUENCIES = -1  # the part that counts documents
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant of CIDEr (V15 App. VIII).
+
+    n: highest order. over: `mean` or `max` of the references. weights: `uniform` (1/n) or `exp` (proportional
+    to e^k for order k). unseen: n-grams of no document are `dropped`, or weigh `logn`. clipped: CIDEr-D, which
+    clips the candidate's weights and applies a Gaussian of deviation `sigma` to the difference in length.
+    """
+
+    n: int = 4
+    over: str = "mean"
+    weights: str = "uniform"
+    unseen: str = "dropped"
+    idf: bool = True
+    clipped: bool = False
+    sigma: float = 6.0
+    scale: float = 1.0
+
+
+@declare
+class Grams(NamedTuple):
+    """The n-grams of one order in all texts.
+
+    numbers: (tokens,) n-gram that begins at each token, or ALONE. frequencies: (distinct,) documents with each n-gram.
+    weights: (documents + 1,) by frequency.
+    """
+
+    order: int
+    numbers: Numbers
+    frequencies: Numbers
+    weights: Floats
+
+
+class Vectors(NamedTuple):
+    """Buffers for tf-idf vectors.
+
+    Vector v has n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, their `values`, and the length `norms[v]`, to
+    which ALONE n-grams add.
+    """
+
+    grams: Numbers
+    values: Floats
+    bounds: Ints
+    norms: Floats
+
+
+@declare
+class Similarity(NamedTuple):
+    clipped: bool
+    sigma: float
+    best_reference: bool
+
+
+def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
+    """Return (n,) between 0 and `variant.scale`; term frequencies are raw counts, as MS COCO's."""
+    task = comparison.task(view)
+    scores = np.zeros(comparison.size)
+    similarity = Similarity(variant.clipped, variant.sigma, variant.over == "max")
+    for grams, share in _orders(comparison, view, variant):
+        shared = task, grams, comparison.weights, similarity, share
+        for candidates, added in map_parts(_scores_of_groups, shared, parts_of(task), threads=True):
+            scores[candidates] += added
+    return variant.scale * scores
+
+
+@declare
+def _scores_of_groups(shared: tuple[Any, ...], groups: tuple[int, int]) -> tuple[Ints, Floats]:
+    task, grams, documents_of, how, share = shared
+    part = groups_of(task, *groups)
+    return part.candidates, _add_scores(part, grams, documents_of[slice(*groups)], how, share)
+
+
+def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:
+    tokens = comparison.tokens(view)
+    numbers = tokens.tokens
+    repeated = _find_repeated(numbers, len(tokens.vocabulary))
+    weights = _weights_by_frequency(comparison.documents, variant)
+    shares = (
+        np.exp(np.arange(variant.n, dtype=np.float64)) if variant.weights == "exp" else np.ones(variant.n)
+    )
+    for order, share in enumerate((shares / shares.sum()).tolist(), start=1):
+        frequencies, longer, longer_repeated = _count(comparison, tokens, numbers, repeated, order, variant.n)
+        yield Grams(order, numbers, frequencies, weights), share
+        numbers, repeated = longer, longer_repeated
+
+
+def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
+    frequencies = np.arange(documents + 1)
+    weights = np.ones(documents + 1)
+    if variant.idf:
+        weights = np.log(documents) - np.log(np.maximum(frequencies, 1))
+    if variant.unseen == "dropped":
+        weights[0] = 0.0
+    return weights
+
+
+def _count(
+    comparison: Comparison, tokens: TokenizedTexts, grams: Numbers, repeated: Flags, order: int, most: int
+) -> tuple[Numbers, Numbers, Flags]:
+    """Return the document frequencies of an order's n-grams, the next order's numbers, and which are repeated.
+
+    Rounds of about ROUND tokens keep the table small enough to be fast. They are parts of the work, and so are the
+    frequencies.
+    """
+    rounds = 1
+    while rounds * ROUND < grams.size:
+        rounds *= 2
+    map_here = map_parts if rounds > 1 else Serial().map
+    splits: list[Split] = []
+    if order < most:
+        shared = grams, tokens.tokens, tokens.starts, repeated, order + 1, rounds
+        splits = list(map_here(_split_texts, shared, _ranges_of_texts(tokens.starts), threads=True))
+    turns = [np.concatenate([split.positions[turn] for split in splits]) for turn in range(rounds) if splits]
+    shared_by_turns = grams, tokens, comparison.group_starts, comparison.weights, repeated, order, turns
+    frequencies, *numbered = map_here(
+        _count_part, shared_by_turns, [FREQUENCIES, *range(len(turns))], threads=True
+    )
+    if not splits:
+        return frequencies, grams, repeated
+    numbers = [numbers for numbers, _ in numbered]
+    sizes = starts_of([repeats.size for _, repeats in numbered])
+    longer = map_here(_numbers_of_texts, (splits, numbers, sizes), range(len(splits)), threads=True)
+    numbers_of_longer, end = np.empty(grams.size, dtype=np.int32), 0
+    for part in longer:  # copied while other threads compute the next
+        numbers_of_longer[end : end + part.size] = part
+        end += part.size
+    return frequencies, numbers_of_longer, np.concatenate([repeats for _, repeats in numbered])
+
+
+def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
+    inner = np.searchsorted(starts, np.arange(ROUND, starts[-1], ROUND))
+    return list(pairwise(np.unique([0, *inner, starts.size - 1]).tolist()))
+
+
+@declare
+class Split(NamedTuple):
+    """Where n-grams that may be repeated begin in some texts: `positions[turn]`, of `tokens` from `first` on."""
+
+    positions: list[Numbers]
+    first: int
+    tokens: int
+
+
+@declare
+def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
+    grams, tokens, starts, repeated, order, rounds = shared
+    positions, counts = _split(grams, tokens, starts, repeated, order, rounds, *texts)
+    first, end = (int(starts[text]) for text in texts)
+    return Split(np.split(positions, np.cumsum(counts)[:-1]), first, end - first)
+
+
+@declare
+def _numbers_of_texts(shared: tuple[Any, ...], index: int) -> Numbers:
+    splits, numbers, sizes = shared
+    split = splits[index]
+    longer = np.full(split.tokens, ALONE, dtype=np.int32)
+    for turn, positions in enumerate(split.positions):
+        before = sum(other.positions[turn].size for other in splits[:index])
+        _write_numbers(longer, positions, split.first, numbers[turn][before:], sizes[turn])
+    return longer
+
+
+@declare
+def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, Flags]:
+    grams, tokens, groups, weights, repeated, order, turns = shared
+    if part == FREQUENCIES:
+        return _document_frequencies(grams, tokens.starts, groups, weights, repeated.size, order)
+    return _number_turn(grams, tokens.tokens, turns[part], order + 1)
+
+
+@compiled
+def _find_repeated(numbers: Numbers, size: int) -> Flags:
+    """Return (size,): whether each number occurs more than once."""
+    occurs, repeated = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+    for number in numbers:
+        repeated[number] |= occurs[number]
+        occurs[number] = True
+    return repeated
+
+
+@compiled
+def _split(
+    grams: Numbers,
+    tokens: Numbers,
+    starts: Ints,
+    repeated: Flags,
+    order: int,
+    rounds: int,
+    first: int,
+    end: int,
+) -> tuple[Numbers, Ints]:
+    """Return where n-grams that may be repeated begin, turn after turn, and how many each turn has."""
+    counts = np.zeros(rounds, dtype=np.int64)
+    turns = np.full(starts[end] - starts[first], -1, dtype=np.int16)
+    for text in range(first, end):
+        for position in range(starts[text], starts[text + 1] - order + 1):
+            shorter, rest = grams[position], grams[position + 1]
+            if shorter != ALONE and rest != ALONE and repeated[shorter] and repeated[rest]:
+                turn = ((np.int64(shorter) * 31 + tokens[position + order - 1]) >> 6) & (rounds - 1)
+                turns[position - starts[first]] = turn
+                counts[turn] += 1
+    positions = np.empty(counts.sum(), dtype=np.int32)
+    nexts = np.cumsum(counts) - counts
+    for index in range(turns.size):
+        turn = turns[index]
+        if turn >= 0:
+            positions[nexts[turn]] = starts[first] + index
+            nexts[turn] += 1
+    return positions, counts
+
+
+@compiled
+def _write_numbers(longer: Numbers, positions: Numbers, first: int, numbers: Numbers, smaller: int) -> None:
+    """Write the numbers of a turn; so many numbers of other turns are smaller."""
+    for index in range(positions.size):
+        longer[positions[index] - first] = numbers[index] + smaller
+
+
+@compiled
+def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int) -> tuple[Numbers, Flags]:
+    """Return the number of the n-gram at each position, and whether each number is repeated."""
+    numbers = np.empty(positions.size, dtype=np.int32)
+    repeats = np.zeros(1 << 11, dtype=np.bool_)
+    table = np.full((1 << 12, 3), -1, dtype=np.int32)
+    known = 0
+    for index in range(positions.size):
+        shorter, word = grams[positions[index]], tokens[positions[index] + order - 1]
+        slot = _slot(table, shorter, word)
+        if table[slot, 2] < 0:
+            if 2 * known >= table.shape[0]:
+                table = _doubled(table)
+                slot = _slot(table, shorter, word)
+            if known == repeats.size:
+                repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
+            table[slot, 0] = shorter
+            table[slot, 1] = word
+            table[slot, 2] = known
+            known += 1
+        else:
+            repeats[table[slot, 2]] = True
+        numbers[index] = table[slot, 2]
+    return numbers, repeats[:known].copy()
+
+
+@compiled
+def _slot(table: Numbers, shorter: int, word: int) -> int:
+    """Return the slot of an n-gram, or the free one where it belongs."""
+    mask = table.shape[0] - 1
+    # Both factors and both numbers are below 2 ** 31: nothing overflows.
+    mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
+    slot = (mixed ^ (mixed >> 17)) & mask
+    while table[slot, 2] >= 0 and (table[slot, 0] != shorter or table[slot, 1] != word):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def _doubled(table: Numbers) -> Numbers:
+    larger = np.full((2 * table.shape[0], 3), -1, dtype=np.int32)
+    for row in range(table.shape[0]):
+        if table[row, 2] >= 0:
+            larger[_slot(larger, table[row, 0], table[row, 1])] = table[row]
+    return larger
+
+
+@compiled
+def _document_frequencies(
+    grams: Numbers, starts: Ints, groups: Ints, weights: Ints, distinct: int, order: int
+) -> Numbers:
+    """Return (distinct,); `weights` are the documents of each group."""
+    frequencies = np.zeros(distinct, dtype=np.int32)
+    seen_in = np.full(distinct, -1, dtype=np.int32)
+    for group in range(weights.size):
+        if weights[group] == 0:
+            continue
+        for text in range(groups[group], groups[group + 1]):
+            for position in range(starts[text], starts[text + 1] - order + 1):
+                gram = grams[position]
+                if gram != ALONE and seen_in[gram] != group:
+                    seen_in[gram] = group
+                    frequencies[gram] += weights[group]
+    return frequencies
+
+
+@compiled
+def _room(task: Task) -> Vectors:
+    tokens, most = 1, 1
+    for group in range(task.references.size - 1):
+        first, last = task.references[group], task.references[group + 1]
+        tokens = max(tokens, task.starts[last] - task.starts[first])
+        most = max(most, last - first)
+    for text in task.candidates:
+        tokens = max(tokens, task.starts[text + 1] - task.starts[text])
+    return Vectors(
+        np.empty(tokens, dtype=np.int32),
+        np.empty(tokens),
+        np.zeros(most + 1, dtype=np.int64),
+        np.zeros(most),
+    )
+
+
+@compiled
+def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
+    """Write the vectors of the texts from `first` to before `last`; `alone` weighs what is ALONE."""
+    order, numbers, frequencies, weights = grams
+    sorted_grams, values, bounds, norms = vectors
+    for text in range(first, last):
+        begin = bounds[text - first]
+        squares = 0.0
+        size = 0
+        # List the n-grams, without those that occur nowhere else.
+        for position in range(starts[text], starts[text + 1] - order + 1):
+            gram = numbers[position]
+            if gram == ALONE:
+                squares += alone * alone
+            else:
+                sorted_grams[begin + size] = gram
+                size += 1
+        # Sort them; short lists by insertion, which is faster there.
+        if size > 24:
+            sorted_grams[begin : begin + size] = np.sort(sorted_grams[begin : begin + size])
+        else:
+            for next_unsorted in range(begin + 1, begin + size):
+                gram = sorted_grams[next_unsorted]
+                position = next_unsorted
+                while position > begin and sorted_grams[position - 1] > gram:
+                    sorted_grams[position] = sorted_grams[position - 1]
+                    position -= 1
+                sorted_grams[position] = gram
+        # Join equal ones, and weigh their counts.
+        stop = begin
+        position = begin
+        while position < begin + size:
+            gram = sorted_grams[position]
+            count = 0
+            while position < begin + size and sorted_grams[position] == gram:
+                position += 1
+                count += 1
+            sorted_grams[stop] = gram
+            values[stop] = count * weights[frequencies[gram]]
+            squares += values[stop] * values[stop]
+            stop += 1
+        bounds[text - first + 1] = stop
+        norms[text - first] = np.sqrt(squares)
+
+
+@compiled
+def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
+    grams, values, size = candidate.grams, candidate.values, candidate.bounds[1]
+    other_grams, other_values, bounds = references.grams, references.values, references.bounds
+    for other in range(sums.size):
+        total = 0.0
+        index, other_index, end = 0, bounds[other], bounds[other + 1]
+        while index < size and other_index < end:
+            if grams[index] < other_grams[other_index]:
+                index += 1
+            elif grams[index] > other_grams[other_index]:
+                other_index += 1
+            else:
+                value = values[index]
+                if clipped:
+                    value = min(value, other_values[other_index])
+                products[other, index] = value * other_values[other_index]
+                total += value * other_values[other_index]
+                index += 1
+                other_index += 1
+        sums[other] = total
+
+
+@compiled
+def _similarity(
+    product: float, norms: float, starts: Ints, candidate: int, reference: int, how: Similarity
+) -> float:
+    if norms == 0:
+        return 0.0
+    similarity = product / norms
+    if how.clipped:
+        similarity *= _length_factor(starts, candidate, reference, how.sigma)
+    return similarity
+
+
+@compiled
+def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -> float:
+    """Return CIDEr-D's penalty for another number of bigrams (V15 eq. 5)."""
+    candidate_length = max(starts[candidate + 1] - starts[candidate] - 1, 0)
+    reference_length = max(starts[reference + 1] - starts[reference] - 1, 0)
+    apart = candidate_length - reference_length
+    return np.exp(-(apart * apart) / (2 * sigma * sigma))
+
+
+@compiled
+def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float) -> Floats:
+    """Return the share of an order in the scores, candidate by candidate as in `task.candidates`."""
+    scores = np.zeros(task.candidates.size)
+    candidate, references = _room(task), _room(task)
+    sums = np.empty(references.norms.size)
+    products = np.empty((sums.size, candidate.grams.size))
+    starts, candidate_norm, reference_norms = task.starts, candidate.norms, references.norms
+    for group in range(task.references.size - 1):
+        if task.candidate_starts[group] == task.candidate_starts[group + 1]:
+            continue
+        first, last = task.references[group], task.references[group + 1]
+        # An n-gram of these references alone is in as many documents as they are.
+        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], references)
+        many = last - first
+        for index in range(task.candidate_starts[group], task.candidate_starts[group + 1]):
+            text = task.candidates[index]
+            _write_vectors(grams, starts, text, text + 1, grams.weights[0], candidate)
+            if candidate_norm[0] == 0:
+                continue
+            _multiply(candidate, references, how.clipped, products, sums[:many])
+            total = 0.0
+            for other in range(many):
+                norms = candidate_norm[0] * reference_norms[other]
+                similarity = _similarity(sums[other], norms, starts, text, first + other, how)
+                if how.best_reference:
+                    total = max(total, similarity)
+                else:
+                    total += similarity
+            if not how.best_reference:
+                total /= many
+            scores[index] = share * total
+    return scores

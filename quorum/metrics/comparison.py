@@ -1,0 +1,270 @@
+"""Candidates and references as numbered words, the common input of all metrics."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from quorum.metrics.inputs import InvalidInput
+from quorum.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, changed, encode, ranges
+from quorum.numeric.arrays import Flags, Ints, starts_of
+from quorum.numeric.packing import declare
+
+T = TypeVar("T")
+TOKENS = 1 << 21  # of references, in a part of the work
+MOST_TOKENS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
+
+
+@dataclass(frozen=True)
+class View:
+    """Which words are counted: a tokenizer, and one of `text.words.CHANGES`."""
+
+    tokenizer: Tokenizer
+    change: str = "none"
+
+
+@declare
+class Task(NamedTuple):
+    """Input of a kernel, group by group; `tokens` and `starts` are those of `TokenizedTexts`.
+
+    Group g has the reference texts `references[g]` to `references[g + 1] - 1` and the candidate texts
+    `candidates[candidate_starts[g]:candidate_starts[g + 1]]`.
+    """
+
+    tokens: Numbers
+    starts: Ints
+    references: Ints
+    candidates: Ints
+    candidate_starts: Ints
+
+
+def parts_of(task: Task) -> list[tuple[int, int]]:
+    """Return ranges of groups, first and end, with about TOKENS words in each."""
+    ends = task.starts[task.references]
+    inner = np.searchsorted(ends, np.arange(ends[0] + TOKENS, ends[-1], TOKENS))
+    bounds = np.unique([0, *inner, ends.size - 1])
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+
+def groups_of(task: Task, first: int, end: int) -> Task:
+    """Return the task of a range of groups."""
+    starts = task.candidate_starts[first : end + 1]
+    return task._replace(
+        references=task.references[first : end + 1],
+        candidates=task.candidates[starts[0] : starts[-1]],
+        candidate_starts=starts - starts[0],
+    )
+
+
+class Pairs(NamedTuple):
+    """Input of a kernel, candidate by candidate; `tokens` and `starts` are those of `TokenizedTexts`.
+
+    Candidate c, which is text c, has the pairs `pair_starts[c]` to `pair_starts[c + 1] - 1` with the texts
+    `references`.
+    """
+
+    tokens: Numbers
+    starts: Ints
+    references: Ints
+    pair_starts: Ints
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Texts to score: the n candidates, then the texts of every group (a distinct list of references).
+
+    group_of: (n,). group_starts: (groups + 1,) first texts. weights: (groups,) how many of the `documents` each is.
+    """
+
+    texts: list[str]
+    group_of: Ints
+    group_starts: Ints
+    weights: Ints
+    documents: int
+    _cache: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        candidates: Sequence[str],
+        references: Sequence[Sequence[str]],
+        document_corpus: Sequence[Sequence[str]] | None = None,
+    ) -> "Comparison":
+        """Check and number the texts; by default the references of every candidate are one document."""
+        check_texts(candidates, "candidates")
+        check_lists(references, "references")
+        if len(candidates) != len(references):
+            raise InvalidInput(
+                f"{len(candidates)} candidates but {len(references)} lists of references, expected as many"
+            )
+        table = Lists()
+        group_of = documents = table.add(references, "references")
+        if document_corpus is not None:
+            check_lists(document_corpus, "document_corpus")
+            documents = table.add(document_corpus, "document_corpus")
+        group_starts = table.starts + len(candidates)
+        weights = np.bincount(documents, minlength=group_starts.size - 1).astype(np.int64)
+        return cls([*candidates, *table.texts], group_of, group_starts, weights, documents.size)
+
+    @property
+    def size(self) -> int:
+        return self.group_of.size
+
+    @cached_property
+    def reference_counts(self) -> Ints:
+        return np.diff(self.group_starts)[self.group_of]
+
+    @cached_property
+    def pair_starts(self) -> Ints:
+        return np.cumsum(self.reference_counts) - self.reference_counts
+
+    @cached_property
+    def pair_references(self) -> Ints:
+        return ranges(self.group_starts[self.group_of], self.reference_counts)
+
+    @cached_property
+    def by_group(self) -> tuple[Ints, Ints]:
+        """Return the candidates (n,) by group, and (groups + 1,) bounds."""
+        order = np.argsort(self.group_of, kind="stable")
+        counts = np.bincount(self.group_of, minlength=self.weights.size)
+        return order, starts_of(counts)
+
+    @cached_property
+    def empty(self) -> Flags:
+        """Return whether each of the n candidates is empty."""
+        return np.fromiter((not text.strip() for text in self.texts[: self.size]), bool, self.size)
+
+    def without_empty(self) -> "Comparison":
+        """Return the comparison of the other candidates, with the same documents."""
+        others = np.flatnonzero(~self.empty)
+        return Comparison(
+            [*(self.texts[index] for index in others.tolist()), *self.texts[self.size :]],
+            self.group_of[others],
+            self.group_starts - (self.size - others.size),
+            self.weights,
+            self.documents,
+        )
+
+    def distinct_documents(self, enough: int) -> int:
+        seen: set[tuple[str, ...]] = set()
+        bounds = self.group_starts.tolist()
+        for group in np.flatnonzero(self.weights).tolist():
+            seen.add(tuple(self.texts[bounds[group] : bounds[group + 1]]))
+            if len(seen) == enough:
+                break
+        return len(seen)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned at the first call with this key, as metrics share intermediate results."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        result: T = self._cache[key]
+        return result
+
+    def tokens(self, view: View) -> TokenizedTexts:
+        return self.once(("tokens", view), lambda: self._tokenize(view))
+
+    def _tokenize(self, view: View) -> TokenizedTexts:
+        if view.change != "none":
+            return changed(self.tokens(View(view.tokenizer)), view.change)
+        # Pieces are not stored: cutting again for another tokenizer is cheap, and they are as large as the words.
+        tokens = encode(self.texts, view.tokenizer)
+        if tokens.tokens.size > MOST_TOKENS:
+            raise InvalidInput(
+                f"the captions hold {tokens.tokens.size:,} words, expected at most {MOST_TOKENS:,} at once"
+            )
+        return tokens
+
+    def task(self, view: View) -> Task:
+        tokens = self.tokens(view)
+        candidates, candidate_starts = self.by_group
+        return Task(tokens.tokens, tokens.starts, self.group_starts, candidates, candidate_starts)
+
+    def pairs(self, view: View) -> Pairs:
+        tokens = self.tokens(view)
+        bounds = np.append(self.pair_starts, self.pair_references.size)
+        return Pairs(tokens.tokens, tokens.starts, self.pair_references, bounds)
+
+
+@dataclass(frozen=True)
+class NumberedTexts:
+    view: View
+    tokens: TokenizedTexts
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
+        tokens = changed(encode(texts, view.tokenizer), view.change)
+        return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
+
+    def behind(self, texts: Sequence[str]) -> TokenizedTexts:
+        """Return the words of other texts, followed by these."""
+        others = changed(encode(texts, self.view.tokenizer), self.view.change)
+        added: dict[str, int] = {}
+        known = len(self.numbers)
+        renumbered = [
+            self.numbers[word] if word in self.numbers else added.setdefault(word, known + len(added))
+            for word in others.vocabulary
+        ]
+        joined = np.concatenate([np.array(renumbered, dtype=np.int32)[others.tokens], self.tokens.tokens])
+        starts = np.concatenate([others.starts, self.tokens.starts[1:] + others.starts[-1]])
+        return TokenizedTexts(joined, starts, [*self.tokens.vocabulary, *added])
+
+
+class Lists:
+    """Numbers lists of texts; a list object that occurs again keeps its number."""
+
+    def __init__(self) -> None:
+        self._lists: list[Sequence[str]] = []
+        self._known: dict[int, int] = {}
+
+    @property
+    def texts(self) -> Iterable[str]:
+        return chain.from_iterable(self._lists)
+
+    @property
+    def starts(self) -> Ints:
+        return starts_of(np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists)))
+
+    def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
+        """Return (lists,) int64 numbers; `what` names the lists in an error."""
+        known = self._known
+        numbers = np.empty(len(lists), dtype=np.int64)
+        first_new = len(self._lists)
+        listed = list(lists)
+        for position, texts in enumerate(listed):
+            number = known.get(id(texts))
+            if number is None:
+                if type(texts) is not list or not texts:
+                    check_texts(texts, f"{what}[{position}]")
+                # The list is stored, so that no other can get its id().
+                number = known[id(texts)] = len(self._lists)
+                self._lists.append(texts)
+            numbers[position] = number
+        # Checking the types of all texts at once is faster than list by list.
+        new = self._lists[first_new:]
+        if not set(map(type, chain.from_iterable(new))) <= {str}:
+            for position, texts in enumerate(listed):
+                check_texts(texts, f"{what}[{position}]")
+        return numbers
+
+
+def check_lists(lists: object, what: str) -> None:
+    if isinstance(lists, str | bytes) or not isinstance(lists, Sequence | np.ndarray):
+        raise InvalidInput(f"{what} is a {type(lists).__name__}, expected a sequence of lists of str")
+    if len(lists) == 0:
+        raise InvalidInput(f"{what} is empty, expected a list of references for each image")
+
+
+def check_texts(texts: object, where: str) -> None:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
+        raise InvalidInput(f"{where} is a {type(texts).__name__}, expected a sequence of str")
+    if len(texts) == 0:
+        raise InvalidInput(f"{where} is empty, expected at least one text")
+    if set(map(type, texts)) != {str}:
+        for position, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InvalidInput(f"{where}[{position}] is a {type(text).__name__}, expected str")

@@ -1,0 +1,264 @@
+"""Content selection: does a description name the objects that people name? (WG15 section 3.1)
+
+With S the boxes that a system's description names and G_m those of gold description m of M,
+
+    P = (1/M) sum_m |G_m & S| / |S|      (eq. 1)
+    R = (1/M) sum_m |G_m & S| / |G_m|    (eq. 2)
+    F = 2 P R / (P + R)                  (eq. 3), 0 if P = R = 0
+
+per image; final figures are means over images. A repeated box counts once. A system that names nothing has recall 0,
+and no precision and F (`empty="zero"`: both are 0). A gold description that names nothing is left out of eq. 2 alone.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quorum.metrics.inputs import InvalidInput, UnknownName, check_collection, signature
+from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+
+Boxes = Collection[int]
+UNDEFINED = "undefined"
+ZERO = "zero"
+EMPTY = (UNDEFINED, ZERO)
+
+# Box numbers have 31 bits, so that a set and a box fit one 64-bit key.
+_BITS = 31
+_LIMIT = 1 << _BITS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContentFigure:
+    """A figure of each image (images,), its mean over the defined ones, and their population deviation."""
+
+    mean: float
+    sd: float
+    images: Floats
+    undefined: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContentScore:
+    """Precision, recall and F; `empty_selections` and `empty_descriptions` name no box."""
+
+    precision: ContentFigure
+    recall: ContentFigure
+    f1: ContentFigure
+    images: int
+    descriptions: int
+    empty_selections: int
+    empty_descriptions: int
+    reason: str
+    signature: str
+
+
+class _BoxSets(NamedTuple):
+    """Sets of boxes, each ascending: set s is boxes[starts[s]:starts[s + 1]]."""
+
+    boxes: Ints
+    starts: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.starts)
+
+
+class _Gold(NamedTuple):
+    """Descriptions of all images: image i has the `sets` image_starts[i] to image_starts[i + 1]."""
+
+    sets: _BoxSets
+    image_starts: Ints
+
+    @property
+    def counts(self) -> Ints:
+        return np.diff(self.image_starts)
+
+
+def content_selection(
+    selections: Sequence[Boxes], descriptions: Sequence[Sequence[Boxes]], *, empty: str = UNDEFINED
+) -> ContentScore:
+    """Compare a system's descriptions with people's (WG15 eq. 1-3).
+
+    `selections` holds for every image the boxes that the system names (whole numbers from 0 to 2^31 - 1),
+    `descriptions` those of each gold description. `empty` is one of EMPTY.
+    """
+    if empty not in EMPTY:
+        raise UnknownName("empty", empty, EMPTY)
+    check_collection(selections, "selections", "the boxes of each image")
+    sets = _box_sets(selections, lambda image: f"selections[{image}]")
+    gold = _gold_of(descriptions)
+    images = gold.counts.size
+    if sets.sizes.size != images:
+        raise InvalidInput(f"selections has {sets.sizes.size} images, expected {images} as in descriptions")
+    precision, recall = _compared(sets, np.arange(images), np.full(images, -1), gold)
+    is_empty = sets.sizes == 0
+    if empty == ZERO:
+        precision[is_empty & (gold.counts > 0)] = 0.0
+    is_only_selection_empty = np.isnan(precision) & ~np.isnan(recall)
+    return _score(
+        [precision, recall, _harmonic(precision, recall)],
+        gold,
+        int(is_empty.sum()),
+        {
+            "items without a gold description that names a box": int(np.isnan(recall).sum()),
+            "items whose selection names no box": int(is_only_selection_empty.sum()),
+        },
+        signature("content-selection", empty=empty),
+    )
+
+
+def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
+    """Compare every gold description with the others of its image (WG15 section 5).
+
+    F is that of each held-out description, which alone fits the printed 0.74. A description that names nothing is not
+    held out; an image with fewer than two that name a box is undefined.
+    """
+    gold = _gold_of(descriptions)
+    images = gold.counts.size
+    image_of = np.repeat(np.arange(images), gold.counts)
+    precision, recall = _compared(gold.sets, image_of, np.arange(image_of.size), gold)
+    # A description without boxes is no selection, and cannot be compared with others without boxes.
+    is_undefined = np.isnan(precision) | np.isnan(recall)
+    precision[is_undefined] = recall[is_undefined] = np.nan
+    by_image = [
+        _mean_by(figure, image_of, images) for figure in (precision, recall, _harmonic(precision, recall))
+    ]
+    return _score(
+        by_image,
+        gold,
+        int((gold.sets.sizes == 0).sum()),
+        {"items with fewer than two descriptions that name a box": int(np.isnan(by_image[0]).sum())},
+        signature("content-upper-bound"),
+    )
+
+
+@compiled
+def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
+    """Return (sets,) eq. 1 and eq. 2 of every set against the gold descriptions of its image.
+
+    Set s is of image image_of[s] and is not compared with description left_out[s].
+    """
+    boxes, starts = gold.sets.boxes, gold.sets.starts
+    precision, recall = np.empty(image_of.size), np.empty(image_of.size)
+    for s in range(image_of.size):
+        size = sets.starts[s + 1] - sets.starts[s]
+        image = image_of[s]
+        hits_of_all = 0
+        compared = 0
+        shares = 0.0
+        naming = 0
+        for d in range(gold.image_starts[image], gold.image_starts[image + 1]):
+            if d == left_out[s]:
+                continue
+            hits = 0
+            i, j = sets.starts[s], starts[d]
+            while i < sets.starts[s + 1] and j < starts[d + 1]:
+                if sets.boxes[i] == boxes[j]:
+                    hits += 1
+                    i += 1
+                    j += 1
+                elif sets.boxes[i] < boxes[j]:
+                    i += 1
+                else:
+                    j += 1
+            hits_of_all += hits
+            compared += 1
+            length = starts[d + 1] - starts[d]
+            if length > 0:
+                shares += hits / length
+                naming += 1
+        precision[s] = hits_of_all / (compared * size) if compared > 0 and size > 0 else np.nan
+        recall[s] = shares / naming if naming > 0 else np.nan
+    return precision, recall
+
+
+def _harmonic(precision: Floats, recall: Floats) -> Floats:
+    total = precision + recall
+    return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
+
+
+def _mean_by(values: Floats, group_of: Ints, groups: int) -> Floats:
+    is_defined = ~np.isnan(values)
+    count = np.bincount(group_of[is_defined], minlength=groups)
+    total = np.bincount(group_of[is_defined], weights=values[is_defined], minlength=groups)
+    return ratio(total, count)
+
+
+def _figure(images: Floats) -> ContentFigure:
+    defined = images[~np.isnan(images)]
+    images.flags.writeable = False
+    mean, sd = (float(defined.mean()), float(defined.std())) if defined.size else (np.nan, np.nan)
+    return ContentFigure(mean, sd, images, images.size - defined.size)
+
+
+def _score(
+    figures: Sequence[Floats], gold: _Gold, empty_selections: int, reasons: Mapping[str, int], signed: str
+) -> ContentScore:
+    precision, recall, f1 = (_figure(images) for images in figures)
+    return ContentScore(
+        precision,
+        recall,
+        f1,
+        images=f1.images.size,
+        descriptions=gold.sets.sizes.size,
+        empty_selections=empty_selections,
+        empty_descriptions=int((gold.sets.sizes == 0).sum()),
+        reason="; ".join(f"{why}: {count}" for why, count in reasons.items() if count),
+        signature=signed,
+    )
+
+
+def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
+    check_collection(descriptions, "descriptions", "the gold descriptions of each image")
+    sizes = _sizes(descriptions, lambda image: f"descriptions[{image}]")
+    if not sizes.size:
+        raise InvalidInput("descriptions is empty, expected the gold descriptions of at least one image")
+    starts = starts_of(sizes)
+
+    def name_of(description: int) -> str:
+        image = int(np.searchsorted(starts, description, side="right")) - 1
+        return f"descriptions[{image}][{description - int(starts[image])}]"
+
+    return _Gold(_box_sets(list(chain.from_iterable(descriptions)), name_of), starts)
+
+
+def _box_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets:
+    sizes = _sizes(sets, name_of)
+    flat = list(chain.from_iterable(sets))
+    if not (_are_whole(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
+        index = next(index for index, boxes in enumerate(sets) if not all(map(_is_box, boxes)))
+        box = next(box for box in sets[index] if not _is_box(box))
+        raise InvalidInput(
+            f"{name_of(index)} holds {box!r}, expected whole numbers of boxes from 0 to {_LIMIT - 1}"
+        )
+    numbers = np.fromiter(flat, dtype=np.int64, count=len(flat))
+    keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BITS) | numbers)
+    starts = starts_of(np.bincount(keys >> _BITS, minlength=sizes.size))
+    return _BoxSets(keys & (_LIMIT - 1), starts)
+
+
+def _sizes(groups: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> Ints:
+    for kind in set(map(type, groups)):
+        if issubclass(kind, str | bytes | Mapping) or not issubclass(kind, Collection):
+            index = next(index for index, group in enumerate(groups) if type(group) is kind)
+            raise InvalidInput(f"{name_of(index)} is a {kind.__name__}, expected a collection")
+    return np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
+
+
+def _are_whole(values: Sequence[object]) -> bool:
+    # Checking the distinct types is faster than checking each value.
+    return all(kind is not bool and issubclass(kind, Integral) for kind in set(map(type, values)))
+
+
+def _is_box(value: Any) -> bool:
+    return _are_whole([value]) and 0 <= value < _LIMIT
+
+
+CALLS: dict[str, Callable[..., ContentScore]] = {
+    "content-selection": content_selection,
+    "content-upper-bound": content_upper_bound,
+}

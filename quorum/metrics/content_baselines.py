@@ -1,0 +1,333 @@
+"""Baselines for content selection: which of an image's boxes to name, without the picture (WG15 section 4).
+
+Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. F peaks at 3 and 4. `labels`
+are those of each image's boxes, `boxes` their (B, 4) x, y, width, height. `ties=None` takes the lower box number, a
+seed or generator a random one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.metrics.inputs import InvalidInput, check_collection, check_lists, signature, whole_count
+from quorum.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
+from quorum.numeric.signatures import GIVEN, Value
+
+Seed = np.random.Generator | int | None
+SIDES = 4  # x, y, width, height
+# No coordinate is larger, so that areas and distances stay finite.
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxRanks:
+    """The boxes of every image, starts[i] to starts[i + 1], ranked by a baseline.
+
+    ranks: (boxes,) from 1 on; boxes that are not selected share the rank 0.5 ((N_box + 1) - N_s) + N_s, with N_s
+    selected ones. selects: (boxes,) bool. places: (boxes,) order within the image from 0.
+    """
+
+    ranks: Floats
+    selects: Flags
+    places: Ints
+    starts: Ints
+    signature: str
+
+    @property
+    def counts(self) -> Ints:
+        return np.diff(self.starts)
+
+    def selections(self, k: int) -> list[list[int]]:
+        """Return the first k selected boxes of every image, best first, numbered within the image."""
+        k = whole_count(k, "k")
+        begin = np.repeat(self.starts[:-1], self.counts)
+        ordered = np.argsort(begin + self.places)
+        ordered = ordered[(self.selects & (self.places < k))[ordered]]
+        taken = np.bincount(_image_of(self.starts)[ordered], minlength=self.starts.size - 1)
+        numbers = (ordered - begin[ordered]).tolist()
+        return [numbers[low:high] for low, high in pairwise(starts_of(taken).tolist())]
+
+
+@dataclass(frozen=True, slots=True)
+class UnigramPrior:
+    counts: Mapping[str, int]
+    descriptions: int
+
+    @classmethod
+    def fit(cls, mentions: Iterable[Sequence[str]]) -> UnigramPrior:
+        mentions = _checked_mentions(mentions)
+        return cls(Counter(chain.from_iterable(mentions)), len(mentions))
+
+
+@dataclass(frozen=True, slots=True)
+class BigramPrior:
+    """How often a label opens a training description, and directly follows another."""
+
+    first: Mapping[str, int]
+    following: Mapping[tuple[str, str], int]
+    descriptions: int
+
+    @classmethod
+    def fit(cls, mentions: Iterable[Sequence[str]]) -> BigramPrior:
+        mentions = _checked_mentions(mentions)
+        return cls(
+            Counter(labels[0] for labels in mentions if labels),
+            Counter(chain.from_iterable(map(pairwise, mentions))),
+            len(mentions),
+        )
+
+
+def mentions_of(
+    labels: Sequence[Sequence[str]], descriptions: Sequence[Sequence[Sequence[int]]]
+) -> list[list[str]]:
+    """Return the labels that each description names, for `fit`, from the boxes that it names."""
+    _check_labels(labels, "labels")
+    check_collection(descriptions, "descriptions", "the descriptions of each image")
+    if len(labels) != len(descriptions):
+        raise InvalidInput(
+            f"descriptions has {len(descriptions)} images, expected {len(labels)} as in labels"
+        )
+    mentions = []
+    for image, (names, sentences) in enumerate(zip(labels, descriptions, strict=True)):
+        for position, boxes in enumerate(sentences):
+            if not isinstance(boxes, Sequence | np.ndarray):
+                raise InvalidInput(
+                    f"descriptions[{image}][{position}] is a {type(boxes).__name__}, "
+                    "expected a list of boxes in the order of the words"
+                )
+            if not all(isinstance(box, Integral) and 0 <= box < len(names) for box in boxes):
+                raise InvalidInput(
+                    f"descriptions[{image}][{position}] names a box that the image has not, "
+                    f"expected whole numbers from 0 to {len(names) - 1}"
+                )
+            mentions.append([names[box] for box in boxes])
+    return mentions
+
+
+def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
+    """Rank at random; `counts` are the boxes of each image."""
+    generator = _generator_of(seed, "seed")
+    check_collection(counts, "counts", "the number of boxes of each image")
+    sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 0):
+        raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
+    starts = starts_of(sizes)
+    keys = generator.random(int(starts[-1]))
+    return _ranked("content-random", keys, starts, None, seed=_seed_field(seed))
+
+
+def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
+    """Rank larger boxes first (WG15 section 4.1)."""
+    sides, starts = _flat_boxes(boxes)
+    return _ranked("content-size", -sides[:, 2] * sides[:, 3], starts, ties)
+
+
+def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
+    """Rank boxes nearer to the image's centre first (WG15 section 4.1); `image_sizes` (images, 2) width, height."""
+    sides, starts = _flat_boxes(boxes)
+    sizes = _numbers(image_sizes, "image_sizes")
+    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _LARGEST)):
+        raise InvalidInput(
+            f"image_sizes is no table of {starts.size - 1} rows, expected a width and a height above 0 for each image"
+        )
+    middle = np.repeat(sizes / 2, np.diff(starts), axis=0)
+    offset = sides[:, :2] + sides[:, 2:] / 2 - middle
+    distances = np.hypot(offset[:, 0], offset[:, 1])
+    return _ranked("content-centre", distances, starts, ties)
+
+
+def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
+    """Rank boxes with frequently named labels first (WG15 section 4.2)."""
+    _check_prior(prior, UnigramPrior)
+    flat, starts = _flat_labels(labels)
+    count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
+    return _ranked("content-unigram", -count, starts, ties)
+
+
+def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
+    """Walk greedily to the label that most often opens a training description, or follows the one before.
+
+    Boxes that the walk does not reach are not selected (WG15 section 4.2).
+    """
+    _check_prior(prior, BigramPrior)
+    flat, starts = _flat_labels(labels)
+    known = sorted({*prior.first, *chain.from_iterable(prior.following)})
+    number = {label: index for index, label in enumerate(known)}
+    codes = np.fromiter((number.get(label, -1) for label in flat), dtype=np.int64, count=len(flat))
+    pairs = sorted((number[before], number[after], n) for (before, after), n in prior.following.items())
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
+    counts = _LabelCounts(
+        np.fromiter((prior.first.get(label, 0) for label in known), dtype=np.int64, count=len(known)),
+        starts_of(np.bincount(table[:, 0], minlength=len(known))),
+        np.ascontiguousarray(table[:, 1]),
+        np.ascontiguousarray(table[:, 2]),
+    )
+    tie_places = _places(np.zeros(codes.size), starts, ties)
+    ranks, selects = _walk_greedily(codes, starts, tie_places, counts)
+    image = _image_of(starts)
+    selected = np.bincount(image[selects], minlength=starts.size - 1)
+    shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
+    ranks[~selects] = shared[image[~selects]]
+    # Boxes that share a rank are in the order that breaks ties.
+    order = np.lexsort((tie_places, ranks, image))
+    return BoxRanks(
+        ranks,
+        selects,
+        _places_in_order(order, starts),
+        starts,
+        signature("content-bigram", ties=_seed_field(ties)),
+    )
+
+
+class _LabelCounts(NamedTuple):
+    """Label l is followed by `following[row_starts[l]:row_starts[l + 1]]`, ascending, so many `times`."""
+
+    first: Ints
+    row_starts: Ints
+    following: Ints
+    times: Ints
+
+
+@compiled
+def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
+    """Return (boxes,) ranks from 1 on, 0 for boxes not reached, and which are reached.
+
+    labels: (boxes,) label numbers, -1 for unknown ones. places: (boxes,) order of boxes with equal labels.
+    """
+    ranks, selects = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
+    for image in range(starts.size - 1):
+        previous = -1
+        for rank in range(1, starts[image + 1] - starts[image] + 1):
+            best, best_count = -1, 0
+            for box in range(starts[image], starts[image + 1]):
+                label = labels[box]
+                if selects[box] or label < 0:
+                    continue
+                if previous < 0:
+                    count = counts.first[label]
+                else:
+                    low, high = counts.row_starts[previous], counts.row_starts[previous + 1]
+                    at = low + np.searchsorted(counts.following[low:high], label)
+                    count = counts.times[at] if at < high and counts.following[at] == label else 0
+                if count > best_count or (count == best_count and count > 0 and places[box] < places[best]):
+                    best, best_count = box, count
+            if best < 0:
+                break
+            ranks[best] = rank
+            selects[best] = True
+            previous = labels[best]
+    return ranks, selects
+
+
+def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRanks:
+    """Combine two baselines by the mean of their ranks, with all boxes selected (WG15 section 5.1)."""
+    if not np.array_equal(first.starts, second.starts):
+        raise InvalidInput("first and second rank the boxes of different images, expected the same images")
+    of, means = (first.signature, second.signature), (first.ranks + second.ranks) / 2
+    return _ranked("content-mean", means, first.starts, ties, of=of, ties=_seed_field(ties))
+
+
+def _ranked(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
+    """Rank by ascending keys; the signature has these fields, by default how ties were broken."""
+    places = _places(keys, starts, tie_seed)
+    signed = signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
+    return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, signed)
+
+
+def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
+    if ties is None:
+        order = np.lexsort((keys, _image_of(starts)))
+    else:
+        order = np.lexsort((_generator_of(ties, "ties").random(keys.size), keys, _image_of(starts)))
+    return _places_in_order(order, starts)
+
+
+def _places_in_order(order: Ints, starts: Ints) -> Ints:
+    places = np.empty(order.size, dtype=np.int64)
+    places[order] = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts))
+    return places
+
+
+def _image_of(starts: Ints) -> Ints:
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
+
+
+def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
+    check_collection(boxes, "boxes", "a table of boxes for each image")
+    arrays = [_numbers(table, f"boxes[{image}]") for image, table in enumerate(boxes)]
+    arrays = [table.reshape(0, SIDES) if table.size == 0 else table for table in arrays]
+    for image, table in enumerate(arrays):
+        if table.ndim != 2 or table.shape[1] != SIDES:
+            raise InvalidInput(
+                f"boxes[{image}] has the shape {table.shape}, expected x, y, width and height of each box"
+            )
+    flat = np.concatenate([np.empty((0, SIDES)), *arrays])
+    starts = starts_of(list(map(len, arrays)))
+    is_wrong = ~(np.abs(flat) < _LARGEST).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
+    if is_wrong.any():
+        box = int(np.argmax(is_wrong))
+        image = int(_image_of(starts)[box])
+        raise InvalidInput(
+            f"boxes[{image}][{box - int(starts[image])}] is {flat[box].tolist()}, "
+            "expected finite numbers with width and height from 0 on"
+        )
+    return flat, starts
+
+
+def _numbers(values: ArrayLike, what: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{what} holds something that is no number, expected a table of numbers"
+        ) from error
+
+
+def _seed_field(seed: Seed) -> Value:
+    return GIVEN if isinstance(seed, np.random.Generator) else seed
+
+
+def _generator_of(seed: Seed, what: str) -> np.random.Generator:
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInput(f"{what} is {seed!r}, expected a whole number from zero on or a numpy Generator")
+    return np.random.default_rng(seed)
+
+
+def _check_prior(prior: object, kind: type) -> None:
+    if not isinstance(prior, kind):
+        raise InvalidInput(f"prior is a {type(prior).__name__}, expected a {kind.__name__}")
+
+
+def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
+    _check_labels(labels, "labels")
+    return list(chain.from_iterable(labels)), starts_of(list(map(len, labels)))
+
+
+def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+    mentions = list(mentions)
+    _check_labels(mentions, "mentions")
+    return mentions
+
+
+def _check_labels(lists: Sequence[Any], what: str) -> None:
+    check_lists(lists, what, "labels", kinds=(Sequence, np.ndarray))
+
+
+CALLS: dict[str, Callable[..., BoxRanks]] = {
+    "content-random": random_ranks,
+    "content-size": size_ranks,
+    "content-centre": centre_ranks,
+    "content-unigram": unigram_ranks,
+    "content-bigram": bigram_ranks,
+    "content-mean": mean_ranks,
+}

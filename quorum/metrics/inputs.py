@@ -1,0 +1,98 @@
+"""Errors of the metrics, checks of their arguments, and signatures of content selection and keywords."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
+from itertools import chain
+from numbers import Integral
+from typing import Any
+
+from quorum.numeric.signatures import (
+    BadSignature,
+    Call,
+    Signature,
+    Value,
+    call_of_function,
+    name_given,
+    parse_version,
+)
+
+
+class MetricsError(ValueError):
+    pass
+
+
+class UnknownName(MetricsError):
+    """An unknown metric, tokenizer or option; the message names the nearest known one."""
+
+    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
+        known = list(known)
+        near = get_close_matches(str(name).lower(), known, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        super().__init__(f"unknown {what} {name!r}; {hint}known: {', '.join(known) or 'none'}")
+
+
+class InvalidInput(MetricsError):
+    pass
+
+
+class MissingTables(MetricsError):
+    """METEOR's tables are not there; the message says how to get them, and what goes without."""
+
+
+class PackageFailed(MetricsError):
+    """A package's metric that cannot be loaded or computed."""
+
+
+class InvalidFile(MetricsError):
+    pass
+
+
+VERSION = "1.0"
+
+# Fields that tell something of the data and are no options.
+_TELLING = ("eval", "of")
+
+
+def signature(name: str, **fields: Value) -> str:
+    return str(Signature(name, fields, VERSION))
+
+
+def given_words(vocabulary: Collection[str]) -> str:
+    return name_given([[word] for word in sorted(vocabulary)])
+
+
+def check_collection(values: object, what: str, expected: str) -> None:
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+        raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
+
+
+def check_lists(
+    lists: Any, what: str, of: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
+) -> None:
+    check_collection(lists, what, expected or f"lists of {of}")
+    for position, entry in enumerate(lists):
+        if isinstance(entry, str) or not isinstance(entry, kinds):
+            raise InvalidInput(f"{what}[{position}] is a {type(entry).__name__}, expected a list of {of}")
+    if not are_texts(chain.from_iterable(lists)):
+        position = next(position for position, entry in enumerate(lists) if not are_texts(entry))
+        raise InvalidInput(f"{what}[{position}] holds something that is no text, expected {of}")
+
+
+def are_texts(values: Iterable[Any]) -> bool:
+    # Checking the distinct types is faster than checking each value.
+    return all(issubclass(kind, str) for kind in set(map(type, values)))
+
+
+def whole_count(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise InvalidInput(f"{what} is {value!r}, expected a whole number from 1 on")
+    return int(value)
+
+
+def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
+    """Return the call of a signature, among the `CALLS` of a module. Raise BadSignature."""
+    parsed = parse_version(text, VERSION)
+    if parsed.name not in functions:
+        raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")
+    options = {key: value for key, value in parsed.fields.items() if key not in _TELLING}
+    return call_of_function(text, functions[parsed.name], options)

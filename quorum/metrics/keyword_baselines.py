@@ -1,0 +1,307 @@
+"""Baselines for keywords: annotating an image from the text around it (MC12 section 4).
+
+Documents are lists of terms (`keyword_terms`). `keywords` limits their number; a `vocabulary` excludes other words.
+Equal weights keep the document's order; for `corpus`, the alphabet's. A term of no training document weighs as if one
+held it. The closest sentence has the smallest KL(P_D || P_S), as KLSum (Haghighi, Vanderwende 2009), the first of
+equals, where P_S(w) = (c_S(w) + a) / (|S| + a V), V different words in the document and a = `smoothing`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from numbers import Real
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.metrics.inputs import InvalidInput, check_collection, check_lists, signature, whole_count
+from quorum.metrics.keywords import (
+    GUESSES,
+    Tags,
+    Vocabulary,
+    check_gold,
+    evaluation_fields,
+)
+from quorum.metrics.topics import fit_topics
+from quorum.numeric.arrays import Floats
+from quorum.numeric.signatures import Value, name_given
+
+Terms = Sequence[str]
+SMOOTHING = 0.01
+TOPICS = 20
+MOST_SMOOTHING = 1000.0
+_Weighed = list[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeywordList:
+    """A baseline's keywords of every image, best first, with (keywords,) weights, nan for titles and sentences.
+
+    chosen: each image's selected sentence, -1 for none. `empty` counts images without keywords.
+    """
+
+    annotations: tuple[tuple[str, ...], ...]
+    weights: tuple[Floats, ...]
+    chosen: tuple[int, ...]
+    empty: int
+    reason: str
+    signature: str
+
+
+def term_frequency(
+    documents: Sequence[Terms], *, keywords: int | None = GUESSES, vocabulary: Vocabulary = None
+) -> KeywordList:
+    """Return the most frequent terms of each document (MC12 section 4.1)."""
+    pick = _Pick.of(keywords, vocabulary)
+    lists = []
+    for counts in _counted(documents, "documents"):
+        size = counts.total()
+        best = pick.known(counts).most_common(pick.keywords)
+        lists.append([(term, count / size) for term, count in best])
+    return _list(lists, signature("keyword-tf", **pick.fields))
+
+
+def tf_idf(
+    documents: Sequence[Terms],
+    *,
+    training: Iterable[Terms] | None = None,
+    keywords: int | None = GUESSES,
+    vocabulary: Vocabulary = None,
+) -> KeywordList:
+    """Return the terms of the highest tf * log(N / n_i): n_i of N documents hold the term (MC12 section 4.2).
+
+    The documents are those of `training`, by default all others (the paper's footnote 7).
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    counted = _counted(documents, "documents")
+    if training is None:
+        others, itself, corpus = counted, 1, None
+    else:
+        training = list(training)
+        others, itself, corpus = _counted(training, "training"), 0, _given(training)
+    holders = Counter(chain.from_iterable(others))
+    total = len(others) - itself
+    if total < 1:
+        raise InvalidInput(
+            "there is no other document, expected training documents or two documents at least"
+        )
+    lists = []
+    for counts in counted:
+        size = counts.total()
+        weighed = [
+            (term, count / size * math.log(total / max(holders[term] - itself, 1)))
+            for term, count in pick.known(counts).items()
+        ]
+        # The sort is stable: terms of one weight keep the order of the document.
+        weighed.sort(key=lambda entry: -entry[1])
+        lists.append(weighed[: pick.keywords])
+    return _list(lists, signature("keyword-tf-idf", **pick.fields, training=corpus))
+
+
+def corpus_frequency(
+    gold: Sequence[Tags],
+    *,
+    training: Iterable[Terms] | None = None,
+    keywords: int | None = GUESSES,
+    vocabulary: Vocabulary = None,
+) -> KeywordList:
+    """Return the most frequent terms of `training` captions, else of all other images' tags (MC12 section 4.3)."""
+    pick = _Pick.of(keywords, vocabulary)
+    check_gold(gold)
+    total: Counter[str] = Counter()
+    if training is not None:
+        training = list(training)
+        for counts in _counted(training, "training"):
+            total.update(counts)
+        ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
+        same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
+        signed = signature("keyword-corpus", **pick.fields, training=_given(training))
+        return _list([same] * len(gold), signed)
+    for tags in gold:
+        total.update(tags)
+    ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
+    lists = []
+    for tags in gold:
+        # Only an image's own tags lose by leaving it out: no more than their number moves up.
+        head = ranked if pick.keywords is None else ranked[: pick.keywords + len(tags)]
+        left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
+        left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
+        lists.append([(tag, float(count)) for tag, count in left[: pick.keywords]])
+    return _list(lists, signature("keyword-corpus", **pick.fields, training=None))
+
+
+def document_title(
+    titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
+) -> KeywordList:
+    """Return the distinct terms of each title in order (MC12 section 4.4)."""
+    pick = _Pick.of(keywords, vocabulary)
+    check_lists(titles, "titles", "terms")
+    return _list([pick.in_order(title) for title in titles], signature("keyword-title", **pick.fields))
+
+
+def sentence_extraction(
+    documents: Sequence[Sequence[Terms]],
+    *,
+    keywords: int | None = None,
+    vocabulary: Vocabulary = None,
+    smoothing: float = SMOOTHING,
+) -> KeywordList:
+    """Return the terms of the sentence with the smallest KL divergence from its document (MC12 section 4.5).
+
+    A `vocabulary` applies before sentences are compared.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
+        raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MOST_SMOOTHING:g}")
+    check_collection(documents, "documents", "a list of sentences for each document")
+    lists, chosen = [], []
+    for position, document in enumerate(documents):
+        check_lists(document, f"documents[{position}]", "terms")
+        sentences = [pick.filtered(sentence) for sentence in document]
+        best = _closest(sentences, float(smoothing))
+        chosen.append(best)
+        lists.append(pick.in_order(sentences[best]) if best >= 0 else [])
+    signed = signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
+    return _list(lists, signed, tuple(chosen))
+
+
+def topic_words(
+    documents: Sequence[Terms],
+    *,
+    training: Iterable[Terms] | None = None,
+    topics: int = TOPICS,
+    keywords: int | None = GUESSES,
+    vocabulary: Vocabulary = None,
+    seed: int = 0,
+) -> KeywordList:
+    """Return the most probable terms of each document's topics, the Text LDA of MC12 section 5.1.
+
+    p(w | d) is the sum over topics of p(topic | d) p(w | topic), of all terms of `training`, by default of the
+    documents themselves. A document without such terms has no keywords. The paper prints no settings: topics, seed and
+    the priors, 1 / topics, are Quorum's.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    topics = whole_count(topics, "topics")
+    counted = [pick.known(counts) for counts in _counted(documents, "documents")]
+    learnt, corpus = counted, None
+    if training is not None:
+        training = list(training)
+        learnt, corpus = [pick.known(counts) for counts in _counted(training, "training")], _given(training)
+    terms = sorted(set(chain.from_iterable(learnt)))
+    lists: list[_Weighed] = [[] for _ in counted]
+    reason = ""
+    if terms:
+        table = [_count_table(each, terms) for each in (learnt, counted)]
+        model = fit_topics(table[0], topics, prior=1 / topics, seed=seed)
+        probabilities, shares = model.probabilities(), model.shares(table[1])
+        for position in np.flatnonzero(table[1].sum(axis=1)).tolist():
+            weights = shares[position] @ probabilities
+            # The sort is stable: terms of one weight keep the order of the alphabet.
+            best = np.argsort(-weights, kind="stable")[: pick.keywords].tolist()
+            lists[position] = [(terms[column], float(weights[column])) for column in best]
+        reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
+    baseline = _list(
+        lists, signature("keyword-lda", **pick.fields, training=corpus, topics=topics, seed=seed)
+    )
+    return replace(baseline, reason="; ".join(filter(None, (baseline.reason, reason))))
+
+
+def _count_table(counted: Sequence[Counter[str]], terms: Sequence[str]) -> "scipy.sparse.csr_array":
+    """Return (documents, terms) counts, without other terms."""
+    column = {term: number for number, term in enumerate(terms)}
+    cells = [
+        (row, column[term], count)
+        for row, counts in enumerate(counted)
+        for term, count in counts.items()
+        if term in column
+    ]
+    rows, columns, values = np.array(cells, dtype=np.int64).reshape(-1, 3).T
+    return scipy.sparse.csr_array(
+        (values.astype(np.float64), (rows, columns)), shape=(len(counted), len(terms))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    keywords: int | None
+    vocabulary: frozenset[str] | None
+    fields: Mapping[str, Value]
+
+    @classmethod
+    def of(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Pick":
+        count = None if keywords is None else whole_count(keywords, "keywords")
+        listed = None if vocabulary is None else frozenset(vocabulary)
+        return cls(count, listed, {"keywords": count, **evaluation_fields(listed)})
+
+    def known(self, counts: Counter[str]) -> Counter[str]:
+        vocabulary = self.vocabulary
+        if vocabulary is None:
+            return counts
+        return Counter({term: count for term, count in counts.items() if term in vocabulary})
+
+    def filtered(self, terms: Terms) -> list[str]:
+        vocabulary = self.vocabulary
+        return [term for term in terms if vocabulary is None or term in vocabulary]
+
+    def in_order(self, terms: Terms) -> "_Weighed":
+        return [(term, math.nan) for term in dict.fromkeys(self.filtered(terms))][: self.keywords]
+
+
+def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
+    return -entry[1], entry[0]
+
+
+def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
+    # It maximises sum_w P_D(w) log P_S(w) over the sentence's words: all others have the same log P_S.
+    document = Counter(chain.from_iterable(sentences))
+    size, different = document.total(), len(document)
+    best, most = -1, -math.inf
+    for index, sentence in enumerate(sentences):
+        if not sentence:
+            continue
+        shared = math.fsum(
+            document[term] / size * (math.log(count + smoothing) - math.log(smoothing))
+            for term, count in Counter(sentence).items()
+        )
+        likelihood = shared - math.log(len(sentence) + smoothing * different)
+        if likelihood > most:
+            best, most = index, likelihood
+    return best
+
+
+def _list(lists: Sequence[_Weighed], signed: str, chosen: tuple[int, ...] = ()) -> KeywordList:
+    weights = []
+    for entries in lists:
+        values = np.array([weight for _, weight in entries], dtype=np.float64)
+        values.flags.writeable = False
+        weights.append(values)
+    empty = sum(not entries for entries in lists)
+    return KeywordList(
+        tuple(tuple(term for term, _ in entries) for entries in lists),
+        tuple(weights),
+        chosen,
+        empty,
+        f"images without a keyword to take: {empty}" if empty else "",
+        signed,
+    )
+
+
+def _given(documents: Sequence[Terms]) -> str:
+    return name_given(sorted(map(list, documents)))
+
+
+def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
+    check_lists(documents, what, "terms")
+    return [Counter(document) for document in documents]
+
+
+CALLS: dict[str, Callable[..., KeywordList]] = {
+    "keyword-tf": term_frequency,
+    "keyword-tf-idf": tf_idf,
+    "keyword-corpus": corpus_frequency,
+    "keyword-title": document_title,
+    "keyword-sentence": sentence_extraction,
+    "keyword-lda": topic_words,
+}

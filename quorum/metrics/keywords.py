@@ -1,0 +1,528 @@
+"""How well keywords agree with people's (MC12 sections 5.2 and 6.2; docs/content-and-keywords.md).
+
+R_j is the multiset of tags of image j's annotators, |a in R_j| the count of a. With the guesses A_j of a
+system, over the images I that have tags:
+
+    best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; several share the credit
+    oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
+
+*Mode* variants: over the images with a single most frequent tag, the share where it is the first guess (best), or
+among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts in the
+recall (MC12's figure) alone, and a repeated guess is credited again (`duplicates="once"`: not).
+
+`annotations` holds each image's guesses, best first, `gold` its tag counts, in one form (`keyword_forms`). The
+standard evaluation keeps only what is in a `vocabulary`. An image without a gold keyword is undefined.
+
+A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word; one without letters or digits
+(an emoji) stays. `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from quorum.metrics.inputs import (
+    InvalidFile,
+    InvalidInput,
+    UnknownName,
+    are_texts,
+    check_collection,
+    check_lists,
+    given_words,
+    signature,
+    whole_count,
+)
+from quorum.metrics.text import stemming
+from quorum.metrics.text.tokens import tokenizer_named
+from quorum.numeric.arrays import Flags, Floats, Ints, ratio
+from quorum.numeric.signatures import Value
+
+LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
+
+STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
+    "porter": stemming.porter,
+    "porter-1980": stemming.porter_1980,
+    "none": list,
+}
+
+Tags = Mapping[str, int]
+Vocabulary = Collection[str] | None
+GUESSES = 10
+CREDITED = "credited"
+ONCE = "once"
+DUPLICATES = (CREDITED, ONCE)
+NO_TAGS = "images without tags"
+NO_MODE = "images without a single most frequent tag"
+NO_GUESS = "images without guesses"
+
+# The files of SemEval-2007 task 10, and its exact scoring (McCarthy, Navigli 2007), which MC12 uses.
+#
+#     gold      word.pos item :: answer count;answer count;     system   word.pos item :: answer;answer
+#                                                               or       word.pos item ::: answer;... (out of ten)
+#
+# As in the task's program: of the gold, answers with the letters "pn" (proper noun) are dropped; an item counts
+# with two answers left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count
+# (of "11.27 kilograms": "27 kilograms"). The mode is the first answer, unless a later one has the same count. System
+# answers: "non-" and "non " join what follows, hyphens become blanks. One apostrophe of an answer is removed. A gold
+# answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of an item's lines the
+# first counts.
+#
+# Unlike the program, an item whose line has no answer is not attempted (there it takes those of the line before), and
+# items without any readable answer are left out of the total.
+MEASURES = ("best", "oot")
+_MARKS = {"best": "::", "oot": ":::"}
+_GOLD_LINE = re.compile(r"([\w.]+) (\S+) :: ?(.*)", re.ASCII)
+_SYSTEM_LINES = {
+    name: re.compile(rf"([\w.]+) (\S+) {mark}(?: (.*)|$)", re.ASCII) for name, mark in _MARKS.items()
+}
+_ANSWER = re.compile(r"(\w[\w'\-\s]+) (\d+)", re.ASCII)
+_COUNT = re.compile(r"[\w'\-\s]+ (\d+)", re.ASCII)
+_NON = re.compile(r"non[\s-](.*)", re.ASCII)
+
+
+def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
+    """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
+    check_texts(keywords, "keywords")
+    cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
+    # By the paper's rules nothing is left of the word "s".
+    return [" ".join(filter(None, stemmed(cut(keyword)))) or keyword.strip() for keyword in keywords]
+
+
+def keyword_terms(
+    texts: Sequence[str], *, stem: str = "porter", stop_words: Collection[str] = frozenset()
+) -> list[list[str]]:
+    """Return the stemmed words of each text in order, without `stop_words` (such as `stemming.smart_stop_words()`)."""
+    check_texts(texts, "texts")
+    cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
+    dropped = frozenset(stop_words)
+    known: dict[str, str] = {}
+    terms = []
+    for text in texts:
+        tokens = [word for word in cut(text) if word not in dropped]
+        new = [word for word in tokens if word not in known]
+        known.update(zip(new, stemmed(new), strict=True))
+        terms.append([known[word] for word in tokens if known[word]])
+    return terms
+
+
+def gold_tags(
+    annotations: Sequence[Sequence[Collection[str]]], *, stem: str = "porter"
+) -> list[Counter[str]]:
+    """Return how often each image's annotators gave each tag: R_j (MC12 section 3.2).
+
+    An annotator's repeated keyword counts once. Counts of keywords with one form are added, as in the paper.
+    """
+    tags_of_images = []
+    for image, people in enumerate(annotations):
+        tags: Counter[str] = Counter()
+        for person, keywords in enumerate(people):
+            check_texts(keywords, f"annotations[{image}][{person}]")
+            tags.update(filter(None, keyword_forms(list(dict.fromkeys(keywords)), stem=stem)))
+        tags_of_images.append(tags)
+    return tags_of_images
+
+
+def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) -> frozenset[str]:
+    """Return the terms that occur `least` times in training documents: the standard vocabulary (MC12 section 3.1)."""
+    least = whole_count(least, "least")
+    counts: Counter[str] = Counter()
+    for document in documents:
+        counts.update(document)
+    return frozenset(word for word, count in counts.items() if count >= least)
+
+
+def check_texts(texts: Any, where: str) -> None:
+    check_collection(texts, where, "a list of texts")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidInput(f"{where} holds a {type(text).__name__}, expected texts")
+
+
+def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:
+    if name not in STEMS:
+        raise UnknownName("stem", name, STEMS)
+    return STEMS[name]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeywordScore:
+    """Means of the `images` (images,) credits, which are 0 where not attempted.
+
+    `recall` is over the `counted` defined images, `precision` over the `attempted` ones, of which `repeated` have a
+    repeated guess.
+    """
+
+    precision: float
+    recall: float
+    images: Floats
+    counted: int
+    attempted: int
+    undefined: int
+    repeated: int
+    reason: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeywordOverlap:
+    """Precision, recall and F1 of (images,), with counts as in `KeywordScore`; a repeated guess counts once.
+
+    No guess leaves only the recall defined. `f1` is the harmonic mean of `precision` and `recall` (MC12), `mean_f1` the
+    mean over images.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    mean_f1: float
+    image_precision: Floats
+    image_recall: Floats
+    image_f1: Floats
+    counted: int
+    attempted: int
+    undefined: int
+    repeated: int
+    reason: str
+    signature: str
+
+
+def keyword_best(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    vocabulary: Vocabulary = None,
+    duplicates: str = CREDITED,
+) -> KeywordScore:
+    """Return the credit of the best keyword (MC12 section 6.2, "best normal")."""
+    task = _task(annotations, gold, vocabulary, duplicates)
+    credit = task.credits() / np.maximum([len(guesses) for guesses in task.guesses], 1)
+    signed = signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
+    return _scored(task, credit, task.sizes > 0, NO_TAGS, signed)
+
+
+def keyword_best_mode(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    vocabulary: Vocabulary = None,
+    modes: Sequence[str | None] | None = None,
+) -> KeywordScore:
+    """Return how often the first guess is the single most frequent tag, or that of `modes` (MC12 section 6.2)."""
+    task = _task(annotations, gold, vocabulary)
+    wanted = _modes(task, modes)
+    hits = [bool(guesses) and guesses[0] == mode for guesses, mode in zip(task.guesses, wanted, strict=True)]
+    return _mode_score(
+        task, hits, wanted, signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
+    )
+
+
+def keyword_oot(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    guesses: int = GUESSES,
+    vocabulary: Vocabulary = None,
+    duplicates: str = CREDITED,
+) -> KeywordScore:
+    """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
+    guesses = whole_count(guesses, "guesses")
+    task = _task(annotations, gold, vocabulary, duplicates, guesses)
+    signed = signature("keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates)
+    return _scored(task, task.credits(), task.sizes > 0, NO_TAGS, signed)
+
+
+def keyword_oot_mode(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    guesses: int = GUESSES,
+    vocabulary: Vocabulary = None,
+    modes: Sequence[str | None] | None = None,
+) -> KeywordScore:
+    """Return how often the single most frequent tag, or that of `modes`, is a guess (MC12 section 6.2, "oot mode")."""
+    guesses = whole_count(guesses, "guesses")
+    task = _task(annotations, gold, vocabulary, guesses=guesses)
+    wanted = _modes(task, modes)
+    hits = [mode in guessed for guessed, mode in zip(task.guesses, wanted, strict=True)]
+    signed = signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
+    return _mode_score(task, hits, wanted, signed)
+
+
+def keyword_f1(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Collection[str]],
+    *,
+    guesses: int = GUESSES,
+    vocabulary: Vocabulary = None,
+) -> KeywordOverlap:
+    """Compare the first `guesses` keywords with the gold ones (MC12 section 5.2)."""
+    guesses = whole_count(guesses, "guesses")
+    check_collection(gold, "gold", "the keywords of each image")
+    counts = [tags if isinstance(tags, Mapping) else _tally(tags, image) for image, tags in enumerate(gold)]
+    task = _task(annotations, counts, vocabulary, ONCE, guesses)
+    guess_counts = np.array(list(map(len, task.guesses)), dtype=np.int64)
+    gold_counts = np.array(list(map(len, task.gold)), dtype=np.int64)
+    hits = np.array(
+        [sum(map(tags.__contains__, guessed)) for tags, guessed in zip(task.gold, task.guesses, strict=True)],
+        dtype=np.int64,
+    )
+    is_defined = gold_counts > 0
+    is_attempted = is_defined & (guess_counts > 0)
+    precision = ratio(hits, guess_counts, where=is_attempted)
+    recall = ratio(hits, gold_counts, where=is_defined)
+    f1 = ratio(2 * hits, guess_counts + gold_counts, where=is_attempted)
+    mean_precision, mean_recall = _mean(precision[is_attempted]), _mean(recall[is_defined])
+    total = mean_precision + mean_recall
+    for images in (precision, recall, f1):
+        images.flags.writeable = False
+    return KeywordOverlap(
+        precision=mean_precision,
+        recall=mean_recall,
+        f1=2 * mean_precision * mean_recall / total if total else total,
+        mean_f1=_mean(f1[is_attempted]),
+        image_precision=precision,
+        image_recall=recall,
+        image_f1=f1,
+        counted=int(is_defined.sum()),
+        attempted=int(is_attempted.sum()),
+        undefined=int((~is_defined).sum()),
+        repeated=int((task.is_repeated & is_attempted).sum()),
+        reason=_reason({"images without gold keywords": ~is_defined, NO_GUESS: is_defined & ~is_attempted}),
+        signature=signature("keyword-f1", guesses=guesses, **evaluation_fields(vocabulary)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    guesses: Sequence[Sequence[str]]
+    gold: Sequence[Tags]
+    sizes: Ints
+    is_repeated: Flags
+
+    def credits(self) -> Floats:
+        hits = [
+            sum(map(tags.get, guesses, repeat(0)))
+            for guesses, tags in zip(self.guesses, self.gold, strict=True)
+        ]
+        return np.array(hits, dtype=np.float64) / np.maximum(self.sizes, 1)
+
+
+def _task(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    vocabulary: Vocabulary,
+    duplicates: str = CREDITED,
+    guesses: int | None = None,
+) -> _Task:
+    if duplicates not in DUPLICATES:
+        raise UnknownName("duplicates", duplicates, DUPLICATES)
+    check_lists(annotations, "annotations", "keywords", "a list of keywords for each image")
+    check_gold(gold)
+    if len(annotations) != len(gold):
+        raise InvalidInput(f"annotations has {len(annotations)} images, expected {len(gold)} as in gold")
+    if len(gold) == 0:
+        raise InvalidInput("gold is empty, expected the tags of at least one image")
+    if vocabulary is not None:
+        known = frozenset(vocabulary)
+        annotations = [
+            [word for word in guesses_of_image if word in known] for guesses_of_image in annotations
+        ]
+        gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
+    if duplicates == ONCE:
+        distinct: list[Sequence[str]] = [
+            list(dict.fromkeys(guesses_of_image)) for guesses_of_image in annotations
+        ]
+        read, considered = [guesses_of_image[:guesses] for guesses_of_image in distinct], annotations
+    else:
+        read = considered = [guesses_of_image[:guesses] for guesses_of_image in annotations]
+    return _Task(
+        read,
+        gold,
+        np.fromiter((sum(tags.values()) for tags in gold), dtype=np.int64, count=len(gold)),
+        np.array(
+            [len(set(guesses_of_image)) < len(guesses_of_image) for guesses_of_image in considered],
+            dtype=np.bool_,
+        ),
+    )
+
+
+def _modes(task: _Task, modes: Sequence[str | None] | None) -> Sequence[str | None]:
+    if modes is None:
+        return [_mode(tags) for tags in task.gold]
+    if len(modes) != len(task.gold):
+        raise InvalidInput(f"modes has {len(modes)} images, expected {len(task.gold)} as in gold")
+    for image, mode in enumerate(modes):
+        if not (mode is None or isinstance(mode, str)):
+            raise InvalidInput(f"modes[{image}] is a {type(mode).__name__}, expected a tag or None")
+    return modes
+
+
+def _mode(tags: Tags) -> str | None:
+    most = max(tags.values(), default=0)
+    modes = [tag for tag, count in tags.items() if count == most]
+    return modes[0] if len(modes) == 1 else None
+
+
+def _mode_score(task: _Task, hits: Sequence[bool], wanted: Sequence[str | None], signed: str) -> KeywordScore:
+    has_mode = np.array([mode is not None for mode in wanted], dtype=np.bool_)
+    return _scored(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signed)
+
+
+def _scored(task: _Task, credit: Floats, is_defined: Flags, why_not: str, signed: str) -> KeywordScore:
+    has_guess = np.array([len(guesses) > 0 for guesses in task.guesses], dtype=np.bool_)
+    is_attempted = is_defined & has_guess
+    images = np.where(is_defined, credit, np.nan)
+    images.flags.writeable = False
+    return KeywordScore(
+        precision=_mean(images[is_attempted]),
+        recall=_mean(images[is_defined]),
+        images=images,
+        counted=int(is_defined.sum()),
+        attempted=int(is_attempted.sum()),
+        undefined=int((~is_defined).sum()),
+        repeated=int((task.is_repeated & is_attempted).sum()),
+        reason=_reason({why_not: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
+        signature=signed,
+    )
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _reason(marks: Mapping[str, Flags]) -> str:
+    return "; ".join(f"{why}: {int(mark.sum())}" for why, mark in marks.items() if mark.any())
+
+
+def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
+    fields: dict[str, Value] = {"eval": "include-infrequent" if vocabulary is None else "standard"}
+    if vocabulary is not None:
+        fields["vocabulary"] = given_words(frozenset(vocabulary))
+    if modes is not None:
+        fields["modes"] = "given"
+    return fields
+
+
+def _tally(keywords: Collection[str], image: int) -> Tags:
+    if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
+        raise InvalidInput(f"gold[{image}] is a {type(keywords).__name__}, expected the keywords of an image")
+    return dict.fromkeys(keywords, 1)
+
+
+def check_gold(gold: Sequence[Any]) -> None:
+    check_collection(gold, "gold", "the count of each tag for each image")
+    for image, tags in enumerate(gold):
+        if not isinstance(tags, Mapping):
+            raise InvalidInput(f"gold[{image}] is a {type(tags).__name__}, expected the count of each tag")
+    tags_are_texts = are_texts(chain.from_iterable(gold))
+    if not tags_are_texts or not _are_counts(chain.from_iterable(tags.values() for tags in gold)):
+        image = next(
+            image for image, tags in enumerate(gold) if not (are_texts(tags) and _are_counts(tags.values()))
+        )
+        raise InvalidInput(f"gold[{image}] is {gold[image]!r}, expected texts with whole counts from 1 on")
+
+
+def _are_counts(values: Iterable[Any]) -> bool:
+    distinct = set(values)
+    return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct)
+
+
+CALLS: dict[str, Callable[..., KeywordScore | KeywordOverlap]] = {
+    "keyword-best": keyword_best,
+    "keyword-best-mode": keyword_best_mode,
+    "keyword-oot": keyword_oot,
+    "keyword-oot-mode": keyword_oot_mode,
+    "keyword-f1": keyword_f1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SubstitutionGold:
+    answers: Mapping[str, Mapping[str, int]]
+    modes: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SubstitutionScores:
+    normal: KeywordScore
+    mode: KeywordScore
+
+
+def read_gold(lines: Iterable[str]) -> SubstitutionGold:
+    """Read a gold file. Raise InvalidFile."""
+    answers: dict[str, Mapping[str, int]] = {}
+    modes: dict[str, str | None] = {}
+    seen: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        match = _GOLD_LINE.search(line)
+        if match is None:
+            raise InvalidFile(
+                f"line {number} of the gold is {line.strip()!r}, expected 'word.pos item :: answer count;...'"
+            )
+        item = match[2]
+        if item in seen:
+            raise InvalidFile(f"line {number} of the gold is of item {item} again, expected each item once")
+        seen.add(item)
+        parts = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
+        counted = [
+            (parsed[1].replace("'", "", 1), int(parsed[2])) for parsed in map(_ANSWER.search, parts) if parsed
+        ]
+        people = _COUNT.search(parts[0]) if parts else None
+        if counted and (len(parts) > 1 or (people and int(people[1]) > 1)):
+            first, most = counted[0]
+            modes[item] = None if any(count == most for _, count in counted[1:]) else first
+            answers[item] = dict(counted)
+    return SubstitutionGold(answers, modes)
+
+
+def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:
+    """Read the answers of a system file for one of MEASURES. Raise InvalidFile."""
+    if measure not in MEASURES:
+        raise UnknownName("measure", measure, MEASURES)
+    answers_of_item: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        match = _SYSTEM_LINES[measure].search(line.rstrip("\r\n"))
+        if match is None:
+            raise InvalidFile(
+                f"line {number} of the answers is {line.strip()!r}, "
+                f"expected 'word.pos item {_MARKS[measure]} answer;answer'"
+            )
+        listed = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
+        answers = tuple(map(_spelt, listed.split(";"))) if listed else ()
+        answers_of_item.setdefault(match[2], answers)
+    return answers_of_item
+
+
+def substitution_scores(
+    answers: Mapping[str, tuple[str, ...]], gold: SubstitutionGold, measure: str
+) -> SubstitutionScores:
+    """Score one system; the images of the scores are the gold items in order."""
+    if measure not in MEASURES:
+        raise UnknownName("measure", measure, MEASURES)
+    normal, mode = (keyword_best, keyword_best_mode) if measure == "best" else (keyword_oot, keyword_oot_mode)
+    guesses = [answers.get(item, ()) for item in gold.answers]
+    tags = []
+    for counts in gold.answers.values():
+        blank: Counter[str] = Counter()
+        for tag, count in counts.items():
+            blank[tag.replace("-", " ")] += count
+        tags.append(blank)
+    return SubstitutionScores(normal(guesses, tags), mode(guesses, tags, modes=list(gold.modes.values())))
+
+
+def _spelt(answer: str) -> str:
+    joined = _NON.fullmatch(answer)
+    answer = f"non{joined[1]}" if joined else answer
+    return answer.replace("-", " ").replace("'", "", 1)

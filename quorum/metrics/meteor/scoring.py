@@ -1,0 +1,376 @@
+"""METEOR 1.5 (Denkowski, Lavie 2014; V15 eq. 16-20), with the official parameters for English (task "rank").
+
+With matches weighted by their stage, content words by delta and function words by 1 - delta:
+
+    F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
+
+METEOR's `-norm` cuts and joins words once more (Denkowski, Lavie 2011). Its rules, found in the official program,
+split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops of words that are no abbreviations. No rule looks
+across a word of plain letters and digits, so only runs of other words are processed, each distinct run once, with a
+letter, a capital or a digit for the plain word beside it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.metrics.comparison import Comparison, View
+from quorum.metrics.inputs import MissingTables
+from quorum.metrics.meteor.alignment import (
+    ALL,
+    CHUNKS,
+    COLUMNS,
+    FIELDS,
+    FUNCTION_1,
+    FUNCTION_2,
+    LENGTH_1,
+    LENGTH_2,
+    MATCHED,
+    PARAPHRASE,
+    PER_STAGE,
+    STAGE_CHOICES,
+    STAGES,
+    SYNONYM,
+    Candidate,
+    Lookup,
+    align,
+    enter,
+    leave,
+    relations,
+    workspace,
+)
+from quorum.metrics.meteor.tables import (
+    DATA,
+    LONGEST,
+    Tables,
+    no_phrases,
+    phrases_in,
+    tables_there,
+)
+from quorum.metrics.text.tokens import Numbers, TokenizedTexts
+from quorum.numeric.arrays import Flags, Floats, Ints, compiled
+
+_LETTERS = (
+    "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"
+    "\u0400-\u04ff\u0500-\u0527\ua640-\ua66e\ua67e-\ua697\u1d00-\u1d7f"
+)
+_ALPHANUMERIC = "0-9" + _LETTERS
+_BLANKS = " \t\n\x0b\f\r"
+
+# In this order; a replacement is not looked at again by its own rule.
+_RULES = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (rf"([^{_ALPHANUMERIC}{_BLANKS}.'`,\-\u2018\u2019])", r" \1 "),
+        (r"(\.{2,})", r" \1 "),
+        (r"([^0-9]),([^0-9])", r"\1 , \2"),
+        (r"([0-9]),([^0-9])", r"\1 , \2"),
+        (r"([^0-9]),([0-9])", r"\1 , \2"),
+        ("[`\u2018\u2019]", "'"),
+        ("[\u201c\u201d]|''", ' " '),
+        ("\u2013", "-"),
+        ("--", "-"),
+        (rf"([{_ALPHANUMERIC}.])-([{_ALPHANUMERIC}])", r"\1 \2"),
+        (rf"([^{_LETTERS}])'([^{_LETTERS}])", r"\1 ' \2"),
+        (rf"([^{_LETTERS}0-9])'([{_LETTERS}])", r"\1 ' \2"),
+        (rf"([{_LETTERS}])'([^{_LETTERS}])", r"\1 ' \2"),
+        (rf"([{_LETTERS}])'([{_LETTERS}])", r"\1 '\2"),
+        (r"([0-9])'s", r"\1 's"),
+    )
+)
+_LETTER = re.compile(f"[{_LETTERS}]")
+_PLAIN = re.compile("[0-9A-Za-z]+")
+_OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
+_CONTROL = "".join(map(chr, range(33)))
+_CUT = re.compile(r"[ \t\n\f\r]+")
+ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
+ENOUGH = 500_000  # matches held at once
+WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
+_WEIGHTS = np.array(WEIGHTS)
+
+
+def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
+    text = f" {line.strip(_CONTROL)} "
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    pieces = [piece for piece in _CUT.split(text) if piece]
+    following = [*pieces[1:], ""]
+    parted = [
+        _with_full_stop(piece, after, abbreviations) for piece, after in zip(pieces, following, strict=False)
+    ]
+    text = _OTHER_BLANKS.sub(" ", " ".join(parted)).strip(_CONTROL)
+    return [word for word in _CUT.split(text.lower()) if word]
+
+
+def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
+    """Return a word with its full stop kept, separated by a blank, or dropped (`u.s.`)."""
+    if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
+        return word
+    stem = word[:-1]
+    if "." in stem and _LETTER.search(stem):
+        return word.replace(".", "")
+    only_before_numbers = abbreviations.get(stem)
+    if only_before_numbers is False or "a" <= following[:1] <= "z":
+        return word
+    if only_before_numbers and "0" <= following[:1] <= "9":
+        return word
+    return f"{stem} ."
+
+
+def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> TokenizedTexts:
+    plain = np.array([_PLAIN.fullmatch(word) is not None for word in texts.vocabulary], dtype=np.bool_)
+    known: dict[str, int] = {}
+    number = [
+        known.setdefault(word.lower(), len(known)) if is_plain else -1
+        for word, is_plain in zip(texts.vocabulary, plain.tolist(), strict=True)
+    ]
+    begins, ends = _runs(texts.tokens, texts.starts, plain)
+    run, new_tokens, new_ends = _new_words(texts, begins, ends, known, abbreviations)
+    new, starts = _spliced(
+        texts.tokens, texts.starts, np.array(number, dtype=np.int32), begins, ends, run, new_tokens, new_ends
+    )
+    return TokenizedTexts(new, starts, list(known))
+
+
+@compiled
+def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
+    """Return where each run of words that are not plain begins and ends, within a text."""
+    begins = np.empty(tokens.size, dtype=np.int64)
+    ends = np.empty(tokens.size, dtype=np.int64)
+    runs = 0
+    for text in range(starts.size - 1):
+        inside = False
+        for position in range(starts[text], starts[text + 1]):
+            if plain[tokens[position]]:
+                inside = False
+                continue
+            if not inside:
+                begins[runs] = position
+                runs += 1
+                inside = True
+            ends[runs - 1] = position + 1
+    return begins[:runs].copy(), ends[:runs].copy()
+
+
+def _new_words(
+    texts: TokenizedTexts, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
+) -> tuple[Numbers, Numbers, Ints]:
+    """Return the number of each run, the new words of all distinct runs, and their ends."""
+    text = np.searchsorted(texts.starts, begins, side="right") - 1
+    left = np.where(begins > texts.starts[text], "a", "")
+    last = ends == texts.starts[text + 1]
+    vocabulary = texts.vocabulary
+    beside = np.array([_stand_in(word) for word in vocabulary])
+    right = beside[texts.tokens[np.where(last, 0, ends)]] if begins.size else left
+    right[last] = ""
+    runs = np.empty(begins.size, dtype=np.int32)
+    numbers: dict[tuple[tuple[int, ...], str, str], int] = {}
+    new_tokens: list[int] = []
+    new_ends = [0]
+    for index, (begin, end, before, after) in enumerate(zip(begins, ends, left, right, strict=True)):
+        words_here = tuple(texts.tokens[begin:end].tolist())
+        key = (words_here, str(before), str(after))
+        if key not in numbers:
+            line = " ".join([before, *(vocabulary[word] for word in words_here), after])
+            new = normalised_line(line, abbreviations)
+            new_tokens += [
+                known.setdefault(word, len(known)) for word in new[len(before) : len(new) - len(after)]
+            ]
+            numbers[key] = len(new_ends) - 1
+            new_ends.append(len(new_tokens))
+        runs[index] = numbers[key]
+    return runs, np.array(new_tokens, dtype=np.int32), np.array(new_ends, dtype=np.int64)
+
+
+@compiled
+def _spliced(
+    tokens: Numbers,
+    starts: Ints,
+    number: Numbers,
+    begins: Ints,
+    ends: Ints,
+    runs: Numbers,
+    new_tokens: Numbers,
+    new_ends: Ints,
+) -> tuple[Numbers, Ints]:
+    """Return the texts with the new words of each run, and the new number of every other word."""
+    size = tokens.size
+    for index in range(runs.size):
+        size += new_ends[runs[index] + 1] - new_ends[runs[index]] - (ends[index] - begins[index])
+    new = np.empty(size, dtype=np.int32)
+    new_starts = np.zeros(starts.size, dtype=np.int64)
+    position = index = 0
+    for text in range(starts.size - 1):
+        at = starts[text]
+        while at < starts[text + 1]:
+            if index < begins.size and at == begins[index]:
+                for word in range(new_ends[runs[index]], new_ends[runs[index] + 1]):
+                    new[position] = new_tokens[word]
+                    position += 1
+                at = ends[index]
+                index += 1
+            else:
+                new[position] = number[tokens[at]]
+                position += 1
+                at += 1
+        new_starts[text + 1] = position
+    return new, new_starts
+
+
+def _stand_in(word: str) -> str:
+    """Return a plain word with the same effect on full stops."""
+    if "a" <= word[:1] <= "z":
+        return "a"
+    return "0" if "0" <= word[:1] <= "9" else "A"
+
+
+@dataclass(frozen=True, slots=True)
+class MeteorStatistics:
+    """The counts behind METEOR of each candidate with its best reference; columns as in `alignment`."""
+
+    counts: NDArray[np.int64]
+
+
+def stages_there() -> int:
+    """Return how many stages the tables that are there allow, without reading any."""
+    tables = tables_there()
+    if tables.paraphrases:
+        return len(STAGES)
+    return PARAPHRASE if tables.synonyms else SYNONYM
+
+
+def stages_named(name: str) -> int:
+    """Return the number of stages of ALL or of one of STAGE_CHOICES. Raise MissingTables, without reading any."""
+    known = stages_there()
+    count = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
+    if count > known:
+        raise MissingTables(
+            f"meteor needs its {STAGES[known]} table, which is not installed; get the tables by `pip install -r "
+            f"requirements-meteor.txt` (104 MB), or point {DATA} to METEOR 1.5, or ask for "
+            f"meteor|stages:{STAGE_CHOICES[known - 1]}, a shorter form that needs no more than what is there"
+        )
+    return count
+
+
+def meteor_statistics(
+    comparison: Comparison, view: View, tables: Tables, stages: int, enough: int = ENOUGH
+) -> MeteorStatistics:
+    """Align every candidate with its references by the first `stages` stages; of equal references the first counts.
+
+    Only about `enough` matches of two long texts are held at once.
+    """
+    tokens = comparison.once(
+        ("meteor", view, tables.digest), lambda: normalised(comparison.tokens(view), tables.abbreviations)
+    )
+    related = relations(tokens.vocabulary, stages, tables.synonyms)
+    phrases = no_phrases()
+    if stages > PARAPHRASE and tables.paraphrases is not None:
+        phrases = phrases_in(tokens, tables.paraphrases)
+    is_function = np.array([word in tables.function_words for word in tokens.vocabulary], dtype=np.bool_)
+    lookup = Lookup(tokens.tokens, tokens.starts, is_function, related, phrases, enough)
+    return MeteorStatistics(_best_references(lookup, comparison.group_of, comparison.group_starts, _WEIGHTS))
+
+
+def meteor_scores(statistics: MeteorStatistics) -> Floats:
+    return _scores(statistics.counts, _WEIGHTS)
+
+
+def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
+    """Return the corpus as one caption; a perfect match's only chunk costs nothing."""
+    counts = statistics.counts
+    total = counts.sum(axis=0, keepdims=True)
+    total[0, CHUNKS] -= np.count_nonzero(_perfect(counts))
+    return MeteorStatistics(total)
+
+
+def _perfect(counts: NDArray[np.int64]) -> Flags:
+    in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
+    in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
+    whole = (in_candidate == counts[:, LENGTH_1]) & (in_reference == counts[:, LENGTH_2])
+    return np.asarray(whole & (counts[:, CHUNKS] == 1))
+
+
+@compiled
+def _best_references(
+    lookup: Lookup, group_of: Ints, group_starts: Ints, weights: Floats
+) -> NDArray[np.int64]:
+    best = np.zeros((group_of.size, FIELDS), dtype=np.int64)
+    longest = longest_reference = 1
+    for text in range(lookup.starts.size - 1):
+        length = lookup.starts[text + 1] - lookup.starts[text]
+        if text < group_of.size:
+            longest = max(longest, length)
+        else:
+            longest_reference = max(longest_reference, length)
+    candidate = Candidate(
+        np.full(lookup.is_function.size, -1, dtype=np.int32),
+        np.empty(longest, dtype=np.int32),
+        np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
+        np.empty(longest * LONGEST, dtype=np.int32),
+        np.empty(longest * LONGEST, dtype=np.int32),
+        np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
+        np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
+    )
+    work = workspace(longest, longest_reference)
+    matches = np.empty((64, COLUMNS), dtype=np.int64)
+    statistics = np.zeros(FIELDS, dtype=np.int64)
+    for text in range(group_of.size):
+        enter(lookup, candidate, text)
+        highest = -1.0
+        for reference in range(group_starts[group_of[text]], group_starts[group_of[text] + 1]):
+            matches = align(lookup, candidate, work, text, reference, matches, statistics)
+            score = _score(_terms(statistics, weights))
+            if score > highest:
+                highest = score
+                for column in range(FIELDS):
+                    best[text, column] = statistics[column]
+        leave(lookup, candidate, text)
+    return best
+
+
+@compiled
+def _scores(counts: NDArray[np.int64], weights: Floats) -> Floats:
+    scores = np.empty(counts.shape[0])
+    for row in range(counts.shape[0]):
+        scores[row] = _score(_terms(counts[row], weights))
+    return scores
+
+
+class Terms(NamedTuple):
+    """P, R, F and Pen of the module's formula; all 0 without a match."""
+
+    precision: float
+    recall: float
+    mean: float
+    penalty: float
+
+
+@compiled
+def _terms(counts: Ints, weights: Floats) -> Terms:
+    weighted = np.zeros(2)
+    matched = np.zeros(2)
+    for kind in range(2):  # content words, then function words: the program's order of sums
+        for stage in range(weights.size):
+            for side in range(2):
+                count = counts[MATCHED + PER_STAGE * stage + 2 * kind + side]
+                weighted[side] += count * weights[stage] * (DELTA if kind == 0 else 1.0 - DELTA)
+                matched[side] += count
+    if weighted[0] == 0.0 or weighted[1] == 0.0:
+        return Terms(0.0, 0.0, 0.0, 0.0)
+    functions = (counts[FUNCTION_1], counts[FUNCTION_2])
+    content = (counts[LENGTH_1] - functions[0], counts[LENGTH_2] - functions[1])
+    precision = weighted[0] / (DELTA * content[0] + (1.0 - DELTA) * functions[0])
+    recall = weighted[1] / (DELTA * content[1] + (1.0 - DELTA) * functions[1])
+    mean = 1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall)
+    whole = matched[0] == counts[LENGTH_1] and matched[1] == counts[LENGTH_2] and counts[CHUNKS] == 1
+    fragments = 0.0 if whole else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
+    return Terms(precision, recall, mean, GAMMA * fragments**BETA)
+
+
+@compiled
+def _score(terms: Terms) -> float:
+    return terms.mean * (1.0 - terms.penalty)

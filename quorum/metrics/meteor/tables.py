@@ -1,0 +1,470 @@
+"""The tables of METEOR 1.5 for English: function words, abbreviations, WordNet synonyms, paraphrases.
+
+They are not part of Quorum. The official program's jar holds all but the paraphrases, which are a compressed
+file beside it. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt); a user may also set
+
+    QUORUM_METEOR_DATA   a folder, a jar or pycocoevalcap's wheel; `none` for no tables
+    QUORUM_METEOR_CACHE  a folder for the parsed tables; default: `quorum` in the user's cache folder
+"""
+
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.machinery import PathFinder
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from quorum.metrics.inputs import InvalidFile
+from quorum.metrics.text.tokens import (
+    Numbers,
+    Table,
+    TokenizedTexts,
+    child,
+    empty_trie,
+    ranges,
+    trie_bits,
+)
+from quorum.numeric.arrays import Flags, Ints, compiled, starts_of
+
+DATA = "QUORUM_METEOR_DATA"
+CACHE = "QUORUM_METEOR_CACHE"
+FORMAT = 1  # of the stored arrays; goes up when what is stored changes
+BLOCK = 1 << 24  # bytes of text read at once
+LONGEST = 15  # words of a phrase; what the order of matches has room for
+JAR = "meteor-1.5.jar"
+PARAPHRASES = "paraphrase-en.gz"
+PACKAGE = "pycocoevalcap"
+FUNCTION_WORDS = "function/english.words"
+ABBREVIATIONS = "nonbreaking/english.prefixes"
+EXCEPTIONS = "synonym/english.exceptions"
+SYNSETS = "synonym/english.synsets"
+MEMBERS = (FUNCTION_WORDS, ABBREVIATIONS, EXCEPTIONS, SYNSETS)
+# The program knows its own version: a text constant of this class.
+VERSION_CLASS = "edu/cmu/meteor/util/Constants.class"
+VERSION_CONSTANT = b"\x01\x00\x031.5"
+
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Synonyms:
+    """WordNet in the program: `entries` by number, their `sets`, and the basic forms of irregular words."""
+
+    entries: Mapping[str, int]
+    sets: Numbers
+    starts: Ints
+    bases: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Paraphrases:
+    """Numbered phrases, by the numbers of their `words` in `vocabulary`.
+
+    The first phrases have paraphrases: those of phrase p are `targets[target_starts[p]:target_starts[p + 1]]`, in
+    the order of the table.
+    """
+
+    vocabulary: list[str]
+    tokens: Numbers
+    starts: Ints
+    targets: Numbers
+    target_starts: Ints
+
+    @classmethod
+    def of(cls, arrays: Arrays) -> "Paraphrases":
+        return cls(
+            _unpacked(arrays["paraphrase_vocabulary"]),
+            arrays["paraphrase_words"],
+            arrays["paraphrase_starts"],
+            arrays["paraphrase_targets"],
+            arrays["paraphrase_target_starts"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables; `abbreviations` tell whether each keeps its full stop only before a number."""
+
+    digest: str
+    function_words: frozenset[str]
+    abbreviations: Mapping[str, bool]
+    synonyms: Synonyms | None
+    paraphrases: Paraphrases | None
+
+
+NOTHING = Tables("none", frozenset(), {}, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Paths of the two files, or names inside the wheel `archive`."""
+
+    jar: str
+    paraphrases: str | None
+    archive: str | None = None
+
+    def open(self, name: str) -> IO[bytes]:
+        if self.archive is None:
+            return Path(name).open("rb")
+        with ZipFile(self.archive) as wheel:
+            return BytesIO(wheel.read(name))
+
+
+class TablesThere(NamedTuple):
+    synonyms: bool
+    paraphrases: bool
+
+
+def tables_there() -> TablesThere:
+    """Find tables without reading them. Raise InvalidFile."""
+    source = _source(os.environ.get(DATA, ""))
+    return TablesThere(source is not None, source is not None and source.paraphrases is not None)
+
+
+def find_tables() -> Tables:
+    """Return the tables found, or NOTHING. Raise InvalidFile."""
+    source = _source(os.environ.get(DATA, ""))
+    return _read(source) if source else NOTHING
+
+
+def _source(location: str) -> _Source | None:
+    if not location:
+        return _installed()
+    if location == NOTHING.digest:
+        return None
+    path = Path(location).expanduser()
+    if path.is_dir():
+        return _folder(path)
+    if not path.is_file():
+        raise InvalidFile(f"{DATA} is {location}, expected a folder, {JAR} or the wheel of {PACKAGE}")
+    if path.suffix == ".whl":
+        inside = f"{PACKAGE}/meteor"
+        return _Source(f"{inside}/{JAR}", f"{inside}/data/{PARAPHRASES}", str(path))
+    return _Source(str(path), _paraphrases_near(path.parent))
+
+
+def _folder(folder: Path) -> _Source:
+    for inside in (folder, folder / "meteor", folder / PACKAGE / "meteor"):
+        if (inside / JAR).is_file():
+            return _Source(str(inside / JAR), _paraphrases_near(inside))
+    raise InvalidFile(f"{DATA}: found no {JAR} in the folder {folder}, expected the folder of METEOR 1.5")
+
+
+def _paraphrases_near(folder: Path) -> str | None:
+    paths = [path for path in (folder / "data" / PARAPHRASES, folder / PARAPHRASES) if path.is_file()]
+    return str(paths[0]) if paths else None
+
+
+def _installed() -> _Source | None:
+    spec = PathFinder.find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(folder) / "meteor" / JAR).is_file():
+            return _folder(Path(folder))
+    return None
+
+
+@cache
+def _read(source: _Source) -> Tables:
+    members = _members(source)
+    tail = _tail(source)
+    checksum = sha256(tail)
+    for name in MEMBERS:
+        checksum.update(members[name])
+    digest = checksum.hexdigest()[:8]
+    arrays = _load(digest)
+    if arrays is None:
+        arrays = _synset_arrays(_lines(members[SYNSETS]), source)
+        if source.paraphrases:
+            with source.open(source.paraphrases) as packed:
+                arrays |= read_paraphrases(packed, source.paraphrases)
+        _save(digest, arrays)
+    return Tables(
+        digest,
+        frozenset(_lines(members[FUNCTION_WORDS])),
+        _abbreviations(_lines(members[ABBREVIATIONS])),
+        _synonyms(arrays, _lines(members[EXCEPTIONS])),
+        Paraphrases.of(arrays) if source.paraphrases else None,
+    )
+
+
+def _members(source: _Source) -> dict[str, bytes]:
+    try:
+        with source.open(source.jar) as file, ZipFile(file) as jar:
+            if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
+                raise InvalidFile(f"{source.jar} is another version of METEOR, expected version 1.5")
+            return {name: jar.read(name) for name in MEMBERS}
+    except KeyError as missing:
+        raise InvalidFile(
+            f"{source.archive or source.jar}: {missing.args[0]}; expected the program METEOR 1.5"
+        ) from None
+    except (BadZipFile, zlib.error, EOFError, OSError):
+        raise InvalidFile(
+            f"{source.archive or source.jar} cannot be read as a zip file, expected {JAR}"
+        ) from None
+
+
+def _tail(source: _Source) -> bytes:
+    """Return the end of the gzip file, whose checksum and length identify its content."""
+    if source.paraphrases is None:
+        return b""
+    try:
+        with source.open(source.paraphrases) as packed:
+            packed.seek(-8, os.SEEK_END)
+            return packed.read()
+    except (OSError, KeyError):
+        raise InvalidFile(
+            f"{source.paraphrases} cannot be read, expected METEOR's paraphrases in a gzip file"
+        ) from None
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").removesuffix("\n").split("\n")
+
+
+def _abbreviations(lines: list[str]) -> dict[str, bool]:
+    rows = [line.split() for line in lines]
+    return {row[0]: row[1:2] == ["#NUMERIC_ONLY#"] for row in rows if row and not row[0].startswith("#")}
+
+
+def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
+    try:
+        numbers = [list(map(int, line.split())) for line in lines[1::2]]
+    except ValueError:
+        numbers = []
+    if not numbers or len(lines) % 2:
+        raise InvalidFile(f"{source.jar}: {SYNSETS} holds other lines than an entry and its numbers in turn")
+    return {
+        "entries": _packed(lines[0::2]),
+        "sets": np.array([number for row in numbers for number in row], dtype=np.int32),
+        "set_starts": starts_of(list(map(len, numbers))),
+    }
+
+
+def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
+    bases: dict[str, tuple[str, ...]] = {}
+    for base, forms in zip(lines[0::2], lines[1::2], strict=False):
+        for form in forms.split():
+            bases[form] = (*bases.get(form, ()), base)
+    entries = {entry: number for number, entry in enumerate(_unpacked(arrays["entries"]))}
+    return Synonyms(entries, arrays["sets"], arrays["set_starts"], bases)
+
+
+def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
+    """Read a gzip file of triples of lines: a probability, which is not used, a phrase, a paraphrase."""
+    try:
+        sources, targets = _phrases(packed_text)
+    except (pa.ArrowInvalid, OSError):
+        raise InvalidFile(f"{name} is damaged, expected METEOR's paraphrases in a gzip file") from None
+    if not sources or sum(map(len, sources)) != sum(map(len, targets)):
+        raise InvalidFile(f"{name} holds other lines than a probability, a phrase and a phrase in turn")
+    coded = pa.chunked_array(sources + targets).dictionary_encode().combine_chunks()
+    codes = coded.indices.to_numpy()
+    half = codes.size // 2
+    cut = pc.split_pattern(coded.dictionary, " ")
+    lengths = np.diff(cut.offsets.to_numpy())
+    if lengths.max() > LONGEST:
+        raise InvalidFile(f"{name} holds a phrase of {lengths.max()} words, expected up to {LONGEST}")
+    tokens = cut.flatten().dictionary_encode()
+    count = int(codes[:half].max()) + 1
+    by_source = np.argsort(codes[:half], kind="stable")
+    per_source = np.bincount(codes[:half], minlength=count)
+    return {
+        "paraphrase_vocabulary": _packed(tokens.dictionary.to_pylist()),
+        "paraphrase_words": tokens.indices.to_numpy().astype(np.int32),
+        "paraphrase_starts": starts_of(lengths),
+        "paraphrase_targets": codes[half:][by_source].astype(np.int32),
+        "paraphrase_target_starts": starts_of(per_source),
+    }
+
+
+def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
+    lines = pyarrow.csv.open_csv(
+        pa.CompressedInputStream(packed_text, "gzip"),
+        read_options=pyarrow.csv.ReadOptions(column_names=["line"], use_threads=False, block_size=BLOCK),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter="\x01", quote_char=False, escape_char=False, ignore_empty_lines=False
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types={"line": pa.string()}, strings_can_be_null=False
+        ),
+    )
+    sources, targets, seen = [], [], 0
+    for batch in lines:
+        column = batch.column(0)
+        sources.append(column.take(pa.array(np.arange((1 - seen) % 3, len(column), 3))))
+        targets.append(column.take(pa.array(np.arange((2 - seen) % 3, len(column), 3))))
+        seen += len(column)
+    return sources, targets
+
+
+def cache_folder() -> Path:
+    configured = os.environ.get(CACHE)
+    if configured:
+        return Path(configured).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "quorum"
+
+
+def _path(digest: str) -> Path:
+    return cache_folder() / f"meteor-{digest}-{FORMAT}.npz"
+
+
+def _load(digest: str) -> Arrays | None:
+    try:
+        with _path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, EOFError, BadZipFile):
+        return None
+
+
+def _save(digest: str, arrays: Arrays) -> None:
+    path = _path(digest)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+            try:
+                np.savez(part, allow_pickle=False, **arrays)
+                part.flush()
+                os.replace(part.name, path)
+            except OSError:
+                os.unlink(part.name)
+                raise
+
+
+def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
+    return np.frombuffer("\n".join(texts).encode("utf-8"), dtype=np.uint8)
+
+
+def _unpacked(array: NDArray[np.uint8]) -> list[str]:
+    return array.tobytes().decode("utf-8").split("\n")
+
+
+class Phrases(NamedTuple):
+    """The phrases of the captions that have paraphrases there.
+
+    phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by
+    `targets[target_starts[p]:target_starts[p + 1]]`, and may stand for `sources[source_starts[p]:source_starts[p
+    + 1]]`, whose positions in `targets` are `places`.
+    """
+
+    trie: Table
+    bits: int
+    phrase_of_node: Numbers
+    lengths: Numbers
+    target_starts: Ints
+    targets: Numbers
+    source_starts: Ints
+    sources: Numbers
+    places: Ints
+
+
+def no_phrases() -> Phrases:
+    none, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    return Phrases(*_trie(none, starts[:0]), none, starts, none, starts, none, starts[:0])
+
+
+def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
+    """Reduce the paraphrase table to the phrases of the captions.
+
+    Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller trie
+    keeps these.
+    """
+    number_of = {word: number for number, word in enumerate(texts.vocabulary)}
+    new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
+    # A phrase counts when its words occur, a pair when both of its phrases do.
+    known = new >= 0
+    sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, known))
+    counts = table.target_starts[sources + 1] - table.target_starts[sources]
+    right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
+    used = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    used[right] = True
+    targets = np.flatnonzero(used)
+    used[targets] = _with_known_words(targets, table, known)
+    left, right, used_phrases = _renumbered(
+        np.repeat(sources, counts)[used[right]], right[used[right]], used.size
+    )
+    sizes = table.starts[used_phrases + 1] - table.starts[used_phrases]
+    flat = new[table.tokens[ranges(table.starts[used_phrases], sizes)]]
+    trie, bits, phrase_of_node = _trie(flat, sizes)
+    seen = _occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
+    pairs = np.flatnonzero(seen[left] & seen[right])
+    left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
+    begins = np.cumsum(sizes) - sizes
+    flat = flat[ranges(begins[again], sizes[again])]
+    sizes = sizes[again]
+    trie, bits, phrase_of_node = _trie(flat, sizes)
+    by_target = np.argsort(right, kind="stable")
+    return Phrases(
+        trie,
+        bits,
+        phrase_of_node,
+        sizes.astype(np.int32),
+        starts_of(np.bincount(left, minlength=sizes.size)),
+        right.astype(np.int32),
+        starts_of(np.bincount(right, minlength=sizes.size)),
+        left[by_target].astype(np.int32),
+        by_target,
+    )
+
+
+def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
+    sizes = table.starts[phrases + 1] - table.starts[phrases]
+    tokens = known[table.tokens[ranges(table.starts[phrases], sizes)]]
+    return np.asarray(np.bitwise_and.reduceat(tokens, np.cumsum(sizes) - sizes))
+
+
+def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Renumber both sides, numbers below `size`, without gaps; return the old numbers too."""
+    used = np.zeros(size, dtype=np.bool_)
+    used[left] = used[right] = True
+    new = np.cumsum(used) - 1
+    return new[left], new[right], np.flatnonzero(used)
+
+
+@compiled
+def _trie(tokens: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
+    most = tokens.size + 1
+    bits = trie_bits(most)
+    trie = empty_trie(most)
+    phrase_of_node = np.full(most, -1, dtype=np.int32)
+    nodes = 1
+    at = 0
+    for phrase in range(lengths.size):
+        node = 0
+        for _ in range(lengths[phrase]):
+            node = child(trie, bits, 0, node, tokens[at], nodes)
+            if node == nodes:
+                nodes += 1
+            at += 1
+        phrase_of_node[node] = phrase
+    return trie, bits, phrase_of_node[:nodes]
+
+
+@compiled
+def _occurring(
+    tokens: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
+) -> Flags:
+    seen = np.zeros(phrases, dtype=np.bool_)
+    for text in range(starts.size - 1):
+        for begin in range(starts[text], starts[text + 1]):
+            node = 0
+            for at in range(begin, starts[text + 1]):
+                node = child(trie, bits, 0, node, tokens[at], -1)
+                if node < 0:
+                    break
+                if phrase_of_node[node] >= 0:
+                    seen[phrase_of_node[node]] = True
+    return seen

@@ -1,0 +1,392 @@
+"""ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation (docs/metrics.md).
+
+Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. R = hits / reference total, P = hits /
+candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
+
+    ROUGE-1, -2    n-grams, each up to the smaller of its two counts (eq. 1)
+    ROUGE-L        the longest common subsequence; a caption is one sentence (eq. 2-4)
+    ROUGE-W        the same, where runs of k adjacent words weigh k ^ weight (eq. 13-15)
+    ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
+    ROUGE-SU4      the same and single words (§5.2)
+
+The script is followed where it differs from its paper: SU4 leaves out a text's last single word; the recall of
+ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1, and its runs
+are of reference words alone.
+
+Several references, the jackknife (§2.1) and other options: docs/metrics.md. Kernels fill `hits` (pairs,).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from quorum.metrics.comparison import Comparison, Pairs, View
+from quorum.metrics.text.tokens import Numbers
+from quorum.numeric.arrays import Flags, Floats, Ints, compiled, ratio
+
+PRINTED = 1e5  # the script prints five digits
+BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits
+MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
+MULTI = ("average", "best")
+JACKKNIFE = ("no", "yes")
+CORPUS = ("mean", "pooled")
+STEMS = ("none", "porter", "wordnet")
+STOPS = ("keep", "drop")
+
+
+class Counted(NamedTuple):
+    """Which n-grams count: pairs up to `window` apart, single words but the last `spared` (negative: none)."""
+
+    window: int
+    spared: int
+
+
+class Overlap(NamedTuple):
+    """Hits of every pair.
+
+    of_reference, of_candidate, base: (texts,) divisors of recall, of precision, and of the figure that chooses the best
+    reference, by five digits if `rounded`, as the script. Ratios are raised to `power`.
+    """
+
+    hits: Floats
+    of_reference: Floats
+    of_candidate: Floats
+    base: Floats
+    power: float = 1.0
+    rounded: bool = False
+
+
+@compiled
+def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
+    """Write the n-grams of a text and return how many; `other`, above all words, stands for no second word."""
+    tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
+    window, spared = counted
+    count = 0
+    for position in range(begin, end):
+        first = np.int64(tokens[position]) * (other + 1)
+        if 0 <= spared < end - position:
+            grams[count] = first + other
+            count += 1
+        for second in range(position + 1, min(position + window + 1, end)):
+            grams[count] = first + tokens[second]
+            count += 1
+    return count
+
+
+@compiled
+def _find(table: Ints, mask: int, gram: int) -> int:
+    slot = (gram ^ (gram >> 9) ^ (gram >> 18)) & mask
+    while table[slot] >= 0 and table[slot] != gram:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
+    """Count the n-grams of each reference, each up to the candidate's count; no text has more than `most`."""
+    slots = 2
+    while slots < 2 * most:
+        slots *= 2
+    grams = np.empty(most, dtype=np.int64)
+    table = np.empty(slots, dtype=np.int64)
+    counts = np.empty(slots, dtype=np.int64)
+    left = np.empty(slots, dtype=np.int64)
+    for candidate in range(pairs.pair_starts.size - 1):
+        many = _list_grams(pairs, candidate, counted, other, grams)
+        # Short candidates use the first slots only: the work stays in proportion to their length.
+        slots = 2
+        while slots < 2 * many:
+            slots *= 2
+        mask = slots - 1
+        for slot in range(slots):
+            table[slot] = -1
+            counts[slot] = 0
+        for index in range(many):
+            slot = _find(table, mask, grams[index])
+            table[slot] = grams[index]
+            counts[slot] += 1
+        for pair in range(pairs.pair_starts[candidate], pairs.pair_starts[candidate + 1]):
+            for slot in range(slots):
+                left[slot] = counts[slot]
+            many = _list_grams(pairs, pairs.references[pair], counted, other, grams)
+            matched = 0
+            for index in range(many):
+                slot = _find(table, mask, grams[index])
+                if left[slot] > 0:
+                    left[slot] -= 1
+                    matched += 1
+            hits[pair] = matched
+
+
+@compiled
+def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> None:
+    """Measure the longest common subsequence of each pair by bit vectors (Hyyrö 2004).
+
+    A zero bit is a word of the candidate at which the length grows. `carries` wait from one piece of 62 words to the
+    next, one for each of at most `most` words of the references.
+    """
+    tokens, starts, references, pair_starts = pairs
+    positions = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
+    carries = np.empty(most, dtype=np.int64)
+    lowest = np.int64(1)
+    for candidate in range(pair_starts.size - 1):
+        begin, end = starts[candidate], starts[candidate + 1]
+        first_pair, last_pair = pair_starts[candidate], pair_starts[candidate + 1]
+        for pair in range(first_pair, last_pair):
+            hits[pair] = 0.0
+        for piece in range(begin, end, BITS):
+            width = min(end - piece, BITS)
+            full = (lowest << width) - lowest
+            for bit in range(width):
+                positions[tokens[piece + bit]] |= lowest << bit
+            carry = 0
+            for pair in range(first_pair, last_pair):
+                state = full
+                for position in range(starts[references[pair]], starts[references[pair] + 1]):
+                    matches = positions[tokens[position]]
+                    total = state + (state & matches)
+                    if piece > begin:
+                        total += carries[carry]
+                    carries[carry] = total >> width
+                    carry += 1
+                    state = (total | (state & ~matches)) & full
+                grown = full & ~state
+                while grown:
+                    grown &= grown - 1
+                    hits[pair] += 1.0
+            for bit in range(width):
+                positions[tokens[piece + bit]] = 0
+
+
+class Table(NamedTuple):
+    """Buffers for the weighted LCS table of two texts, row by row.
+
+    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit a cell.
+    marked: (rows + 1,) words of the row text on the best path.
+    """
+
+    best: Floats
+    runs: Ints
+    upward: Ints
+    marked: Flags
+
+
+@compiled
+def room_for_table(longest: int, pieces: int) -> Table:
+    return Table(
+        np.empty(longest + 1),
+        np.empty(longest + 1, dtype=np.int64),
+        np.empty(pieces, dtype=np.int64),
+        np.empty(longest + 1, dtype=np.bool_),
+    )
+
+
+@compiled
+def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats) -> None:
+    """Sum the weights of runs of reference words on the best path of each pair."""
+    tokens, starts, references, pair_starts = pairs
+    for candidate in range(pair_starts.size - 1):
+        candidate_words = tokens[starts[candidate] : starts[candidate + 1]]
+        for pair in range(pair_starts[candidate], pair_starts[candidate + 1]):
+            reference_words = tokens[starts[references[pair]] : starts[references[pair] + 1]]
+            mark_best_path(reference_words, candidate_words, powers, table)
+            weight = 0.0
+            run = 0
+            for row in range(reference_words.size + 1):
+                if table.marked[row]:
+                    run += 1
+                else:
+                    weight += powers[run]
+                    run = 0
+            hits[pair] = weight
+
+
+@compiled
+def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table) -> None:
+    """Mark the words of the row text on the best path; powers[k] weighs a run of k adjacent words.
+
+    Leaving out the row's word wins ties.
+    """
+    best, runs, upward, marked = table
+    bit, none = np.int64(1), np.int64(0)
+    pieces = (columns.size + BITS - 1) // BITS
+    for column in range(columns.size + 1):
+        best[column] = 0.0
+        runs[column] = 0
+    for row in range(rows.size):
+        before, run_before = 0.0, none  # the cell above and to the left
+        left = 0.0
+        for piece in range(pieces):
+            bits = none
+            for column in range(piece * BITS, min(piece * BITS + BITS, columns.size)):
+                above, run_above = best[column + 1], runs[column + 1]
+                if columns[column] == rows[row]:
+                    # In this order: ties are decided by the last digit of these sums.
+                    left = before + powers[run_before + 1] - powers[run_before]
+                    runs[column + 1] = run_before + 1
+                else:
+                    if above >= left:
+                        left = above
+                        bits |= bit << (column - piece * BITS)
+                    runs[column + 1] = 0
+                best[column + 1] = left
+                before, run_before = above, run_above
+            upward[row * pieces + piece] = bits
+    for row in range(rows.size + 1):
+        marked[row] = False
+    # Walk the best path back from the last cell.
+    row, column = rows.size - 1, columns.size - 1
+    while row >= 0 and column >= 0:
+        if rows[row] == columns[column]:
+            marked[row] = True
+            row -= 1
+            column -= 1
+        elif upward[row * pieces + column // BITS] >> (column % BITS) & bit:
+            row -= 1
+        else:
+            column -= 1
+
+
+@compiled
+def combine(
+    pairs: Pairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
+) -> None:
+    """Write recall, precision, F, hits, totals of references and of the candidate into `scores` (n, 6)."""
+    hits, of_reference, of_candidate, base, power, rounded = overlap
+    references, pair_starts = pairs.references, pairs.pair_starts
+    for candidate in range(pair_starts.size - 1):
+        begin, end = pair_starts[candidate], pair_starts[candidate + 1]
+        candidate_total = of_candidate[candidate]
+        # A jackknife leaves out each reference in turn.
+        samples = end - begin if jackknife else 1
+        recalls = precisions = fs = hit = all_expected = all_given = 0.0
+        for sample in range(samples):
+            left_out = begin + sample if samples > 1 else end
+            matched = expected = guessed = 0.0
+            top = -1.0
+            # Sum over the references, or take the best one.
+            for pair in range(begin, end):
+                if pair == left_out:
+                    continue
+                reference = references[pair]
+                if not best:
+                    matched += hits[pair]
+                    expected += of_reference[reference]
+                    guessed += candidate_total
+                    continue
+                rank = (hits[pair] / base[reference]) ** power if base[reference] > 0 else 0.0
+                if rounded:
+                    rank = np.rint(rank * PRINTED)
+                if rank > top:
+                    top = rank
+                    matched, expected, guessed = hits[pair], of_reference[reference], candidate_total
+            recall = (matched / expected) ** power if expected > 0 else 0.0
+            precision = (matched / guessed) ** power if guessed > 0 else 0.0
+            below = (1 - alpha) * precision + alpha * recall
+            recalls += recall
+            precisions += precision
+            fs += precision * recall / below if below > 0 else 0.0
+            hit += matched
+            all_expected += expected
+            all_given += guessed
+        scores[candidate, 0] = recalls / samples
+        scores[candidate, 1] = precisions / samples
+        scores[candidate, 2] = fs / samples
+        scores[candidate, 3] = hit
+        scores[candidate, 4] = all_expected
+        scores[candidate, 5] = all_given
+
+
+def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
+    """Return (n,) MS COCO's ROUGE-L, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
+
+    Precision and recall are each the best over the references.
+    """
+    shares = _common_shares(comparison, view)
+    precision = np.maximum.reduceat(shares.precision, comparison.pair_starts)
+    recall = np.maximum.reduceat(shares.recall, comparison.pair_starts)
+    weighted = recall + beta**2 * precision
+    return ratio((1 + beta**2) * precision * recall, weighted, otherwise=0.0)
+
+
+class _Shares(NamedTuple):
+    """(pairs,) longest common subsequence as a share of the candidate and of the reference."""
+
+    precision: Floats
+    recall: Floats
+
+
+def _common_shares(comparison: Comparison, view: View) -> _Shares:
+    lengths = comparison.tokens(view).lengths
+    candidate = np.repeat(lengths[: comparison.size], comparison.reference_counts)
+    reference = lengths[comparison.pair_references]
+    common = lcs_overlap(comparison, view).hits
+    return _Shares(common / np.maximum(candidate, 1), common / np.maximum(reference, 1))
+
+
+def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
+    """Count n-grams (see `Counted`).
+
+    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1.
+    """
+    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
+    totals = _gram_totals(tokens.lengths, window, spared)
+    hits = np.empty(pairs.references.size)
+    counted = Counted(window, spared)
+    count_gram_hits(pairs, counted, len(tokens.vocabulary), int(totals.max()), hits)
+    return Overlap(hits, totals, totals, totals, rounded=True)
+
+
+def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
+    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
+    hits = np.empty(pairs.references.size)
+    of_references = np.add.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
+    count_lcs_hits(pairs, len(tokens.vocabulary), int(of_references.max()), hits)
+    totals = tokens.lengths.astype(np.float64)
+    return Overlap(hits, totals, totals, totals)
+
+
+def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> Overlap:
+    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
+    longest = int(tokens.lengths.max())
+    # Python's power is the C library's, as the script's is; numpy's own may differ in the last digit.
+    powers = np.array([float(length) ** weight for length in range(longest + 1)])
+    hits = np.empty(pairs.references.size)
+    pieces = -(-tokens.lengths[: comparison.size] // BITS)
+    rows = np.maximum.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
+    table = room_for_table(longest, int((rows * pieces).max()))
+    count_weighted_hits(pairs, powers, table, hits)
+    totals = powers[tokens.lengths]
+    return Overlap(hits, totals**weight, totals, totals, power=1 / weight)
+
+
+def rouge155_scores(
+    comparison: Comparison,
+    overlap: Overlap,
+    view: View,
+    *,
+    measure: str = "f",
+    multi: str = "average",
+    jackknife: str = "no",
+    corpus: str = "mean",
+    alpha: float = 0.5,
+) -> tuple[float, Floats]:
+    """Return the figure of the corpus, and (n,) of each candidate; `alpha` 1 is precision alone."""
+    scores = np.empty((comparison.size, 6))
+    combine(comparison.pairs(view), overlap, multi == "best", jackknife == "yes", alpha, scores)
+    images = scores[:, MEASURES.index(measure)].copy()
+    if corpus == "mean":
+        return float(np.mean(images)), images
+    hits, expected, guessed = scores[:, 3:].sum(axis=0).tolist()
+    # The script takes no root of ROUGE-W's pooled ratios.
+    recall, precision = hits / max(expected, 1.0), hits / max(guessed, 1.0)
+    below = (1 - alpha) * precision + alpha * recall
+    f = precision * recall / below if below > 0 else 0.0
+    return (recall, precision, f)[MEASURES.index(measure)], images
+
+
+def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:
+    total = np.maximum(lengths - spared, 0) if spared >= 0 else np.zeros_like(lengths)
+    for apart in range(1, window + 1):
+        total = total + np.maximum(lengths - apart, 0)
+    return total.astype(np.float64)

@@ -1,0 +1,504 @@
+"""Ordinal Bradley-Terry models: strengths from comparisons with ties, degrees of preference, covariates and weights.
+
+A preference is a whole number: above zero for the first item, below for the second, 0 for no difference; 2 is much
+better, 1 slightly. With d = theta_i - theta_j + x'beta there are two models (Agresti 1992, *Analysis of Ordinal Paired
+Comparison Data*), symmetric in first and second:
+
+adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). With -1, 0, 1 it is Davidson's (1970), nu = exp(a_0).
+cumulative: P(preference <= c) = F(t_c - d) with the logistic F. With -1, 0, 1 it is Rao and Kupper's (1967).
+
+Covariates control for style, weights undo adaptive drawing (docs/ties.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.bradley_terry import (
+    NO_GAMES,
+    UNBOUNDED,
+    Candidate,
+    Fit,
+    Strengths,
+    Tables,
+    constrained,
+    group_names,
+    groups_of,
+    maximise,
+)
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    check_confidence,
+    columns_of,
+    quantile_of,
+)
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import (
+    BadShape,
+    BadValue,
+    encode_both,
+    finite_vector,
+    floats_of,
+    is_real,
+    one_of,
+    positive,
+    same_length,
+)
+from quorum.statistics.resampling import Seed, generator_of
+
+MODELS = ("adjacent", "cumulative")
+MOST_LEVELS = 10
+NO_SIDE = "no comparison has a winner"
+CONFOUNDED = "a covariate cannot be told from the items' strengths or from another covariate"
+RISING = (
+    "no finite strengths fit best: the answers rule out some outcome, and the likelihood rises for ever as the "
+    "parameters grow"
+)
+# A variance above is that of a parameter that grows for ever, until the chances are 0 and 1 but for rounding.
+_VAGUEST = 1e8
+_SINGULAR = 1e-10
+_TINIEST = 1e-300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrengthResult(Strengths):
+    """Strengths by preferences, on the scale of d.
+
+    levels: (C,) preferences that were seen, and their opposites. cuts: a_|c| of the levels from 0 on, except the lowest
+    above 0, whose a is 0; or the thresholds t above zero. coefficients: (P,) of the covariates. information: (K, K)
+    about d in one more comparison.
+    """
+
+    model: str
+    levels: Ints
+    cuts: Floats
+    coefficients: Floats
+    coefficient_low: Floats
+    coefficient_high: Floats
+    information: Floats
+    comparisons: int
+
+    def chances(self, first: int, second: int) -> Floats:
+        """Return (C,) chances of the levels for two positions in `items`, with covariates of zero."""
+        difference = np.array([self.log_strength[first] - self.log_strength[second]])
+        return _Model(self.model, self.levels).chances(difference, self.cuts)[0]
+
+    def gains(self) -> Floats:
+        """Return (K, K) drops log(1 + I v) of the log of the strengths' joint variance by one more comparison.
+
+        The largest is the D-optimal next pair (Fedorov 1972).
+        """
+        variance = np.diag(self.covariance)
+        of_pairs = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * self.covariance
+        return np.log1p(self.information * np.maximum(of_pairs, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    name: str
+    levels: Ints
+
+    @property
+    def magnitudes(self) -> Ints:
+        return self.levels[self.levels >= 0]
+
+    @property
+    def has_ties(self) -> bool:
+        return bool(self.levels[len(self.levels) // 2] == 0)
+
+    @property
+    def free(self) -> list[int]:
+        """Return the places of the magnitudes with a free a: all but the lowest above zero."""
+        reference = 1 if self.has_ties else 0
+        return [level for level in range(len(self.magnitudes)) if level != reference]
+
+    def start(self, counts: Floats) -> Floats:
+        folded = (counts + counts[::-1])[self.levels >= 0]
+        if self.has_ties:
+            folded[0] /= 2
+        if self.name == "adjacent":
+            both = folded * np.where(self.magnitudes == 0, 2, 1)
+            reference = both[1 if self.has_ties else 0]
+            return np.log(both[self.free] / reference)
+        share = np.cumsum(folded)[:-1] / folded.sum()
+        return scipy.special.logit((1 + share) / 2)
+
+    def chances(self, difference: Floats, cuts: Floats) -> Floats:
+        if self.name == "adjacent":
+            weight = difference[:, np.newaxis] * self.levels / 2 + self._offsets(cuts)
+            weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+            return weight / weight.sum(axis=1, keepdims=True)
+        bounds = self._bounds(cuts) - difference[:, np.newaxis]
+        lower, upper = bounds[:, :-1], bounds[:, 1:]
+        # Of two numbers near 1 the difference would be lost: take them from the other end.
+        turned = lower + np.where(np.isinf(upper), 0.0, upper) > 0
+        below = scipy.special.expit(upper) - scipy.special.expit(lower)
+        above = scipy.special.expit(-lower) - scipy.special.expit(-upper)
+        # Cuts that are out of order have no chances, so that a step to them is halved.
+        return np.maximum(np.where(turned, above, below), _TINIEST)
+
+    def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
+        rows, count = chances.shape
+        slopes = np.zeros((rows, count, 1 + len(cuts)))
+        if self.name == "adjacent":
+            features = np.zeros((count, 1 + len(cuts)))
+            features[:, 0] = self.levels / 2
+            for column, free in enumerate(self.free, start=1):
+                features[:, column] = np.abs(self.levels) == self.magnitudes[free]
+            slopes += features
+            slopes -= (chances @ features)[:, np.newaxis, :]
+            return slopes
+        under, pull = self._under(difference, cuts), self._pull(len(cuts))
+        density = under * (1 - under)
+        slopes += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
+        slopes /= chances[:, :, np.newaxis]
+        slopes[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # the same, without a quotient of small numbers
+        return slopes
+
+    def information(
+        self, difference: Floats, cuts: Floats, chances: Floats, slopes: Floats, counts: Floats
+    ) -> Floats:
+        if self.name == "adjacent":
+            weights = counts.sum(axis=1)[:, np.newaxis] * chances
+            return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
+        under, pull = self._under(difference, cuts), self._pull(len(cuts))
+        bend = under * (1 - under) * (1 - 2 * under)
+        per_chance = np.pad(counts / chances, ((0, 0), (1, 1)))
+        bend *= per_chance[:, :-1] - per_chance[:, 1:]
+        squares = pull[:, :, np.newaxis] * pull[:, np.newaxis, :]
+        outer = np.einsum("rc,rcm,rcn->rmn", counts, slopes, slopes, optimize=True)
+        return outer - np.einsum("rb,bmn->rmn", bend, squares)
+
+    def _under(self, difference: Floats, cuts: Floats) -> Floats:
+        return scipy.special.expit(self._bounds(cuts) - difference[:, np.newaxis])
+
+    def _pull(self, cuts: int) -> Floats:
+        bounds = len(self.levels) + 1
+        pull = np.zeros((bounds, 1 + cuts))
+        pull[1:-1, 0] = -1
+        for cut in range(cuts):
+            pull[bounds - 1 - cuts + cut, 1 + cut] = 1
+            pull[cuts - cut, 1 + cut] = -1
+        return pull
+
+    def _offsets(self, cuts: Floats) -> Floats:
+        by_magnitude = np.zeros(len(self.magnitudes))
+        by_magnitude[self.free] = cuts
+        return by_magnitude[np.searchsorted(self.magnitudes, np.abs(self.levels))]
+
+    def _bounds(self, cuts: Floats) -> Floats:
+        middle = [] if self.has_ties else [0.0]
+        return np.r_[-np.inf, -cuts[::-1], middle, cuts, np.inf]
+
+
+@signed("preference-strengths", data=("covariates", "weights"))
+def preference_strengths(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    preferences: ArrayLike,
+    *,
+    model: str = "adjacent",
+    covariates: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    confidence: float = CONFIDENCE,
+    max_iterations: int = 200,
+    tolerance: float = 1e-7,
+    clusters: ClusterColumns = NAIVE,
+) -> StrengthResult:
+    """Fit strengths to (N,) first and second items and preferences by maximum likelihood (Newton).
+
+    `covariates`: (N, P) of the first less the second; a column of ones is the advantage of being first. `weights`:
+    (N,) above zero. With weights or clusters, intervals are the sandwich's.
+    """
+    check_confidence(confidence)
+    positive(max_iterations, "max_iterations")
+    one_of(model, MODELS, "model")
+    if not (is_real(tolerance) and tolerance >= 0):
+        raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
+    rows = _Rows.of(first, second, preferences, covariates, weights)
+    columns = columns_of(clusters)
+    grouped = Clusters.of(columns, len(rows.first)) if columns else None
+    reason = rows.no_maximum_reason()
+    fit = None
+    if not reason:
+        fit, reason = _fit(rows, model, (max_iterations, tolerance))
+    return _result(rows, fit, model, confidence, grouped, weights is not None, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    items: NDArray[Any]
+    first: Ints
+    second: Ints
+    levels: Ints
+    level: Ints
+    covariates: Floats
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls,
+        first: Iterable[Any],
+        second: Iterable[Any],
+        preferences: ArrayLike,
+        covariates: ArrayLike | None,
+        weights: ArrayLike | None,
+    ) -> _Rows:
+        items, first_item, second_item = encode_both(first, second, "first", "second")
+        preference = finite_vector(preferences, "preferences")
+        same_length(first=first_item, preferences=preference)
+        if (first_item == second_item).any():
+            row = int(np.flatnonzero(first_item == second_item)[0])
+            raise BadValue(
+                f"row {row} sets {items.tolist()[first_item[row]]!r} against itself, expected two items"
+            )
+        whole = preference.astype(np.int64)
+        if (whole != preference).any() or (np.abs(whole) > MOST_LEVELS).any():
+            row = int(np.flatnonzero((whole != preference) | (np.abs(preference) > MOST_LEVELS))[0])
+            raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
+        if len(np.unique(np.abs(whole[whole != 0]))) == 1:
+            whole = np.sign(whole)  # one strength for all is no strength, and keeps the scale of log-odds
+        seen = np.unique(np.abs(whole))
+        levels = np.unique(np.r_[-seen, seen])
+        table = np.zeros((len(first_item), 0))
+        if covariates is not None:
+            table = floats_of(covariates, "covariates", "something that is no number, expected numbers")
+            table = table[:, np.newaxis] if table.ndim == 1 else table
+            if table.ndim != 2 or len(table) != len(first_item):
+                raise BadShape(f"covariates is of shape {table.shape}, expected a row for each comparison")
+            if not np.isfinite(table).all():
+                raise BadValue("covariates holds a number that is not finite")
+        weight = np.ones(len(first_item))
+        if weights is not None:
+            weight = finite_vector(weights, "weights")
+            same_length(first=first_item, weights=weight)
+            if (weight <= 0).any():
+                raise BadValue("weights holds a number that is not above zero")
+        return cls(items, first_item, second_item, levels, np.searchsorted(levels, whole), table, weight)
+
+    def no_maximum_reason(self) -> str:
+        count = len(self.items)
+        if count < 2:
+            return NO_GAMES
+        if not self.levels.any():
+            return NO_SIDE
+        table = np.zeros((3, count, count))
+        np.add.at(table, (np.sign(self.levels[self.level]), self.first, self.second), 1.0)
+        parts, groups = groups_of(Tables(table[1], table[-1], table[0]))
+        return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+
+    def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
+        """Return the design (R, K + P) of distinct rows, and their (R, C) weights by level."""
+        count, width = len(self.items), self.covariates.shape[1]
+        if width:
+            first, second, covariates = self.first, self.second, self.covariates
+            pattern = np.arange(len(first))
+        else:
+            pairs, pattern = np.unique(self.first * count + self.second, return_inverse=True)
+            first, second, covariates = pairs // count, pairs % count, np.zeros((len(pairs), 0))
+        rows = np.arange(len(first))
+        data = np.concatenate([np.ones(len(first)), -np.ones(len(first)), covariates.ravel()])
+        row = np.concatenate([rows, rows, np.repeat(rows, width)])
+        column = np.concatenate([first, second, np.tile(count + np.arange(width), len(first))])
+        design = scipy.sparse.csr_array((data, (row, column)), shape=(len(first), count + width))
+        cells = pattern * len(self.levels) + self.level
+        weights = np.bincount(cells, weights=self.weights, minlength=len(first) * len(self.levels))
+        return design, weights.reshape(len(first), -1).astype(np.float64, copy=False)
+
+
+def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
+    """Return the fit, or why there is none."""
+    model = _Model(name, rows.levels)
+    design, counts = rows.patterns()
+    items, width = len(rows.items), design.shape[1]
+
+    def evaluate(parameters: Floats) -> Candidate:
+        chances = model.chances(design @ parameters[:width], parameters[width:])
+        centred = parameters.copy()
+        centred[:items] -= centred[:items].mean()
+        return Candidate(centred, float((counts * np.log(chances)).sum()), chances)
+
+    def derivatives(candidate: Candidate) -> tuple[Floats, Floats]:
+        linear, cuts = np.split(candidate.parameters, [width])
+        difference = design @ linear
+        slopes = model.slopes(difference, cuts, candidate.chances)
+        by_row = np.einsum("rc,rcm->rm", counts, slopes)
+        inner = model.information(difference, cuts, candidate.chances, slopes, counts)
+        slope = np.r_[design.T @ by_row[:, 0], by_row[:, 1:].sum(axis=0)]
+        information = np.empty((len(slope), len(slope)))
+        information[:width, :width] = (design.T @ design.multiply(inner[:, :1, 0])).toarray()
+        information[:width, width:] = design.T @ inner[:, 0, 1:]
+        information[width:, :width] = information[:width, width:].T
+        information[width:, width:] = inner[:, 1:, 1:].sum(axis=0)
+        return slope, information
+
+    start = np.r_[np.zeros(width), model.start(counts.sum(axis=0))]
+    if not _is_identified(derivatives(evaluate(start))[1], items):
+        return None, CONFOUNDED
+    fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, limits)
+    if not np.diag(fit.covariance).max() < _VAGUEST:
+        return None, RISING
+    # The constant that held the strengths in place is no part of their covariance.
+    constant = float(fit.information[:items, :items].max()) / items
+    fit.covariance[:items, :items] -= 1 / (constant * items**2)
+    return fit, ""
+
+
+def _is_identified(information: Floats, items: int) -> bool:
+    matrix = constrained(information, items)
+    scale = np.sqrt(np.diag(matrix))
+    if not (scale > 0).all():
+        return False
+    return bool(np.linalg.eigvalsh(matrix / scale / scale[:, np.newaxis])[0] > _SINGULAR)
+
+
+def _result(
+    rows: _Rows,
+    fit: Fit | None,
+    name: str,
+    confidence: float,
+    clusters: Clusters | None,
+    weighted: bool,
+    reason: str,
+) -> StrengthResult:
+    items, width = len(rows.items), rows.covariates.shape[1]
+    model, freedom = _Model(name, rows.levels), np.full(items, math.nan)
+    cuts, beta, half = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)
+    information = np.full((items, items), math.nan)
+    if fit is not None:
+        freedom = np.full(len(fit.covariance), math.inf)
+        if clusters is not None or weighted:
+            scores = _scores(rows, model, fit)
+            if clusters is not None:
+                covariance, freedom = clusters.covariance(scores, fit.covariance)
+            else:
+                influence = np.asarray(scores @ fit.covariance)
+                covariance = influence.T @ influence
+            fit = replace(fit, covariance=covariance)
+        beta, cuts = np.split(fit.parameters[items:], [width])
+        of_beta = slice(items, items + width)
+        error = np.sqrt(np.maximum(np.diag(fit.covariance)[of_beta], 0.0))
+        half = error * [quantile_of(confidence, df) for df in freedom[of_beta]]
+        difference = (fit.theta[:, np.newaxis] - fit.theta).ravel()
+        chances = model.chances(difference, cuts)
+        slopes = model.slopes(difference, cuts, chances)[:, :, 0]
+        information = (chances * slopes**2).sum(axis=1).reshape(items, items)
+    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, clusters)
+    return StrengthResult(
+        model=name,
+        levels=rows.levels,
+        cuts=cuts,
+        coefficients=beta,
+        coefficient_low=beta - half,
+        coefficient_high=beta + half,
+        information=information,
+        comparisons=len(rows.first),
+        **strengths.shared(),
+    )
+
+
+def _scores(rows: _Rows, model: _Model, fit: Fit) -> scipy.sparse.csr_array:
+    items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
+    beta, cuts = np.split(fit.parameters[items:], [width])
+    difference = fit.theta[rows.first] - fit.theta[rows.second] + rows.covariates @ beta
+    chances = model.chances(difference, cuts)
+    residual = model.slopes(difference, cuts, chances)[np.arange(n), rows.level] * rows.weights[:, np.newaxis]
+    dense = np.concatenate([residual[:, :1] * rows.covariates, residual[:, 1:]], axis=1)
+    row = np.arange(n)
+    places = np.tile(items + np.arange(width + len(cuts)), n)
+    return scipy.sparse.csr_array(
+        (
+            np.concatenate([residual[:, 0], -residual[:, 0], dense.ravel()]),
+            (
+                np.concatenate([row, row, np.repeat(row, dense.shape[1])]),
+                np.concatenate([rows.first, rows.second, places]),
+            ),
+        ),
+        shape=(n, items + width + len(cuts)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RankBands(Result):
+    """(K,) best and worst ranks, which hold all true ranks together with the given confidence.
+
+    critical: that quantile of the largest |t| of all pairs.
+    """
+
+    best: Ints
+    worst: Ints
+    critical: float
+    confidence: float
+    draws: int
+
+
+@signed("rank-bands", data=("freedom",))
+def rank_bands(
+    strengths: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    freedom: Sequence[float] | None = None,
+    confidence: float = CONFIDENCE,
+    draws: int = 10_000,
+    seed: Seed = 0,
+) -> RankBands:
+    """Return the ranks that (K,) strengths with (K, K) covariance allow (Mogstad et al. 2024, *Inference for Ranks*).
+
+    An item is below those that beat it by more than the critical value of all differences at once, drawn from the
+    multivariate t of the least `freedom`.
+    """
+    check_confidence(confidence)
+    positive(draws, "draws")
+    generator, reported = generator_of(seed)
+    theta = floats_of(strengths, "strengths", "something that is no number")
+    table = floats_of(covariance, "covariance", "something that is no number")
+    if table.shape != (len(theta), len(theta)):
+        raise BadShape(f"covariance is of shape {table.shape}, expected {len(theta)} rows and columns")
+    items = len(theta)
+    if items < 2 or not (np.isfinite(theta).all() and np.isfinite(table).all()):
+        nothing = np.zeros(items, dtype=np.int64)
+        return RankBands(
+            nothing,
+            nothing,
+            math.nan,
+            float(confidence),
+            draws,
+            seed=reported,
+            reason="there are no strengths with intervals",
+        )
+    first, second = np.triu_indices(items, 1)
+    spread = np.sqrt(np.maximum(table[first, first] + table[second, second] - 2 * table[first, second], 0.0))
+    # Draw the largest |t| of all pairs, from the multivariate t of the strengths.
+    values, vectors = np.linalg.eigh(table)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    known = spread > 0
+    least = math.inf if freedom is None else min(freedom)
+    largest = np.empty(draws)
+    at_once = max(1, 2_000_000 // max(1, len(first)))
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
+        normal = generator.standard_normal((size, items)) @ root.T
+        if least < math.inf:
+            normal /= np.sqrt(generator.chisquare(least, size) / least)[:, np.newaxis]
+        apart = np.abs(normal[:, first] - normal[:, second])[:, known] / spread[known]
+        largest[start : start + size] = apart.max(axis=1, initial=0.0)
+    critical = float(np.quantile(largest, confidence))
+    # Count the items that are clearly above, and clearly below, each item.
+    difference = theta[first] - theta[second]
+    clear = np.abs(difference) > critical * spread
+    above = np.bincount(second[clear & (difference > 0)], minlength=items)
+    above += np.bincount(first[clear & (difference < 0)], minlength=items)
+    below = np.bincount(first[clear & (difference > 0)], minlength=items)
+    below += np.bincount(second[clear & (difference < 0)], minlength=items)
+    return RankBands(1 + above, items - below, critical, float(confidence), draws, seed=reported)

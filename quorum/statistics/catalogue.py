@@ -1,0 +1,46 @@
+"""The statistics that sign their results, and the way from a signature back to its call."""
+
+from quorum.numeric.signatures import BadSignature, Call, call_of_function, parse_version
+from quorum.statistics import (
+    aggregation,
+    agreement,
+    choosing,
+    correlation,
+    disagreement,
+    judges,
+    meta,
+    power,
+    ranking,
+    significance,
+)
+from quorum.statistics.inference import VERSION, statistic_of
+
+MODULES = (
+    agreement,
+    aggregation,
+    choosing,
+    power,
+    correlation,
+    disagreement,
+    judges,
+    meta,
+    ranking,
+    significance,
+)
+STATISTICS = {
+    function: statistic
+    for module in MODULES
+    for function in vars(module).values()
+    if (statistic := statistic_of(function)) is not None
+}
+
+
+def call_of(signature: str) -> Call:
+    """Return the call of a signature: `call_of(text)(*data)`. Raise BadSignature."""
+    parsed = parse_version(signature, VERSION)
+    for function, statistic in STATISTICS.items():
+        if statistic.name == parsed.name and statistic.fixed.items() <= parsed.fields.items():
+            options = {key: value for key, value in parsed.fields.items() if key not in statistic.fixed}
+            return call_of_function(signature, function, options)
+    names = sorted({statistic.name for statistic in STATISTICS.values()})
+    raise BadSignature(f"{signature!r} is of no statistic known here, expected one of {', '.join(names)}")

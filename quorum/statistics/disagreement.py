@@ -1,0 +1,538 @@
+"""Disagreement as data: soft labels, what predicts them, and groups of raters who differ.
+
+Soft labels are people's answers to a unit as a distribution. Cross-entropy and Jensen-Shannon divergence: Uma et al.
+2021, *Learning from Disagreement: A Survey*, section 5; soft labels: Peterson et al. 2019, *Human uncertainty makes
+classification more robust*. All figures are in nats.
+
+Groups of raters. Found: a latent class model (Lazarsfeld, Henry 1968) over raters, each class with one table of
+errors (Dawid, Skene 1979). Independent posteriors of labels and classes bound the likelihood from below (Jordan et
+al. 1999). The parametric bootstrap tests the number of classes (McLachlan 1987), which holds for any measure of fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.worker_models import Answers, climb
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    above_zero,
+    check_cells,
+    encode,
+    encode_on_scale,
+    finite_vector,
+    floats_of,
+    one_of,
+    positive,
+    same_length,
+)
+
+CORRECTIONS = ("dirichlet", "miller-madow", "none")
+
+# Standard deviation of the normal prior of a Dirichlet's log-parameters: it only keeps them finite.
+_LOOSE = 3.0
+# Standard deviation of the normal prior of logits: it only keeps them finite where a score parts all answers.
+_LOGITS = 10.0
+# Imagined answers that a judge's answer is met with, in the shares of all answers.
+_IMAGINED = 1.0
+# Probabilities of a row may miss one by so much.
+_SUM = 1e-6
+FEW_GROUPS = "all raters are of one group, expected two or more to compare"
+NO_PAIRS = "no two raters {of} have a unit in common"
+# Imagined answers of each kind in every group: a table without them would rule out answers that were not seen.
+_SMOOTHING = 0.5
+# How far random starts' memberships are from even.
+_SCATTER = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SoftLabels(Result):
+    """Answers to each unit as a distribution.
+
+    counts, shares: (U, L). judgments: (U,). entropy: (U,) floor of any prediction's expected cross-entropy; nan where
+    one judgment says nothing. floor: its mean. concentration: (L,) of the units' Dirichlet; nan unless `correction` is
+    "dirichlet".
+    """
+
+    units: NDArray[Any]
+    labels: NDArray[Any]
+    counts: Ints
+    shares: Floats
+    judgments: Ints
+    entropy: Floats
+    floor: float
+    concentration: Floats
+    correction: str
+
+
+@signed("soft-labels")
+def soft_labels(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    correction: str = "dirichlet",
+) -> SoftLabels:
+    """Count two (N,) columns, and estimate the entropy of what people in general would answer.
+
+    The entropy of n answers is too low by about (L - 1) / 2n. `correction` is "miller-madow" (the labels that
+    occurred, less one, over 2n: Miller 1955), "none", or "dirichlet": the expected entropy given the counts (Wolpert,
+    Wolf 1995, Phys. Rev. E 52, 6841) under the Dirichlet that makes all units' counts likeliest.
+    """
+    one_of(correction, CORRECTIONS, "correction")
+    names, unit = encode(units, "units")
+    scale, value = encode_on_scale(values, labels)
+    same_length(units=unit, values=value)
+    if not len(unit):
+        raise BadOption("there are no judgments, expected one or more")
+    width = len(scale)
+    check_cells(len(names), "units", width, len(names) * width)
+    counts = np.bincount(unit * width + value, minlength=len(names) * width).reshape(-1, width)
+    judgments = counts.sum(axis=1)
+    shares = counts / judgments[:, np.newaxis]
+    concentration = np.full(width, np.nan)
+    if correction == "dirichlet":
+        concentration = _concentration(counts)
+        entropy = _expected_entropy(counts + concentration)
+    else:
+        entropy = scipy.special.entr(shares).sum(axis=1)
+        if correction == "miller-madow":
+            entropy = np.minimum(entropy + ((counts > 0).sum(axis=1) - 1) / (2 * judgments), np.log(width))
+        entropy = np.where(judgments > 1, entropy, np.nan)
+    known = entropy[~np.isnan(entropy)]
+    return SoftLabels(
+        units=names,
+        labels=scale,
+        counts=counts,
+        shares=shares,
+        judgments=judgments,
+        entropy=entropy,
+        floor=float(known.mean()) if known.size else np.nan,
+        concentration=concentration,
+        correction=correction,
+    )
+
+
+def _concentration(counts: Ints) -> Floats:
+    patterns, times = np.unique(counts, axis=0, return_counts=True)
+    totals = patterns.sum(axis=1)
+
+    def objective(point: Floats) -> tuple[float, Floats]:
+        alpha = np.exp(point)
+        whole = alpha.sum()
+        gained = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
+        log_posterior = times @ (
+            gained.sum(axis=1) + scipy.special.gammaln(whole) - scipy.special.gammaln(totals + whole)
+        )
+        slope = times @ (scipy.special.digamma(patterns + alpha) - scipy.special.digamma(alpha))
+        slope += times @ (scipy.special.digamma(whole) - scipy.special.digamma(totals + whole))
+        off = point / _LOOSE
+        return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _LOOSE
+
+    start = np.zeros(counts.shape[1])
+    return np.exp(climb(objective, [start], max_iterations=1000, tolerance=1e-5).point)
+
+
+def _expected_entropy(alpha: Floats) -> Floats:
+    whole = alpha.sum(axis=1)
+    return np.asarray(
+        scipy.special.digamma(whole + 1) - (alpha * scipy.special.digamma(alpha + 1)).sum(axis=1) / whole
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DivergenceResult(Result):
+    """Cross-entropy and Jensen-Shannon divergence (U,) of predictions from people's distributions, and their means.
+
+    A prediction of zero where people answered so has an infinite cross-entropy.
+    """
+
+    cross_entropy: Floats
+    jensen_shannon: Floats
+    mean_cross_entropy: float
+    mean_jensen_shannon: float
+
+
+@signed("soft-label-divergence")
+def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
+    """Compare (U, L) distributions of answers with (U, L) predicted ones.
+
+    Cross-entropy of shares is unbiased whatever the number of answers; the divergence of few answers is too high.
+    """
+    people, predicted = _distributions(shares, "shares"), _distributions(predictions, "predictions")
+    if people.shape != predicted.shape:
+        raise BadShape(f"predictions is {predicted.shape}, expected {people.shape} as shares is")
+    with np.errstate(divide="ignore"):
+        cross = -scipy.special.xlogy(people, predicted).sum(axis=1)
+    middle = (people + predicted) / 2
+    shannon = (scipy.special.rel_entr(people, middle) + scipy.special.rel_entr(predicted, middle)).sum(
+        axis=1
+    ) / 2
+    return DivergenceResult(cross, shannon, float(cross.mean()), float(shannon.mean()))
+
+
+def _distributions(values: ArrayLike, name: str) -> Floats:
+    table = floats_of(values, name)
+    if table.ndim != 2 or not table.size:
+        raise BadShape(f"{name} has the shape {table.shape}, expected units x labels")
+    wrong = ~((table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= _SUM))
+    if wrong.any():
+        raise BadValue(
+            f"{name}[{int(wrong.argmax())}] is no distribution, expected shares that add up to one"
+        )
+    return table
+
+
+def metric_probabilities(
+    scores: ArrayLike, counts: ArrayLike, folds: ArrayLike, *, symmetric: bool = False
+) -> Floats:
+    """Return (U, L) probabilities of people's answers by (U,) scores of a metric.
+
+    A multinomial logit of the score is fitted to the (U, L) counts of answers of all other folds, never of the unit's
+    own. `symmetric` is for a difference of two candidates' scores and two labels, the first for the first: without a
+    constant, equal scores mean one half.
+    """
+    score, table = finite_vector(scores, "scores"), floats_of(counts, "counts")
+    fold = encode(np.asarray(folds), "folds")[1]
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise BadShape(f"counts has the shape {table.shape}, expected units x two labels or more")
+    same_length(scores=score, counts=table, folds=fold)
+    if symmetric and table.shape[1] != 2:
+        raise BadShape(f"counts has {table.shape[1]} labels, expected two where a difference is symmetric")
+    if not fold.any():
+        raise BadOption("there is one fold, expected two or more")
+    probabilities = np.empty_like(table)
+    for part in range(int(fold.max()) + 1):
+        held_out = fold == part
+        middle = 0.0 if symmetric else float(score[~held_out].mean())
+        spread = float(np.sqrt(((score[~held_out] - middle) ** 2).mean())) or 1.0
+        scaled = (score - middle) / spread
+        probabilities[held_out] = scipy.special.softmax(
+            _logits(_fit_logistic(scaled[~held_out], table[~held_out], symmetric), scaled[held_out]), axis=1
+        )
+    return probabilities
+
+
+def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
+    """Return (2, L) constants and slopes; the last label's are zero, as are constants where symmetric."""
+    free = counts.shape[1] - 1
+
+    def table(point: Floats) -> Floats:
+        both = np.zeros((2, free + 1))
+        both[1 if symmetric else 0 :, :free] = point.reshape(-1, free)
+        return both
+
+    def objective(point: Floats) -> tuple[float, Floats]:
+        logs = scipy.special.log_softmax(_logits(table(point), score), axis=1)
+        surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free]
+        slopes = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
+        deviation = point / _LOGITS
+        log_posterior = float((counts * logs).sum() - 0.5 * (deviation * deviation).sum())
+        return log_posterior, np.concatenate(slopes) - deviation / _LOGITS
+
+    start = np.zeros(free if symmetric else 2 * free)
+    return table(climb(objective, [start], max_iterations=1000, tolerance=1e-5).point)
+
+
+def _logits(table: Floats, score: Floats) -> Floats:
+    return table[0] + score[:, np.newaxis] * table[1]
+
+
+def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
+    """Return (U, L) probabilities of people's answers by a judge's single answers, (U,) positions 0 to L - 1.
+
+    They are people's shares on the other units that the judge answered alike, with one imagined answer in the shares
+    of all others.
+    """
+    table = floats_of(counts, "counts")
+    answer = np.asarray(list(answers))
+    if table.ndim != 2 or answer.ndim != 1:
+        raise BadShape(f"counts has the shape {table.shape}, expected units x labels")
+    same_length(answers=answer, counts=table)
+    if answer.dtype.kind not in "iu" or (answer < 0).any() or (answer >= table.shape[1]).any():
+        raise BadValue(f"answers holds other than 0 to {table.shape[1] - 1}, expected positions of labels")
+    met = np.zeros((table.shape[1], table.shape[1]))
+    np.add.at(met, answer, table)
+    others = table.sum(axis=0) - table
+    usual = (others + 1) / (others + 1).sum(axis=1, keepdims=True)
+    alike = met[answer] - table + _IMAGINED * usual
+    return np.asarray(alike / alike.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True)
+class RaterGroupsResult(Result):
+    """Two groups against one.
+
+    membership: (W, 2) probability of each group, the larger one first. shares: (2,). prior: (L,) of true labels.
+    confusion: (2, L, L) probability of the given label (last axis) by the true one. accuracy: (2,) over `prior`.
+    gain: of the bound of the log-likelihood by two groups. p: share of samples from one group that gain as much,
+    (c + 1) / (bootstraps + 1). within: (2,) share of agreeing pairs of raters of each group, by their likelier one;
+    between: of pairs across. nan where there are none.
+    """
+
+    workers: NDArray[Any]
+    labels: NDArray[Any]
+    membership: Floats
+    shares: Floats
+    prior: Floats
+    confusion: Floats
+    accuracy: Floats
+    gain: float
+    p: float
+    within: Floats
+    between: float
+    converged: bool
+    judgments: Ints
+    bootstraps: int
+
+
+@signed("rater-groups")
+def rater_groups(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    bootstraps: int = 99,
+    restarts: int = 3,
+    seed: int = 0,
+    max_iterations: int = 500,
+    tolerance: float = 1e-3,
+) -> RaterGroupsResult:
+    """Split raters into two groups that err differently, by three (N,) columns, and test that against one group.
+
+    The highest of `restarts` seeded starts counts, for the data and for each sample. Raters of unlike care are two
+    groups as well: those who guess agree no more within their group than across.
+    """
+    positive(bootstraps, "bootstraps")
+    positive(restarts, "restarts")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    answers = Answers.of(units, workers, values, labels)
+    generator = np.random.default_rng(seed)
+    limits = max_iterations, tolerance
+
+    def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
+        single = _fit_classes(data, np.ones((data.workers, 1)), *limits)
+        # Even memberships are a saddle from which two groups never part.
+        logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
+        double = max(
+            (_fit_classes(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
+            key=lambda fit: fit.bound,
+        )
+        return double.bound - single.bound, single, double
+
+    data = _Data(answers.unit, answers.worker, answers.value, answers.shape)
+    gain, single, double = gain_of(data)
+    reached = 0
+    for _ in range(bootstraps):
+        reached += gain_of(data.sampled(single, generator))[0] >= gain
+    order = np.argsort(-double.shares, kind="stable")
+    membership, confusion = double.membership[:, order], double.confusion[order]
+    group = membership.argmax(axis=1)
+    pairs = _pairs(answers)
+    within = [
+        _agreement(pairs, (group[pairs.first] == side) & (group[pairs.second] == side)) for side in (0, 1)
+    ]
+    return RaterGroupsResult(
+        workers=answers.workers,
+        labels=answers.labels,
+        membership=membership,
+        shares=double.shares[order],
+        prior=double.prior,
+        confusion=confusion,
+        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ double.prior,
+        gain=gain,
+        p=(reached + 1) / (bootstraps + 1),
+        within=np.array(within),
+        between=_agreement(pairs, group[pairs.first] != group[pairs.second]),
+        converged=single.converged and double.converged,
+        judgments=np.bincount(answers.worker),
+        bootstraps=bootstraps,
+        seed=seed,
+        note=answers.note,
+    )
+
+
+class _Data:
+    """Judgments as a sparse table (W * L, U) of how often a worker gave a label to a unit."""
+
+    def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
+        self.unit, self.worker, self.shape = unit, worker, shape
+        units, self.workers, self.width = shape
+        rows = worker * self.width + value
+        self.by_worker = scipy.sparse.csr_array(
+            (np.ones(len(unit)), (rows, unit)), shape=(self.workers * self.width, units)
+        )
+        self.by_unit = scipy.sparse.csr_array(self.by_worker.T)
+        votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
+        self.votes = votes / votes.sum(axis=1, keepdims=True)
+
+    def sampled(self, model: _Fit, generator: np.random.Generator) -> _Data:
+        units, _, width = self.shape
+        truth = generator.choice(width, size=units, p=model.prior)
+        ends = np.cumsum(model.confusion[0], axis=1)[truth[self.unit]]
+        drawn = (generator.random(len(self.unit))[:, np.newaxis] > ends[:, :-1]).sum(axis=1)
+        return _Data(self.unit, self.worker, drawn, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    membership: Floats
+    shares: Floats
+    prior: Floats
+    confusion: Floats
+    bound: float
+    converged: bool
+
+
+def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance: float) -> _Fit:
+    """Raise the bound from (W, G) memberships and the shares of votes until a step gains at most `tolerance`."""
+    _, workers, width = data.shape
+    truth, bound, converged = data.votes, -np.inf, False
+    groups = membership.shape[1]
+    for _ in range(max_iterations):
+        # (W, given, true) expected answers of each worker, and (G, true, given) of each group.
+        expected_answers = (data.by_worker @ truth).reshape(workers, width, width)
+        met = np.einsum("wg,wvl->glv", membership, expected_answers) + _SMOOTHING
+        confusion = met / met.sum(axis=2, keepdims=True)
+        prior, shares = truth.mean(axis=0), membership.mean(axis=0)
+        logs = np.log(confusion)
+        # The smoothing is part of the objective, else steps might lower it.
+        value = _SMOOTHING * float(logs.sum())
+        pull = np.einsum("wvl,glv->wg", expected_answers, logs) + np.log(np.maximum(shares, 1e-300))
+        membership = scipy.special.softmax(pull, axis=1)
+        of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
+        log_prior = np.log(np.maximum(prior, 1e-300))
+        joint = data.by_unit @ of_answers + log_prior
+        truth = scipy.special.softmax(joint, axis=1)
+        value += float((truth * joint).sum() + scipy.special.entr(truth).sum())
+        value += float(
+            (membership * np.log(np.maximum(shares, 1e-300))).sum() + scipy.special.entr(membership).sum()
+        )
+        converged = value - bound <= tolerance
+        bound = value
+        if converged:
+            break
+    # Empty rows of a group weigh as many imagined answers as others; two groups have twice as many.
+    bound += _SMOOTHING * groups * width * width * np.log(width)
+    return _Fit(membership, shares, prior, confusion, bound, converged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    first: Ints
+    second: Ints
+    units: Floats
+    agreeing: Floats
+
+
+def _pairs(answers: Answers) -> _Pairs:
+    units, workers, width = answers.shape
+    columns = answers.unit * width + answers.value
+    ones = np.ones(len(columns))
+    answer_table = scipy.sparse.csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
+    judged = scipy.sparse.csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
+    both = scipy.sparse.coo_array(scipy.sparse.triu(judged @ judged.T, k=1))
+    first, second = (np.asarray(coordinates, dtype=np.int64) for coordinates in both.coords)
+    # A sparse table cannot be read at no place.
+    agreeing = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
+    return _Pairs(first, second, both.data, np.asarray(agreeing, dtype=np.float64).ravel())
+
+
+def _agreement(pairs: _Pairs, among: NDArray[np.bool_]) -> float:
+    units = float(pairs.units[among].sum())
+    return float(pairs.agreeing[among].sum()) / units if units else np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroupsResult(Result):
+    """Agreement within groups against agreement between them.
+
+    within: (G,) share of agreeing pairs of raters of each group, over the units they share; nan where there is none.
+    overall: the same over all pairs of one group. between: of pairs across groups. difference: overall - between.
+    p: share of shufflings with as large a difference, (c + 1) / (permutations + 1). raters: (G,).
+    """
+
+    groups: NDArray[Any]
+    within: Floats
+    overall: float
+    between: float
+    difference: float
+    p: float
+    raters: Ints
+    permutations: int
+
+
+@signed("known-groups")
+def known_groups(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    groups: Iterable[Any],
+    *,
+    permutations: int = 999,
+    seed: int = 0,
+) -> KnownGroupsResult:
+    """Test whether raters of one group agree more with each other than with those of others.
+
+    Takes four (N,) columns, the last one the rater's group. The test is exact and one-sided; it shuffles raters over
+    groups.
+    """
+    positive(permutations, "permutations")
+    group_names, group = encode(groups, "groups")
+    answers = Answers.of(units, workers, values, None)
+    same_length(units=answers.unit, groups=group)
+    of_rater = np.empty(len(answers.workers), dtype=np.int64)
+    of_rater[answers.worker] = group
+    if (of_rater[answers.worker] != group).any():
+        judgment = int((of_rater[answers.worker] != group).argmax())
+        name = answers.workers.tolist()[int(answers.worker[judgment])]
+        raise BadValue(f"worker {name!r} is of two groups, expected one each")
+    pairs = _pairs(answers)
+    size = len(group_names)
+
+    def apart(of: Ints) -> float:
+        same = of[pairs.first] == of[pairs.second]
+        return _agreement(pairs, same) - _agreement(pairs, ~same)
+
+    first, second = of_rater[pairs.first], of_rater[pairs.second]
+    within = [_agreement(pairs, (first == group) & (second == group)) for group in range(size)]
+    overall, between = _agreement(pairs, first == second), _agreement(pairs, first != second)
+    reason = ""
+    if size < 2:
+        reason = FEW_GROUPS
+    elif np.isnan(between):
+        reason = NO_PAIRS.format(of="of different groups")
+    elif np.isnan(overall):
+        reason = NO_PAIRS.format(of="of one group")
+    p = np.nan
+    if not reason:
+        generator = np.random.default_rng(seed)
+        gap = overall - between
+        # A shuffling under which no pair is of one group, or none across, is no evidence against chance.
+        shuffled_gaps = (apart(generator.permutation(of_rater)) for _ in range(permutations))
+        as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
+        p = (as_extreme + 1) / (permutations + 1)
+    return KnownGroupsResult(
+        groups=group_names,
+        within=np.array(within),
+        overall=overall,
+        between=between,
+        difference=overall - between,
+        p=p,
+        raters=np.bincount(of_rater, minlength=size),
+        permutations=permutations,
+        seed=seed,
+        reason=reason,
+    )

@@ -1,0 +1,247 @@
+"""Options of intervals, and signed results.
+
+A signature names the statistic, its input where there are several, and every option:
+`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|clusters:both|v:1.0`
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack
+
+import numpy as np
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.signatures import GIVEN, Signature, Value
+from quorum.statistics.crossed import (
+    BOTH,
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    RaterDeletions,
+    check_confidence,
+    columns_and_deletions,
+    columns_of,
+)
+from quorum.statistics.resampling import (
+    RESAMPLES,
+    Seed,
+    bootstrap,
+    generator_of,
+    percentile_interval,
+)
+
+VERSION = "1.0"
+INDEPENDENT = "no clusters were named, so units are taken as independent"
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+DEFAULTS: Mapping[str, Any] = {
+    "confidence": CONFIDENCE,
+    "resamples": RESAMPLES,
+    "seed": 0,
+    "clusters": NAIVE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What every result says besides its figures; see `quorum.statistics` for the fields."""
+
+    seed: int | None = None
+    reason: str = ""
+    note: str = ""
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    signature: str = ""
+
+    def shared(self) -> dict[str, Any]:
+        """Return all fields, for a result that adds further ones."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference(Result):
+    """An interval, and how it was made; nan where there is none."""
+
+    low: float = math.nan
+    high: float = math.nan
+    confidence: float = CONFIDENCE
+    resamples: int = 0
+    undefined_resamples: int = 0
+
+
+class Sampling(TypedDict, total=False):
+    """The options of functions that return an interval, in the order of their signatures."""
+
+    confidence: float
+    resamples: int
+    seed: Seed
+    clusters: ClusterColumns
+
+
+class Clustering(TypedDict, total=False):
+    """Those of functions that resample nothing."""
+
+    confidence: float
+    clusters: ClusterColumns
+
+
+class RaterSampling(Sampling, total=False):
+    """Those of coefficients of units and raters, which are both random unless `clusters` says otherwise."""
+
+
+# By the annotation of a function's options.
+OPTIONS = {f"Unpack[{kind.__name__}]": kind for kind in (Sampling, Clustering, RaterSampling)}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Checked options of an interval."""
+
+    confidence: float
+    resamples: int
+    generator: np.random.Generator
+    seed: int | None
+    columns: Mapping[str, Iterable[Any]]
+
+    @classmethod
+    def of(cls, **options: Unpack[Sampling]) -> Options:
+        columns = columns_of(options.get("clusters", NAIVE))
+        confidence = check_confidence(options.get("confidence", CONFIDENCE))
+        generator, seed = generator_of(options.get("seed", 0))
+        return cls(confidence, options.get("resamples", RESAMPLES), generator, seed, columns)
+
+    @classmethod
+    def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
+        """Return the options, and apart from the columns of clusters what people say without each rater."""
+        options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
+        return cls.of(**options), deletions
+
+    def clusters_of(self, row: str, keep: Flags) -> Clusters:
+        """Return the clusters of the rows to `keep`; without columns each row is one, and is not counted."""
+        if self.columns:
+            return Clusters.of(self.columns, len(keep), keep)
+        return replace(Clusters.of({row: range(len(keep))}, len(keep), keep), counts={})
+
+    def undefined(self, reason: str = "") -> Inference:
+        return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
+
+    def resampled(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
+        """Return the interval of a statistic of resampled units, by `bootstrap`."""
+        draws = bootstrap(
+            statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
+        )
+        return self.drawn(draws)
+
+    def drawn(self, draws: Floats) -> Inference:
+        """Return the percentile interval of (B,) draws."""
+        low, high, undefined = percentile_interval(draws, self.confidence)
+        return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
+
+    def clustered(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
+        """Return the interval with these ends, which the clusters gave."""
+        return Inference(
+            low=ends[0],
+            high=ends[1],
+            confidence=self.confidence,
+            seed=self.seed,
+            reason=clusters.reason,
+            note=clusters.note,
+            clusters=clusters.counts,
+        )
+
+
+class Statistic(NamedTuple):
+    """A signed function's name, and the fields that distinguish functions of one name."""
+
+    name: str
+    fixed: Mapping[str, str]
+
+
+def statistic_of(thing: object) -> Statistic | None:
+    statistic = getattr(thing, "statistic", None)
+    return statistic if isinstance(statistic, Statistic) else None
+
+
+def signed(
+    name: str, *, data: tuple[str, ...] = (), **fixed: str
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
+
+    Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
+    functions of one name (`input="rows"`). Where the function takes clusters and the call names none, the result notes
+    what it assumes.
+    """
+
+    def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        parameters = _signature_of(function)
+        options = [
+            key
+            for key, parameter in parameters.parameters.items()
+            if parameter.default is not parameter.empty and key not in data
+        ]
+
+        @functools.wraps(function)
+        def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+            bound = parameters.bind(*args, **kwargs)
+            assumes = "clusters" not in bound.arguments and parameters.parameters.get("clusters")
+            result = function(*args, **kwargs)
+            bound.apply_defaults()
+            values = {key: _value(bound.arguments[key]) for key in options}
+            if values.get("clusters") == NAIVE == parameters.parameters["clusters"].default:
+                del values["clusters"]  # as before there were others
+            note = INDEPENDENT if assumes and assumes.default == NAIVE else ""
+            return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
+
+        vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)
+        return wrapper
+
+    return decorate
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature with the keys of `Sampling` and its like as parameters of their own."""
+    signature = inspect.signature(function)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            parameters.append(parameter)
+            continue
+        options = OPTIONS[str(parameter.annotation)]
+        parameters += [
+            inspect.Parameter(
+                key,
+                parameter.KEYWORD_ONLY,
+                default=BOTH if options is RaterSampling and key == "clusters" else DEFAULTS[key],
+                annotation=annotation,
+            )
+            for key, annotation in options.__annotations__.items()
+        ]
+    return signature.replace(parameters=parameters)
+
+
+def _with_signature(result: Any, signature: str, note: str) -> Any:
+    if isinstance(result, Mapping):
+        return {key: _with_signature(entry, signature, note) for key, entry in result.items()}
+    if isinstance(result, Result) and note:
+        result = replace(result, note="; ".join(filter(None, (result.note, note))))
+    return replace(result, signature=signature)
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(_value(item) for item in value)
+    if isinstance(value, Mapping):
+        return "-".join([GIVEN, *map(str, value)])
+    return GIVEN

@@ -1,0 +1,306 @@
+"""Check arguments and turn them into arrays: codes, scores, scales."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import count
+from numbers import Real
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+
+# Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
+ROUNDING = 1e-12
+# Whole numbers that span at most so many values, or twice as many as there are, are coded by subtraction, not sorting.
+_SMALL_RANGE = 1 << 16
+# Up to here a double holds every whole number.
+_EXACT = 2.0**53
+
+# Sums of squares of a million numbers of this size are far from the largest double.
+LARGEST = 1e100
+# Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
+LARGEST_TABLE = 100_000_000
+
+
+class StatisticsError(ValueError):
+    pass
+
+
+class BadShape(StatisticsError):
+    pass
+
+
+class BadValue(StatisticsError):
+    pass
+
+
+class BadOption(StatisticsError):
+    pass
+
+
+class DuplicateJudgment(StatisticsError):
+    """A second judgment of a unit by one worker."""
+
+
+def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
+    """Return (K,) distinct values in ascending order and (N,) codes 0..K-1; refuse nan and None.
+
+    Types that cannot be compared are ordered by type first.
+    """
+    array = _numeric(values, name)
+    if array is None:
+        return _encode_hashable(values, name)
+    if not array.size:
+        return array, np.empty(0, dtype=np.int64)
+    low, high = array.min(), array.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        refuse_values(array, ~np.isfinite(array), name, "a finite number")
+    small = _encode_small_range(array, float(low), float(high))
+    if small is not None:
+        return small
+    labels, codes = np.unique(array, return_inverse=True)
+    return labels, codes.astype(np.int64, copy=False)
+
+
+def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
+    if isinstance(values, np.ndarray):
+        array = values
+    elif isinstance(values, list | tuple) and values and isinstance(values[0], str):
+        return None  # numpy would copy a million names only to show that they are no numbers
+    else:
+        # A list that mixes numbers and text becomes text in numpy, so only a numeric outcome is trusted.
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged: the elements are themselves sequences
+            return None
+    if array.dtype.kind not in "biuf":
+        return None
+    if array.ndim != 1:
+        raise BadShape(f"{name} has {array.ndim} dimensions, expected one")
+    return array
+
+
+def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
+    if high - low >= max(_SMALL_RANGE, 2 * len(array)) or max(abs(low), abs(high)) >= _EXACT:
+        return None
+    codes = array.astype(np.int64)
+    if array.dtype.kind == "f" and not np.array_equal(codes, array):
+        return None
+    codes -= int(low)
+    present = np.zeros(int(high - low) + 1, dtype=bool)
+    present[codes] = True
+    labels = (np.flatnonzero(present) + int(low)).astype(array.dtype)
+    if not present.all():
+        codes = (np.cumsum(present) - 1)[codes]
+    return labels, codes
+
+
+def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Ints]:
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
+    refuse_nan_texts(values, name)
+    items = values.tolist() if isinstance(values, np.ndarray) else one_per_row(values, name)
+    # A dictionary that numbers a new key itself is looked up without a line of Python per item.
+    index: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    try:
+        first_seen = np.fromiter(map(index.__getitem__, items), dtype=np.int64, count=len(items))
+    except TypeError as error:
+        raise BadValue(f"{name} holds an answer that is no single value, expected text or numbers") from error
+    keys: list[Any] = list(index)
+    for item in keys:
+        if item is None or item != item:
+            raise BadValue(f"{name}[{items.index(item)}] is missing, expected a value")
+    try:
+        ordered = sorted(keys)
+    except TypeError:
+        ordered = sorted(keys, key=lambda key: (type(key).__name__, str(key)))
+    labels = np.empty(len(ordered), dtype=object)
+    labels[:] = ordered
+    position = np.empty(len(ordered), dtype=np.int64)
+    position[np.fromiter(map(index.__getitem__, ordered), dtype=np.int64, count=len(ordered))] = np.arange(
+        len(ordered)
+    )
+    return labels, position[first_seen]
+
+
+def refuse_nan_texts(values: object, name: str) -> None:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U" and (values == "nan").any():
+        raise BadValue(
+            f"{name} holds the text 'nan', as numpy makes of nan among texts; expected an array of objects"
+        )
+
+
+def encode_with(
+    values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
+) -> Ints:
+    """Return (N,) positions of `values` in `scale`, which must hold them all."""
+    labels, codes = encode(values, name)
+    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
+    try:
+        places = {label: position for position, label in enumerate(scale)}
+    except TypeError as error:
+        raise BadOption("the scale holds a value that is no single one, expected text or numbers") from error
+    if len(places) != len(scale):
+        raise BadOption(f"the scale {list(scale)} names a value twice, expected distinct values")
+    positions = np.empty(len(labels), dtype=np.int64)
+    for rank, label in enumerate(labels.tolist()):
+        if label not in places:
+            raise BadValue(f"{name} holds {label!r}, expected one of {list(scale)}")
+        positions[rank] = places[label]
+    return positions[codes] if len(codes) else codes
+
+
+def encode_both(
+    first: Iterable[Any], second: Iterable[Any], name: str, other: str
+) -> tuple[NDArray[Any], Ints, Ints]:
+    """Encode two (N,) columns together: (K,) labels, ascending, and (N,) codes of both."""
+    labels, first_codes = encode(first, name)
+    other_labels, second_codes = encode(second, other)
+    same_length(**{name: first_codes, other: second_codes})
+    if labels.dtype == other_labels.dtype and labels.dtype.kind != "O":
+        together, places = encode(np.concatenate([labels, other_labels]), name)
+    else:
+        together, places = encode([*labels.tolist(), *other_labels.tolist()], name)
+    return together, _moved(first_codes, places[: len(labels)]), _moved(second_codes, places[len(labels) :])
+
+
+def _moved(codes: Ints, places: Ints) -> Ints:
+    return codes if np.array_equal(places, np.arange(len(places))) else places[codes]
+
+
+def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError as error:
+        raise BadShape(f"{name} is {values!r}, expected a sequence of values") from error
+
+
+def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
+    (first, reference), *others = columns.items()
+    for name, column in others:
+        if len(column) != len(reference):
+            raise BadShape(
+                f"{name} has {len(column)} entries and {first} {len(reference)}, expected equally many"
+            )
+    return len(reference)
+
+
+def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) -> None:
+    places = np.flatnonzero(wrong)
+    if places.size:
+        raise BadValue(f"{name}[{places[0]}] is {values[places[0]]:g}, expected {expected}")
+
+
+def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
+    """Return the smallest (row, column) that occurs twice in (N,) codes."""
+    width = int(columns.max(initial=0)) + 1
+    keys = np.sort(rows * width + columns)
+    twice = keys[:-1][keys[1:] == keys[:-1]]
+    return divmod(int(twice[0]), width) if twice.size else None
+
+
+def finite_column(values: Iterable[Any], name: str) -> Floats:
+    return finite_vector(values if isinstance(values, np.ndarray) else one_per_row(values, name), name)
+
+
+def finite_vector(values: ArrayLike, name: str) -> Floats:
+    vector = float_vector(values, name)
+    refuse_values(vector, ~np.isfinite(vector), name, "a finite number")
+    return vector
+
+
+def float_vector(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) float64 where nan means missing."""
+    vector = floats_of(values, name, "something that is no number, expected numbers")
+    if vector.ndim != 1:
+        raise BadShape(f"{name} has {vector.ndim} dimensions, expected one")
+    return vector
+
+
+def floats_of(
+    values: ArrayLike, name: str, trouble: str = "something that is no number, or rows of several lengths"
+) -> Floats:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise BadValue(f"{name} holds complex numbers, expected real ones")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadValue(f"{name} holds {trouble}") from error
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real)
+
+
+def one_of(value: str, known: Sequence[str], name: str) -> str:
+    if value not in known:
+        raise BadOption(f"{name} is {value!r}, expected one of {', '.join(known)}")
+    return value
+
+
+def from_zero(value: float, name: str) -> None:
+    if not (is_real(value) and 0 <= value < np.inf):
+        raise BadOption(f"{name} is {value!r}, expected a number from zero on")
+
+
+def above_zero(value: float, name: str) -> float:
+    if isinstance(value, bool) or not is_real(value) or not 0 < value < np.inf:
+        raise BadOption(f"{name} is {value!r}, expected a number above zero")
+    return float(value)
+
+
+def positive(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
+    return int(value)
+
+
+def score_vector(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) finite float64 of moderate size."""
+    return _moderate(finite_vector(values, name), name)
+
+
+def gappy_vector(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) float64 of moderate size where nan means missing."""
+    return _moderate(float_vector(values, name), name)
+
+
+def score_table(values: ArrayLike, name: str) -> Floats:
+    """Return (systems, items) float64 of moderate size where nan means missing."""
+    table = floats_of(values, name)
+    if table.ndim != 2:
+        raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")
+    for system, row in enumerate(table):
+        gappy_vector(row, f"{name}[{system}]")
+    return table
+
+
+def _moderate(vector: Floats, name: str) -> Floats:
+    refuse_values(vector, np.abs(vector) > LARGEST, name, f"a number of size {LARGEST:g} at most")
+    return vector
+
+
+def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
+    """Return (L,) labels and (N,) codes 0..L-1."""
+    if labels is None:
+        return encode(values, "values")
+    names = one_per_row(labels, "labels")
+    if not names:
+        raise BadOption("labels is empty, expected the scale's values")
+    rows = values if isinstance(values, np.ndarray) else one_per_row(values, "values")
+    codes = encode_with(rows, names, "values")
+    scale = np.empty(len(names), dtype=object)
+    scale[:] = names
+    return scale, codes
+
+
+def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
+    """Refuse a table that would not fit into memory."""
+    if cells > LARGEST_TABLE:
+        raise BadValue(
+            f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"
+        )

@@ -1,0 +1,539 @@
+"""Judges, such as language models: may one stand in for people, and what would people say where only it answered?
+
+The alternative annotator test: Calderon, Reichart, Dror 2025. Prediction-powered inference: Angelopoulos, Bates,
+Fannjiang, Jordan, Zrnic 2023; its power tuning: Angelopoulos, Duchi, Zrnic 2023, "PPI++". See docs/judges.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    ITEM,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    Spread,
+    check_confidence,
+    column_codes,
+    columns_of,
+    renumbered,
+    share_interval,
+)
+from quorum.statistics.inference import Inference, Result, signed
+from quorum.statistics.inputs import (
+    BadOption,
+    BadValue,
+    DuplicateJudgment,
+    encode,
+    encode_both,
+    finite_vector,
+    first_repeated,
+    float_vector,
+    one_of,
+    positive,
+    refuse_values,
+    same_length,
+)
+from quorum.statistics.resampling import Seed, generator_of
+from quorum.statistics.significance import LEVEL, adjusted_p_values
+
+ACCURACY, RMSE = "accuracy", "rmse"
+SCORINGS = (ACCURACY, RMSE)
+LEAVE_OUT, T_TEST, WILCOXON = "leave-out", "t", "wilcoxon"
+FEW = (LEAVE_OUT, T_TEST, WILCOXON)
+
+# The paper's advice (section 3): 0.2 beside experts, 0.15 beside skilled people, 0.1 beside a crowd.
+EPSILON = 0.2
+# With fewer units, the mean of a person's comparisons is not near to normal.
+FEWEST_UNITS = 30
+PASSES = 0.5
+SHORTEST_CURVE = 5
+DENSE_CELLS = 20_000_000  # units times labels that are counted in one array
+NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
+TOO_FEW_CLUSTERS = "no person's units lie in enough clusters to be tested"
+NO_LABELS = "people judged {n} of the units, expected two or more"
+NO_OTHERS = "people judged every unit, so nothing is left that the judge alone answered"
+SAME_ANSWER = "people said the same of every unit, so their spread is unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeAnnotatorResult(Inference):
+    """Whether the judge may replace a person of this group.
+
+    Attributes:
+        raters: the R people who were tested, ascending; `left_out` had too few units.
+        units: (R,) how many units each was compared on.
+        judge_advantage: (R,) share of them where the judge is as near to the others as the person, or nearer (rho f).
+        rater_advantage: (R,) the same of the person (rho h).
+        p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
+        won: (R,) bool, `adjusted_p` is at most `level`.
+        winning_rate: share of the people with a p whom the judge won against (omega); it passes from 0.5.
+        advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
+        all_units: with answers of the judge and of two people or more.
+    """
+
+    raters: tuple[Any, ...]
+    units: Ints
+    judge_advantage: Floats
+    rater_advantage: Floats
+    p: Floats
+    adjusted_p: Floats
+    won: Flags
+    left_out: int
+    winning_rate: float
+    advantage: float
+    all_units: int
+    epsilon: float
+    level: float
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.winning_rate >= PASSES)
+
+
+@signed("alternative-annotator", input="answers")
+def alternative_annotator_test(
+    units: Iterable[Any],
+    raters: Iterable[Any],
+    answers: Iterable[Any],
+    judge: Iterable[Any],
+    *,
+    scoring: str = ACCURACY,
+    epsilon: float = EPSILON,
+    level: float = LEVEL,
+    least_units: int = FEWEST_UNITS,
+    few: str = LEAVE_OUT,
+    clusters: ClusterColumns = NAIVE,
+) -> AlternativeAnnotatorResult:
+    """Compare the judge with each person by how near both are to the others, from (N,) answers of people.
+
+    Args:
+        judge: (N,) the judge's answer to the unit of each row. scoring: "accuracy" (mean agreement with the others,
+        any values) or "rmse" (root mean squared distance, numbers). epsilon: what the judge may be worse by, since it
+        costs less. least_units: a person with fewer is left out, tested by t all the same, or by Wilcoxon's signed
+        ranks, as `few`
+            says (docs/judges.md).
+        clusters: one column of what units share; by default each unit is its own.
+    """
+    one_of(scoring, SCORINGS, "scoring")
+    _, unit = encode(units, "units")
+    names, rater = encode(raters, "raters")
+    same_length(units=unit, raters=rater)
+    if (twice := first_repeated(unit, rater)) is not None:
+        raise DuplicateJudgment(f"rater {names[twice[1]]!r} judged a unit twice, expected once")
+    if scoring == ACCURACY:
+        labels, person, judge_code = encode_both(answers, judge, "answers", "judge")
+        same_length(units=unit, answers=person)
+        person_score, judge_score = _agreements(unit, person, judge_code, len(labels))
+    else:
+        values, predictions = (
+            finite_vector(np.asarray(answers), "answers"),
+            finite_vector(np.asarray(judge), "judge"),
+        )
+        same_length(units=unit, answers=values, judge=predictions)
+        person_score, judge_score = _nearness(unit, values, predictions)
+    return alternative_annotator_test_of_scores(
+        unit,
+        names[rater],
+        person_score,
+        judge_score,
+        epsilon=epsilon,
+        level=level,
+        least_units=least_units,
+        few=few,
+        clusters=clusters,
+    )
+
+
+@signed("alternative-annotator", input="scores")
+def alternative_annotator_test_of_scores(
+    units: Iterable[Any],
+    raters: Iterable[Any],
+    person_scores: ArrayLike,
+    judge_scores: ArrayLike,
+    *,
+    epsilon: float = EPSILON,
+    level: float = LEVEL,
+    least_units: int = FEWEST_UNITS,
+    few: str = LEAVE_OUT,
+    clusters: ClusterColumns = NAIVE,
+) -> AlternativeAnnotatorResult:
+    """Do the test on (N,) scores of how near a person, and the judge, is to the others who judged the unit.
+
+    A score can be any similarity, the higher the nearer. Rows with nan, which nobody else judged, are left out.
+    """
+    one_of(few, FEW, "few")
+    if not 0 <= epsilon < 1:
+        raise BadOption(f"epsilon is {epsilon!r}, expected 0 or more and less than 1")
+    level = check_confidence(level, "level")
+    _, unit = encode(units, "units")
+    names, rater = encode(raters, "raters")
+    person, judge = float_vector(person_scores, "person_scores"), float_vector(judge_scores, "judge_scores")
+    same_length(units=unit, raters=rater, person_scores=person, judge_scores=judge)
+    # With less than two units nothing varies, whatever is asked for.
+    least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
+    name, cluster = _one_column(clusters, unit, "a row")
+    # Leave out rows that nobody else judged, and people with few units.
+    usable = ~np.isnan(person) & ~np.isnan(judge)
+    counts = np.bincount(rater[usable], minlength=len(names))
+    tested = np.flatnonzero(counts >= least)
+    keep = usable & np.isin(rater, tested)
+    unit, rater, cluster = unit[keep], renumbered(rater[keep]), cluster[keep]
+    # Who is nearer to the others, row by row, and how often.
+    judge_wins = (judge >= person)[keep].astype(np.float64)
+    person_wins = (person >= judge)[keep].astype(np.float64)
+    n = counts[tested]
+    by_judge = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
+    by_person = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)
+    # Test each person's differences, whose rows lie together by cluster.
+    differences = person_wins - judge_wins
+    order = np.lexsort((cluster, rater))
+    starts = np.cumsum(n) - n
+    changes = (np.diff(cluster[order], prepend=-1) != 0) | (np.diff(rater[order], prepend=-1) != 0)
+    number = np.cumsum(changes) - 1  # of a person's cluster
+    p = np.empty(len(tested))
+    for position, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
+        rows = order[start : start + size]
+        if few == WILCOXON and size < least_units:
+            p[position] = _signed_ranks(differences[rows] - epsilon)
+        else:
+            cluster_of_row = number[start : start + size] - number[start]
+            p[position] = _one_sided(differences[rows], cluster_of_row, name, epsilon)
+    adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
+    # The mean advantage over people, with an interval over what all their units share.
+    advantage = float(by_judge.mean()) if len(tested) else math.nan
+    low = high = math.nan
+    counted: Mapping[str, int] = {}
+    if len(tested):
+        shared = Clusters.of_codes({name: renumbered(cluster)})
+        influences = (judge_wins - by_judge[rater]) / (n[rater] * len(tested))
+        low, high = share_interval(advantage, shared.spread(influences), shared.counts[name], CONFIDENCE)
+        counted = shared.counts
+    won = adjusted <= level
+    has_p = ~np.isnan(p)
+    reason = "" if has_p.any() else TOO_FEW_CLUSTERS if len(tested) else NOBODY.format(least=least)
+    return AlternativeAnnotatorResult(
+        raters=tuple(names[tested].tolist()),
+        units=n,
+        judge_advantage=by_judge,
+        rater_advantage=by_person,
+        p=p,
+        adjusted_p=adjusted,
+        won=won,
+        left_out=int((counts > 0).sum() - len(tested)),
+        winning_rate=float(won[has_p].mean()) if has_p.any() else math.nan,
+        advantage=advantage,
+        low=low,
+        high=high,
+        all_units=int((np.bincount(unit) > 0).sum()),
+        epsilon=float(epsilon),
+        level=level,
+        reason=reason,
+        clusters=counted,
+    )
+
+
+def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
+    """Return (N,) shares of a unit's other answers that equal the row's own, and the judge's; nan without others."""
+    others = np.bincount(unit)[unit] - 1.0
+    others[others == 0] = np.nan
+    mine, wanted = unit * labels + answer, unit * labels + judge
+    if len(others) * labels <= DENSE_CELLS:
+        counts = np.bincount(mine, minlength=int(wanted.max(initial=-1)) + 1)
+        return (counts[mine] - 1) / others, (counts[wanted] - (answer == judge)) / others
+    cells, counts = np.unique(mine, return_counts=True)
+    at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+    same_as_judge = np.where(cells[at] == wanted, counts[at], 0) - (answer == judge)
+    return (counts[np.searchsorted(cells, mine)] - 1) / others, same_as_judge / others
+
+
+def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
+    """Return (N,) negative mean squared distances from a unit's other answers; nan without others."""
+    count = np.bincount(unit)[unit]
+    total = np.bincount(unit, weights=answer)[unit]
+    squares = np.bincount(unit, weights=answer * answer)[unit]
+    others = np.where(count > 1, count - 1.0, np.nan)
+    person = squares - 2 * answer * total + count * answer * answer
+    beside = squares - 2 * judge * total + count * judge * judge - (judge - answer) ** 2
+    # Sums of decimals that should be equal differ in their last digits.
+    size = squares + count * np.maximum(answer * answer, judge * judge)
+    beside = np.where(np.abs(beside - person) <= 1e-12 * size, person, beside)
+    return -person / others, -beside / others
+
+
+def _signed_ranks(values: Floats) -> float:
+    if not values.any():
+        return 1.0
+    return float(scipy.stats.wilcoxon(values, alternative="less", method="approx").pvalue)
+
+
+def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
+    mean = float(values.mean())
+    shared = Clusters.of_codes({name: cluster})
+    if shared.reason:
+        return math.nan
+    if np.all(values == values[0]):
+        return 0.0 if mean < epsilon else 1.0
+    return shared.spread((values - mean) / len(values)).p(mean - epsilon, "less")
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionPoweredResult(Inference):
+    """People's mean, from their answers to some units and a judge's answers to all.
+
+    Attributes:
+        value, low, high: the prediction-powered estimate.
+        people, people_low, people_high: from people's answers alone.
+        judge: the mean of the judge's answers, with the judge's bias.
+        power: lambda, how far the judge is relied on: 0 not at all, 1 as in the paper of 2023.
+        labelled, unlabelled: units with people's answers, and with the judge's alone.
+        effective: units that people alone would have to judge for an interval as narrow.
+    """
+
+    value: float
+    people: float
+    people_low: float
+    people_high: float
+    judge: float
+    power: float
+    labelled: int
+    unlabelled: int
+    effective: float
+
+    @property
+    def saved(self) -> float:
+        return self.effective - self.labelled
+
+
+@signed("prediction-powered-mean")
+def prediction_powered_mean(
+    people: ArrayLike,
+    judge: ArrayLike,
+    *,
+    power: float | None = None,
+    confidence: float = CONFIDENCE,
+    clusters: ClusterColumns = NAIVE,
+) -> PredictionPoweredResult:
+    """Return the mean of people's answers to (U,) units, nan where people said nothing.
+
+    The units that people judged must be a random sample. The estimate is lambda times the mean of the judge where it is
+    alone, plus the mean of people less lambda times the judge where both answered. t of the degrees of freedom of both
+    parts gives its interval.
+
+    Args:
+        power: lambda, from 0 to 1; by default `tuned_power`.
+        clusters: one (U,) column of what units share.
+    """
+    check_confidence(confidence)
+    label, prediction = float_vector(people, "people"), finite_vector(judge, "judge")
+    same_length(people=label, judge=prediction)
+    refuse_values(label, np.isinf(label), "people", "a finite number, or nan")
+    if power is not None and not (math.isfinite(power) and 0 <= power <= 1):
+        raise BadOption(f"power is {power!r}, expected a number from 0 to 1, or None")
+    codes = _one_column(clusters, np.arange(len(label)), "a unit")
+    labelled = np.flatnonzero(~np.isnan(label))
+    alone = np.flatnonzero(np.isnan(label))
+    n = len(labelled)
+    mean_of_judge = float(prediction.mean()) if len(prediction) else math.nan
+    mean = float(label[labelled].mean()) if n else math.nan
+    reason = NO_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[labelled]) == 0 else ""
+    parts = None if reason else _Parts.of(label[labelled], prediction, labelled, alone, codes)
+    if parts is not None and parts.reason:
+        reason = parts.reason
+    undefined = (math.nan, math.nan)
+    if parts is None or reason:
+        ends = people_ends = undefined
+        chosen, value, effective = math.nan, math.nan, math.nan
+    else:
+        chosen = 0.0
+        if len(alone):
+            chosen = tuned_power(label, prediction) if power is None else float(power)
+        value = mean + chosen * parts.shift
+        spread, of_people = parts.spread(chosen), parts.spread(0.0)
+        half, people_half = spread.half(confidence), of_people.half(confidence)
+        ends, people_ends = (value - half, value + half), (mean - people_half, mean + people_half)
+        effective = n * of_people.variance / spread.variance if spread.variance > 0 else math.nan
+        reason = "" if len(alone) else NO_OTHERS
+    return PredictionPoweredResult(
+        value=value,
+        low=ends[0],
+        high=ends[1],
+        people=mean,
+        people_low=people_ends[0],
+        people_high=people_ends[1],
+        judge=mean_of_judge,
+        power=chosen,
+        labelled=n,
+        unlabelled=len(alone),
+        effective=effective,
+        confidence=confidence,
+        reason=reason,
+        clusters={} if parts is None else parts.counts,
+    )
+
+
+def tuned_power(people: Floats, judge: Floats) -> float:
+    """Return the lambda of PPI++ (equation 6) of (U,) units, from 0 to 1.
+
+    It is cov(people, judge) / ((1 + n / N) var(judge)), with the variance pooled over the n units that people judged
+    and the N others, as in the authors' program ppi_py.
+    """
+    labelled = ~np.isnan(people)
+    label, prediction = people[labelled], judge[labelled]
+    covariance = float(np.mean((label - label.mean()) * (prediction - prediction.mean())))
+    variance = float(judge.var(ddof=1)) * (1 + len(label) / (len(judge) - len(label)))
+    return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
+
+
+def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
+    """Return the name and the codes of what units share; without clusters each is `alone`."""
+    columns = columns_of(clusters)
+    if not columns:
+        return ITEM, alone
+    if len(columns) != 1:
+        raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
+    ((name, values),) = columns.items()
+    return name, column_codes(values, name, len(alone), row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Influences of labelled units (people, judge) and of the others (judge).
+
+    shift: the judge's mean where it is alone less that beside people. overlap: summed products of the labelled
+    influences, of people and of the judge, with the others', over clusters in both.
+    """
+
+    labels: Floats
+    beside: Floats
+    alone: Floats
+    shift: float
+    of_labelled: Clusters
+    of_alone: Clusters | None
+    overlap: tuple[float, float]
+    counts: Mapping[str, int]
+    reason: str
+
+    @classmethod
+    def of(
+        cls, label: Floats, prediction: Floats, labelled: Ints, alone: Ints, codes: tuple[str, Ints]
+    ) -> _Parts:
+        name, cluster = codes
+        of_labelled = Clusters.of_codes({name: renumbered(cluster[labelled])})
+        labels = (label - label.mean()) / len(label)
+        beside = (prediction[labelled] - prediction[labelled].mean()) / len(labelled)
+        counts, reason = dict(of_labelled.counts), of_labelled.reason
+        if not len(alone):
+            nothing: Floats = np.empty(0)
+            return cls(labels, beside, nothing, 0.0, of_labelled, None, (0.0, 0.0), counts, reason)
+        of_alone = Clusters.of_codes({name: renumbered(cluster[alone])})
+        rest = (prediction[alone] - prediction[alone].mean()) / len(alone)
+        size = int(cluster.max()) + 1
+        sums = np.bincount(cluster[alone], weights=rest, minlength=size)
+        overlap = [
+            float(np.bincount(cluster[labelled], weights=influences, minlength=size) @ sums)
+            for influences in (labels, beside)
+        ]
+        shift = float(prediction[alone].mean() - prediction[labelled].mean())
+        counts = {name: len(np.unique(cluster))}
+        return cls(
+            labels, beside, rest, shift, of_labelled, of_alone, (overlap[0], overlap[1]), counts,
+            reason or of_alone.reason,
+        )  # fmt: skip
+
+    def spread(self, power: float) -> Spread:
+        spread = self.of_labelled.spread(self.labels - power * self.beside)
+        if self.of_alone is None or power == 0:
+            return replace(spread, df=min(spread.df, 1e9))
+        other = self.of_alone.spread(power * self.alone)
+        apart = spread.variance + other.variance
+        shared = 2 * power * (self.overlap[0] - power * self.overlap[1])
+        below = spread.variance**2 / spread.df + other.variance**2 / other.df
+        return Spread(max(apart + shared, 0.0), min(apart**2 / below, 1e9) if below > 0 else 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class SavingsCurve(Result):
+    """The worth of prediction-powered intervals if people had judged fewer units.
+
+    Attributes:
+        sizes: (S,) units that people judge.
+        coverage, people_coverage: (S,) share of draws whose interval holds the mean of all units.
+        width, people_width: (S,) mean width of the interval, with the judge and of people alone.
+        effective: (S,) mean of the results' `effective`.
+    """
+
+    sizes: tuple[int, ...]
+    coverage: Floats
+    people_coverage: Floats
+    width: Floats
+    people_width: Floats
+    effective: Floats
+    draws: int
+
+
+@signed("prediction-powered-savings")
+def savings_curve(
+    people: ArrayLike,
+    judge: ArrayLike,
+    *,
+    sizes: Sequence[int] = (50,),
+    draws: int = 200,
+    confidence: float = CONFIDENCE,
+    seed: Seed = 0,
+) -> SavingsCurve:
+    """Draw studies of (U,) units that people and the judge both answered, with people at some of the units alone.
+
+    Each study draws as many units as there are with replacement, and people judge the first of them. Intervals take
+    units as independent.
+    """
+    label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
+    count = same_length(people=label, judge=prediction)
+    positive(draws, "draws")
+    wanted = tuple(sizes)
+    for size in wanted:
+        if not SHORTEST_CURVE <= size <= count - SHORTEST_CURVE:
+            raise BadValue(
+                f"sizes holds {size}, expected {SHORTEST_CURVE} to {count - SHORTEST_CURVE} of {count} units"
+            )
+    generator, reported = generator_of(seed)
+    truth = label.mean()
+    figures = np.full((len(wanted), draws, 5), np.nan)
+    for row, size in enumerate(wanted):
+        for draw in range(draws):
+            rows = generator.integers(count, size=count)
+            known = label[rows].copy()
+            known[size:] = np.nan
+            estimate = prediction_powered_mean(known, prediction[rows], confidence=confidence)
+            if estimate.reason:
+                continue
+            figures[row, draw] = (
+                estimate.low <= truth <= estimate.high,
+                estimate.people_low <= truth <= estimate.people_high,
+                estimate.high - estimate.low,
+                estimate.people_high - estimate.people_low,
+                estimate.effective,
+            )
+    undrawn = np.isnan(figures[:, :, 0]).all(axis=1)
+    means = np.full((len(wanted), 5), np.nan)
+    means[~undrawn] = np.nanmean(figures[~undrawn], axis=1)
+    return SavingsCurve(
+        sizes=wanted,
+        coverage=means[:, 0],
+        people_coverage=means[:, 1],
+        width=means[:, 2],
+        people_width=means[:, 3],
+        effective=means[:, 4],
+        draws=draws,
+        seed=reported,
+    )

@@ -1,0 +1,32 @@
+"""How well a metric agrees with people: accuracy on pairs, correlation, clusters of systems."""
+
+from quorum.statistics.correlation import CorrelationDifference, correlation_difference
+from quorum.statistics.meta.accuracy import (
+    AccuracyDifference,
+    Halves,
+    PeoplesWinners,
+    ReferenceCurve,
+    accuracy_by_references,
+    accuracy_difference,
+    halves_of_votes,
+    kinds_of,
+    metric_winners,
+    pair_accuracy,
+    pair_credits,
+    random_subsets,
+    winners_without_raters,
+)
+from quorum.statistics.meta.grouped import (
+    GroupedCorrelationResult,
+    grouped_correlation,
+)
+from quorum.statistics.meta.pairwise import (
+    pairwise_accuracy,
+    soft_accuracy_of_comparisons,
+    soft_pairwise_accuracy,
+)
+from quorum.statistics.significance import (
+    clusters_of_p_values,
+    compare_with_best,
+    wilson_interval,
+)

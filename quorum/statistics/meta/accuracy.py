@@ -1,0 +1,593 @@
+"""How often a metric names people's winner (V15 section 3), also by number of references (V15 section 7, figure 3).
+
+Halves of the votes (V15 section 7.4) tell what people and metrics reach on them, and what nobody can pass. The votes
+on a pair (or its triplets, each won, lost or tied) are split into two halves; where their number is odd, one has a
+vote more. One half is the consensus; where it is tied, the pair is left out. The figures are chances over all splits
+and both halves, in closed form: that the other half, or a metric, names the consensus (its tie being wrong), and the
+most that answers can be expected to reach (the ceiling).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Unpack
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.crossed import (
+    NO_DELETIONS,
+    Clusters,
+    Contrast,
+    DifferenceOfShares,
+    RaterDeletions,
+    Spread,
+    column_codes,
+    positions_and_raters,
+    renumbered,
+    share_interval,
+    spread_if_even,
+)
+from quorum.statistics.inference import Clustering, Inference, Options, Result, signed
+from quorum.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    finite_vector,
+    floats_of,
+    one_of,
+    one_per_row,
+    positive,
+    refuse_values,
+    same_length,
+    score_vector,
+)
+from quorum.statistics.resampling import Seed, generator_of
+from quorum.statistics.significance import mcnemar_test, wilson_interval
+
+MOST_VOTES = 2_000  # of a pair
+
+# Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
+TIE_TOLERANCE = 1e-12
+NO_PAIRS = "no pair has a consensus"
+METRIC_TIES = ("wrong", "half", "left-out")
+UNDECIDED = ("left-out", "half")
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """(P,) chances over all splits, nan for pairs with fewer than two votes.
+
+    agree, apart: the halves name the same winner, different ones. first, second: a half names the first, the second.
+    """
+
+    agree: Floats
+    apart: Floats
+    first: Floats
+    second: Floats
+
+    @property
+    def decided(self) -> Floats:
+        """Return (P,) how often a half names a winner: the weights of the pairs."""
+        return self.first + self.second
+
+    def ceiling(self, rows: Flags) -> Floats:
+        """Return (P,) values whose sum over `rows`, by that of `decided`, is the most that answers can reach there.
+
+        Picking each pair's answer by the votes that score it would reach more than any answer that is there before.
+        With x the difference of the chances that a half names the better and the worse answer, knowing the better ones
+        reaches (sum decided + sum |x|) / (2 sum decided), and sum |x| <= sqrt(pairs * sum x^2) (Jensen; equal where
+        pairs are equally hard). The halves share no vote, so agree - apart has the expectation x^2.
+        """
+        same = self.agree - self.apart
+        mean, decided = float(same[rows].mean()), float(self.decided[rows].mean())
+        root = math.sqrt(max(mean, 0.0))
+        ceiling = (1 + root / decided) / 2
+        if ceiling >= 1:
+            return self.decided
+        # What a pair adds to the mean and to its error (the delta method).
+        spread = (same - mean) / (4 * root) - root * (self.decided - decided) / (2 * decided) if root else 0.0
+        return ceiling * self.decided + spread
+
+    @property
+    def ties_half(self) -> Floats:
+        """Return (P,) how often a half names the other half's winner, a tie being half right."""
+        return (self.decided + self.agree - self.apart) / 2
+
+    def reached(self, answers: Ints) -> Floats:
+        """Return (P,) how often a half names the answers 1 or 2; 0 is a tie, and wrong."""
+        chance = np.where(answers == 1, self.first, np.where(answers == 2, self.second, 0.0))
+        return np.where(np.isnan(self.first), np.nan, chance)
+
+
+def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
+    """Return the chances of pairs with (P,) votes for the first, for the second, and for neither."""
+    columns = [finite_vector(values, name) for values, name in ((won, "won"), (lost, "lost"), (tied, "tied"))]
+    same_length(won=columns[0], lost=columns[1], tied=columns[2])
+    for values, name in zip(columns, ("won", "lost", "tied"), strict=True):
+        refuse_values(
+            values, (values < 0) | (values != np.floor(values)), name, "a whole number from zero on"
+        )
+    counts = np.stack(columns, axis=1).astype(np.int64)
+    if counts.size and int(counts.sum(axis=1).max()) > MOST_VOTES:
+        raise BadValue(f"a pair has {int(counts.sum(axis=1).max()):,} votes, expected {MOST_VOTES:,} at most")
+    patterns, pattern = np.unique(counts, axis=0, return_inverse=True)
+    chances = np.array([_chances(*row) for row in patterns.tolist()]).reshape(-1, 4)
+    return Halves(*chances[pattern.ravel()].T)
+
+
+def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
+    n = won + lost + tied
+    if n < 2:
+        return (np.nan,) * 4
+    size = n // 2
+    first_votes = np.arange(min(won, size) + 1)[:, np.newaxis]
+    second_votes = np.arange(min(lost, size) + 1)[np.newaxis]
+    rest = size - first_votes - second_votes
+    possible = (rest >= 0) & (rest <= tied)
+    ways = (
+        _ways(won, first_votes)
+        + _ways(lost, second_votes)
+        + _ways(tied, np.clip(rest, 0, tied))
+        - _ways(n, np.array(size))
+    )
+    chance = np.where(possible, np.exp(ways), 0.0)
+    smaller, larger = (
+        np.sign(first_votes - second_votes),
+        np.sign((won - first_votes) - (lost - second_votes)),
+    )
+    agree, apart = (float(chance[(smaller == sign * larger) & (smaller != 0)].sum()) for sign in (1, -1))
+    named = [float((chance[smaller == side].sum() + chance[larger == side].sum()) / 2) for side in (1, -1)]
+    return tuple(min(share, 1.0) for share in (agree, apart, *named))
+
+
+def _ways(of: int, taken: Ints) -> Floats:
+    return np.asarray(
+        scipy.special.gammaln(of + 1)
+        - scipy.special.gammaln(taken + 1)
+        - scipy.special.gammaln(of - taken + 1),
+        dtype=np.float64,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyResult(Inference):
+    """Accuracy of a metric on the pairs of one kind, with a Wilson interval.
+
+    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie is wrong, as in V15, or half a
+    point in `value_ties_half`. `value_all_pairs` gives half a point for a winner named without a consensus.
+    """
+
+    kind: str
+    value: float
+    n: int
+    correct: int
+    metric_ties: int
+    no_consensus: int
+    pairs: int
+    value_ties_half: float
+    value_all_pairs: float
+    interval: str
+
+
+def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
+    """Return (P,) winners by score; a tie is up to rounding."""
+    first = score_vector(first_scores, "first_scores")
+    second = score_vector(second_scores, "second_scores")
+    same_length(first_scores=first, second_scores=second)
+    margin: Floats = TIE_TOLERANCE * np.maximum(np.abs(first), np.abs(second))
+    return (first - second > margin) + 2 * (second - first > margin).astype(np.int64)
+
+
+# Of positions of pairs and their winners.
+Credit = Callable[[Ints, Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplesWinners:
+    """People's winners of (P,) candidate pairs, 1, 2, or 0 for none, and what the pairs are clustered by."""
+
+    winners: Floats
+    columns: Mapping[str, Ints]
+    deletions: RaterDeletions | None
+    confidence: float
+
+    @classmethod
+    def of(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
+        """Read (P,) winners. `clusters` may hold `winners_without_raters` beside columns."""
+        chosen, deletions = Options.with_raters(resamples=0, **options)
+        consensus = consensus_winners(winners)
+        codes = {
+            name: column_codes(column, name, len(consensus), "pair")
+            for name, column in chosen.columns.items()
+        }
+        if deletions is not None:
+            deletions.check(len(consensus), "pair")
+        return cls(consensus, codes, deletions, chosen.confidence)
+
+    @property
+    def clustered(self) -> bool:
+        return bool(self.columns) or self.deletions is not None
+
+    def accuracy(self, named: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
+        """Return the accuracy of (P,) winners that a metric names, by pair kind and over all pairs as "all"."""
+        return {
+            kind: self.accuracy_of(named, pairs, kind) for kind, pairs in kinds_of(kinds, len(named)).items()
+        }
+
+    def accuracy_of(self, named: Ints, pairs: Flags, kind: str = "all") -> AccuracyResult:
+        """Return the accuracy on the (P,) `pairs` of a kind."""
+        decided = pairs & (self.winners != 0)
+        n, number = int(decided.sum()), int(pairs.sum())
+        correct = int((named == self.winners)[decided].sum())
+        ties = int((named[decided] == 0).sum())
+        by_lot = int((named[pairs & ~decided] != 0).sum())
+        if n and self.clustered:
+            inference = self.share(lambda rows, winners: (named[rows] == winners) * 1.0, pairs)
+        else:
+            low, high = wilson_interval(correct, n, self.confidence)
+            reason = "" if n else NO_PAIRS
+            inference = Inference(low=low, high=high, confidence=self.confidence, reason=reason)
+        return AccuracyResult(
+            kind=kind,
+            value=correct / n if n else math.nan,
+            n=n,
+            correct=correct,
+            metric_ties=ties,
+            no_consensus=number - n,
+            pairs=number,
+            value_ties_half=(correct + ties / 2) / n if n else math.nan,
+            value_all_pairs=(correct + by_lot / 2) / number if number else math.nan,
+            interval="clustered" if n and self.clustered else "wilson",
+            **inference.shared(),
+        )
+
+    def contrast(self, first: Ints, second: Ints, pairs: Flags) -> Contrast:
+        """Return the difference of two metrics' accuracies on the (P,) `pairs` with a winner, as `difference` does."""
+        difference, *_ = self._difference(first, second, pairs)
+        return Contrast(difference.value, difference.if_equal)
+
+    def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
+        """Return the difference of two metrics' accuracies on the (P,) `pairs` of a kind.
+
+        `first`, `second`: (P,) winners that the metrics name. p is of t where pairs have clusters, else McNemar's.
+        """
+        decided = pairs & (self.winners != 0)
+        n = int(decided.sum())
+        if not n:
+            undefined = Inference(confidence=self.confidence, reason=NO_PAIRS)
+            return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
+        difference, cells, inference = self._difference(first, second, pairs)
+        value, spread = difference.value, difference.spread
+        low, high = difference.interval(self.confidence)
+        if abs(value) == 1:  # one is right wherever the other is wrong: a unanimous share
+            low, high = (
+                2 * end - 1 for end in share_interval((1 + value) / 2, spread, cells, self.confidence)
+            )
+        right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
+        p = difference.if_equal.p(value)
+        if not self.clustered or not spread.varies:
+            p = mcnemar_test(right_of_first, right_of_second).exact_p
+        return AccuracyDifference(
+            kind,
+            float(right_of_first.mean()),
+            float(right_of_second.mean()),
+            value,
+            p,
+            n,
+            **replace(inference, low=low, high=high).shared(),
+        )
+
+    def _difference(
+        self, first: Ints, second: Ints, pairs: Flags
+    ) -> tuple[DifferenceOfShares, int, Inference]:
+        """Return the difference of two metrics' accuracies, the number of independent clusters, and what they are."""
+        value, spread, cells, inference = self._spread(credits_apart(first, second), pairs)
+        decided = pairs & (self.winners != 0)
+        apart = (first == self.winners) != (second == self.winners)
+        return DifferenceOfShares.of(value, spread, apart[decided]), cells, inference
+
+    def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
+        """Return the interval of the mean credit, from 0 to 1, of the (P,) `pairs`.
+
+        `credit` maps positions of pairs and their winners to credits. Pairs without a winner count where `undecided`.
+        """
+        share, spread, cells, inference = self._spread(credit, pairs, undecided=undecided)
+        low, high = share_interval(share, spread, cells, self.confidence)
+        return replace(inference, low=low, high=high)
+
+    def spread_if_even(self, credit: Credit, pairs: Flags) -> tuple[float, Spread]:
+        """Return the mean credit of the (P,) pairs, without a winner or with, and its spread if it were a half."""
+        share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
+        return share, spread_if_even(share, spread, cells)
+
+    def _spread(
+        self, credit: Credit, pairs: Flags, *, undecided: bool = False
+    ) -> tuple[float, Spread, int, Inference]:
+        """Return the mean credit of the pairs, its spread, the number of independent clusters, and what they are."""
+        rows = np.flatnonzero(pairs if undecided else pairs & (self.winners != 0))
+        n = len(rows)
+        credits = credit(rows, self.winners[rows])
+        mean = float(credits.mean())
+        columns = {name: renumbered(column[rows]) for name, column in self.columns.items()}
+        items = Clusters.of_codes(columns or {"pair": np.arange(n)})
+        spread = items.spread((credits - mean) / n)
+        if items.alone(n) and not (credits % 1).any() and credits.min() >= 0:
+            # The variance of independent noughts and ones follows from their share.
+            spread = Spread(mean * (1 - mean) / n, math.inf)
+            items = replace(items, reason="", note="")
+        if not columns:
+            items = replace(items, counts={})
+        left = (self.deletions or NO_DELETIONS).subset(pairs)
+
+        def changes() -> Floats:
+            tied, first, second = (
+                credit(left.row, np.full(len(left.row), winner)) - mean if winner or undecided else 0.0
+                for winner in (0, 1, 2)
+            )
+            gains = left.value * np.column_stack([first - tied, second - tied])
+            return np.asarray(gains.sum(axis=1)) / n
+
+        spread, items = left.widen(spread, items, changes)
+        inference = Inference(
+            confidence=self.confidence, reason=items.reason, note=items.note, clusters=items.counts
+        )
+        return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
+
+
+def credits_apart(first: Ints, second: Ints) -> Credit:
+    """Return what the winners that a first metric names get above those of a second."""
+    return lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners)
+
+
+@signed("pair-accuracy", data=("kinds",))
+def pair_accuracy(
+    first_scores: ArrayLike,
+    second_scores: ArrayLike,
+    winners: ArrayLike,
+    kinds: Iterable[Any] | None = None,
+    **options: Unpack[Clustering],
+) -> dict[str, AccuracyResult]:
+    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all".
+
+    `clusters` may hold `winners_without_raters` beside columns; intervals are then for other raters, too.
+    """
+    named = metric_winners(first_scores, second_scores)
+    people = PeoplesWinners.of(winners, **options)
+    same_length(first_scores=named, winners=people.winners)
+    return people.accuracy(named, kinds)
+
+
+def winners_without_raters(
+    pairs: ArrayLike, raters: Iterable[Any], votes: ArrayLike, number: int
+) -> RaterDeletions:
+    """Return who would win each of the `number` pairs by most votes if one of its raters had not voted.
+
+    pairs: (V,) positions of pairs from 0 on. raters: (V,). votes: (V,) 1, 2, or 0 for no difference. A rater may vote
+    several times on a pair. Pass the result as the raters of `clusters`.
+    """
+    vote = consensus_winners(votes)
+    position, rater = positions_and_raters("pairs", pairs, raters, number)
+    same_length(pairs=position, votes=vote)
+    lead = (vote == 1) * 1 - (vote == 2)
+    return RaterDeletions.of_leads(
+        position, rater, lead, np.bincount(position, weights=lead, minlength=number)
+    )
+
+
+def pair_credits(
+    named: Ints, winners: Ints | Floats, *, metric_ties: str = "wrong", undecided: str = "left-out"
+) -> tuple[Floats, Flags]:
+    """Return (P,) credits of a metric from 0 to 1, and which pairs count.
+
+    `named` are its `metric_winners`. A metric's tie is "wrong" (V15), "half" right, or "left-out"; a pair that people
+    left "undecided" is "left-out", or "half" right whatever the metric says.
+    """
+    one_of(metric_ties, METRIC_TIES, "metric_ties")
+    one_of(undecided, UNDECIDED, "undecided")
+    decided = np.asarray(winners) != 0
+    credit = np.where(decided, named == winners, 0.5)
+    counts = decided if undecided == "left-out" else np.ones(len(named), dtype=np.bool_)
+    if metric_ties == "half":
+        credit = np.where(named == 0, 0.5, credit)
+    elif metric_ties == "left-out":
+        counts = counts & (named != 0)
+    return credit.astype(np.float64), counts
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyDifference(Inference):
+    """Two metrics' accuracies on the decided pairs of one kind, and their difference with its interval of t."""
+
+    kind: str
+    first: float
+    second: float
+    difference: float
+    p: float
+    n: int
+
+
+@signed("accuracy-difference", data=("kinds",))
+def accuracy_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    winners: ArrayLike,
+    kinds: Iterable[Any] | None = None,
+    **options: Unpack[Clustering],
+) -> dict[str, AccuracyDifference]:
+    """Return how much more accurate a first metric is than a second, by (P,) pair kind and over all as "all".
+
+    `first`, `second`: (P, 2) scores of both candidates. `clusters` as in `pair_accuracy`. p is that of t with
+    clusters, else McNemar's exact one.
+    """
+    people = PeoplesWinners.of(winners, **options)
+    named = []
+    for name, scores in (("first", first), ("second", second)):
+        table = floats_of(scores, name)
+        if table.shape != (len(people.winners), 2):
+            raise BadShape(
+                f"{name} has shape {table.shape}, expected both scores of {len(people.winners)} pairs"
+            )
+        named.append(metric_winners(table[:, 0], table[:, 1]))
+    return {
+        kind: people.difference(named[0], named[1], pairs, kind)
+        for kind, pairs in kinds_of(kinds, len(people.winners)).items()
+    }
+
+
+def consensus_winners(winners: ArrayLike) -> Floats:
+    consensus = finite_vector(winners, "winners")
+    refuse_values(consensus, ~np.isin(consensus, (0, 1, 2)), "winners", "1, 2, or 0 for none")
+    return consensus
+
+
+def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
+    """Return (P,) flags of the pairs of each kind, and "all" last."""
+    members = {}
+    if kinds is not None:
+        labels, codes = encode(kinds, "kinds")
+        same_length(winners=np.empty(pairs), kinds=codes)
+        for code, label in enumerate(labels.tolist()):
+            if str(label) == "all":
+                raise BadValue("kinds holds 'all', expected names of pair kinds; 'all' names the total")
+            members[str(label)] = codes == code
+    members["all"] = np.ones(pairs, dtype=np.bool_)
+    return members
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCurve(Result):
+    """Accuracy of a metric on the pairs of one kind, by (K,) number of references.
+
+    value: mean over `draws` random subsets of references. low, high: for other pairs (Wilson, of the mean number of
+    right pairs). draws_low, draws_high, deviation: for other references (percentiles of the draws).
+    """
+
+    kind: str
+    references: Ints
+    value: Floats
+    low: Floats
+    high: Floats
+    draws_low: Floats
+    draws_high: Floats
+    deviation: Floats
+    value_ties_half: Floats
+    draws: Ints
+    n: int
+    no_consensus: int
+    pairs: int
+    confidence: float
+
+
+@signed("accuracy-by-references", data=("kinds",))
+def accuracy_by_references(
+    scores: Mapping[int, tuple[ArrayLike, ArrayLike]],
+    winners: ArrayLike,
+    kinds: Iterable[Any] | None = None,
+    **options: Unpack[Clustering],
+) -> dict[str, ReferenceCurve]:
+    """Return the accuracy by number of references, for each pair kind and as "all".
+
+    `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
+    `random_subsets` of that many references.
+    """
+    people = PeoplesWinners.of(winners, **options)
+    if not isinstance(scores, Mapping):
+        raise BadShape(
+            f"scores is of type {type(scores).__name__}, expected a mapping of numbers of references"
+        )
+    if not scores:
+        raise BadShape("scores is empty, expected one number of references or more")
+    for number in scores:
+        positive(number, "a number of references")
+    numbers = sorted(scores)
+    named = [_winners(number, scores[number], len(people.winners)) for number in numbers]
+    return {
+        kind: _curve(kind, numbers, named, people, pairs)
+        for kind, pairs in kinds_of(kinds, len(people.winners)).items()
+    }
+
+
+def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
+    """Return (D, size) positions of drawn references, ascending; one draw if all `available` are taken."""
+    positive(available, "available")
+    positive(size, "size")
+    positive(draws, "draws")
+    if size > available:
+        raise BadOption(f"size is {size}, expected at most the {available} references there are")
+    if size == available:
+        return np.arange(size, dtype=np.int64)[np.newaxis]
+    generator, _ = generator_of(seed)
+    keys = generator.random((draws, available))
+    return np.sort(np.argpartition(keys, size - 1, axis=1)[:, :size], axis=1).astype(np.int64)
+
+
+def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> Ints:
+    sides = one_per_row(scores, f"scores[{number}]")
+    if len(sides) != 2:
+        raise BadShape(f"scores[{number}] has {len(sides)} sides, expected those of both candidates")
+    tables = [np.atleast_2d(floats_of(side, f"scores[{number}]")) for side in sides]
+    for table in tables:
+        if table.ndim != 2 or table.shape[1] != pairs or table.shape != tables[0].shape or not len(table):
+            raise BadShape(
+                f"scores[{number}] has shape {table.shape}, expected draws and {pairs} pairs on both sides"
+            )
+    first, second = tables
+    return metric_winners(first.ravel(), second.ravel()).reshape(first.shape)
+
+
+def _curve(
+    kind: str, numbers: list[int], named: list[Ints], people: PeoplesWinners, pairs: Flags
+) -> ReferenceCurve:
+    decided = pairs & (people.winners != 0)
+    n = int(decided.sum())
+    inference = Inference(reason="" if n else NO_PAIRS)
+    confidence = people.confidence
+    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+    points = []
+    for table in named:
+        if not n:
+            points.append([math.nan] * 7)
+            continue
+        accuracies = (table[:, decided] == people.winners[decided]).mean(axis=1)
+        half = float((table[:, decided] == 0).mean()) / 2
+        value = float(accuracies.mean())
+        if people.clustered:
+            inference = people.share(partial(_mean_credit, table), pairs)
+            low, high = inference.low, inference.high
+        else:
+            low, high = wilson_interval(value * n, n, confidence)
+        several = len(accuracies) > 1
+        deviations = [*np.quantile(accuracies, ends), accuracies.std(ddof=1)] if several else [math.nan] * 3
+        points.append([value, low, high, *deviations, value + half])
+    value, low, high, draws_low, draws_high, deviation, ties_half = np.array(points, dtype=np.float64).T
+    return ReferenceCurve(
+        kind=kind,
+        references=np.array(numbers, dtype=np.int64),
+        value=value,
+        low=low,
+        high=high,
+        draws_low=draws_low,
+        draws_high=draws_high,
+        deviation=deviation,
+        value_ties_half=ties_half,
+        draws=np.array([len(table) for table in named], dtype=np.int64),
+        n=n,
+        no_consensus=int(pairs.sum()) - n,
+        pairs=int(pairs.sum()),
+        confidence=confidence,
+        reason=inference.reason,
+        note=inference.note,
+        clusters=inference.clusters,
+    )
+
+
+def _mean_credit(named: Ints, pairs: Ints, winners: Floats) -> Floats:
+    credits: Floats = (named[:, pairs] == winners).mean(axis=0)
+    return credits

@@ -1,0 +1,319 @@
+"""How a metric correlates with people within groups of outputs.
+
+Groupings: Deutsch, Dror, Roth 2021; Deutsch, Foster, Freitag 2023.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
+from quorum.statistics.correlation import (
+    COEFFICIENTS,
+    Patterns,
+    correlation_influences,
+    group_coefficients,
+    observation_weights,
+    paired_observations,
+)
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    ITEM,
+    NO_DELETIONS,
+    RaterDeletions,
+    coefficient_interval,
+    spread_of_mean,
+)
+from quorum.statistics.inference import Inference, Options, Sampling, signed
+from quorum.statistics.inputs import (
+    ROUNDING,
+    BadOption,
+    encode,
+    one_of,
+    same_length,
+)
+from quorum.statistics.resampling import (
+    Estimator,
+)
+
+GROUPINGS = ("none", "item", "system", "system-level")
+NO_GROUP = "no group has two observations that differ in both variables"
+FULL = 4  # cells of a table for each that is filled, up to which it is not sparse
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedCorrelationResult(Inference):
+    """A coefficient averaged over groups, with its interval over `resampled` items or systems.
+
+    `value` is the mean of the defined `group_values` (G,); there is one group without grouping and at the
+    system level.
+    """
+
+    coefficient: str
+    grouping: str
+    value: float
+    n: int
+    left_out: int
+    items: int
+    systems: int
+    groups: int
+    undefined_groups: int
+    group_names: NDArray[Any]
+    group_values: Floats
+    resampled: str
+
+
+class Figure(NamedTuple):
+    """A value with its 95 % interval, over n groups."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def as_json(self) -> dict[str, float | None]:
+        return {name: None if math.isnan(part) else part for name, part in self._asdict().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Codes (N,) of items and systems, their names, and the number of rows left out."""
+
+    items: Ints
+    systems: Ints
+    item_names: NDArray[Any]
+    system_names: NDArray[Any]
+    left_out: int
+
+
+@signed("grouped-correlation", data=("weights",))
+def grouped_correlation(
+    first: ArrayLike,
+    second: ArrayLike,
+    items: Iterable[Any],
+    systems: Iterable[Any],
+    coefficient: str = "pearson",
+    *,
+    grouping: str = "item",
+    missing: str = "refuse",
+    weights: ArrayLike | None = None,
+    **options: Unpack[Sampling],
+) -> GroupedCorrelationResult:
+    """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
+
+    `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each system,
+    "system-level" the systems' means, without clusters, as ranks of a few systems move in steps. A naive interval
+    resamples items, or systems for "system". `weights` (N,), for "item", as in `correlation`; items count equally.
+    """
+    chosen, deletions = Options.with_raters(**options)
+    one_of(coefficient, COEFFICIENTS, "coefficient")
+    one_of(grouping, GROUPINGS, "grouping")
+    if deletions is not None and grouping != "item":
+        raise BadOption(
+            f"clusters has means without each rater, expected grouping 'item' and not {grouping!r}"
+        )
+    if chosen.columns and grouping == "system-level":
+        raise BadOption(
+            "clusters has columns at the system level, expected 'naive': whole items are resampled there"
+        )
+    x, y, table = long_table(first, second, items, systems, missing)
+    if weights is not None and grouping != "item":
+        raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
+    complete = paired_observations(first, second, missing)[2]
+    mass = observation_weights(weights, complete)
+    names, statistic, values = _arranged(x, y, table, coefficient, grouping, mass)
+    defined = ~np.isnan(values)
+    value = float(values[defined].mean()) if defined.any() else math.nan
+    over = "systems" if grouping == "system" else "items"
+    units = len(table.system_names if over == "systems" else table.item_names)
+    inference = chosen.undefined("" if defined.any() else NO_GROUP)
+    if (chosen.columns or deletions is not None) and defined.any():
+        grouped = chosen.clusters_of("observation", complete).weighted(mass)
+        codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
+        spread = grouped.spread(_influences(x, y, codes, coefficient, values, mass))
+        left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left, mass)
+        spread, grouped = left.widen(spread, grouped, changes)
+        inference = chosen.clustered(
+            grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
+        )
+    elif chosen.resamples and defined.any():
+        width = max(units, len(table.system_names))
+        inference = chosen.resampled(statistic, np.ones(units, dtype=np.int64), width)
+    return GroupedCorrelationResult(
+        coefficient=coefficient,
+        grouping=grouping,
+        value=value,
+        n=len(x),
+        left_out=table.left_out,
+        items=len(table.item_names),
+        systems=len(table.system_names),
+        groups=len(values),
+        undefined_groups=int((~defined).sum()),
+        group_names=names,
+        group_values=values,
+        resampled=over,
+        **inference.shared(),
+    )
+
+
+def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman") -> Figure:
+    """Return the mean of a coefficient over groups where it is defined, group g from starts[g] to starts[g + 1].
+
+    Its interval is that of other groups: t over them, on the scale of `coefficient_interval`.
+    """
+    values = group_coefficients(x, y, starts, coefficient)
+    values = values[~np.isnan(values)]
+    if not values.size:
+        return Figure(math.nan, math.nan, math.nan, 0)
+    value, (spread, _) = float(values.mean()), spread_of_mean(values, {ITEM: np.arange(len(values))})
+    return Figure(value, *coefficient_interval(value, spread, len(values), CONFIDENCE), len(values))
+
+
+def _influences(
+    x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, weights: Floats
+) -> Floats:
+    """Return (N,) influences of the rows on the mean of the defined (G,) values of groups.
+
+    A row moves its group's value; all rows of a group move the mean by that value's distance from it.
+    """
+    defined = ~np.isnan(values)
+    mean, count = float(values[defined].mean()), int(defined.sum())
+    influences = np.zeros(len(x))
+    order = np.argsort(codes, kind="stable")
+    bounds = starts_of(np.bincount(codes))
+    for group in np.flatnonzero(defined).tolist():
+        rows = order[bounds[group] : bounds[group + 1]]
+        mass = weights[rows]
+        within = correlation_influences(x[rows], y[rows], coefficient, float(values[group]), None, mass)
+        influences[rows] = (mass * within + (values[group] - mean) / len(rows)) / count
+    return influences
+
+
+def _changes_without_raters(
+    x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, left: RaterDeletions, weights: Floats
+) -> Floats:
+    """Return (V,) how much of the mean of groups' values is lost where a rater leaves one of people's means `y`.
+
+    Groups may be too small for influences, so that each one is correlated again.
+    """
+    mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)
+    group = codes[left.row]
+    cells = np.flatnonzero(sizes[group] > 1)  # what a group of one loses is no coefficient
+    lengths = sizes[group[cells]]
+    cell = np.repeat(cells, lengths)
+    within = np.arange(len(cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = order[starts_of(sizes)[group[cell]] + within]
+    means = np.where(rows == left.row[cell], left.value[cell], y[rows])
+    here = ~np.isnan(means)
+    starts = starts_of(np.bincount(np.repeat(np.arange(len(cells)), lengths)[here], minlength=len(cells)))
+    without = np.zeros(len(left.row))
+    if len(cells):
+        without[cells] = np.nan_to_num(
+            group_coefficients(x[rows[here]], means[here], starts, coefficient, weights[rows[here]]) - mean
+        )
+    return np.asarray((np.nan_to_num(values - mean)[group] - without) / count, dtype=np.float64)
+
+
+def long_table(
+    first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
+) -> tuple[Floats, Floats, Table]:
+    x, y, complete = paired_observations(first, second, missing)
+    columns = []
+    for values, name in ((items, "items"), (systems, "systems")):
+        names, codes = encode(values, name)
+        same_length(first=x, **{name: codes})
+        # Only those that have a row left are numbered.
+        present, codes = np.unique(codes[complete], return_inverse=True)
+        columns.append((names[present], codes.astype(np.int64, copy=False)))
+    (item_names, item_codes), (system_names, system_codes) = columns
+    table = Table(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
+    return x[complete], y[complete], table
+
+
+def rounded(means: Floats, scores: Floats) -> Floats:
+    """Round means, so that equal ones tie."""
+    step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
+    return np.asarray(np.round(means / step) * step, dtype=np.float64)
+
+
+def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
+    shape = (len(table.item_names), len(table.system_names))
+    sums: Any = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
+    rows: Any = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
+    if shape[0] * shape[1] <= FULL * len(scores):  # most systems have most items: a plain product is faster
+        sums, rows = sums.toarray(), rows.toarray()
+
+    def means(weights: Floats) -> Floats:
+        counts, totals = np.asarray(weights @ rows), np.asarray(weights @ sums)
+        return rounded(ratio(totals, counts), scores)
+
+    return means
+
+
+def _arranged(
+    x: Floats, y: Floats, table: Table, coefficient: str, grouping: str, weights: Floats
+) -> tuple[NDArray[Any], Estimator, Floats]:
+    everything = np.array(["all"], dtype=object)
+    if not len(x):
+        values = np.array([np.nan])
+        return everything, _mean_of(values), values
+    if grouping == "none":
+        values = group_coefficients(x, y, np.array([0, len(x)]), coefficient)
+        if np.isnan(values[0]):
+            return everything, _mean_of(values), values
+        return everything, _by_items(x, y, table, coefficient), values
+    if grouping == "system-level":
+        of_x, of_y = system_means(x, table), system_means(y, table)
+
+        def between(weights: Floats) -> Floats:
+            return _rows(of_x(weights), of_y(weights), coefficient)
+
+        return everything, between, between(np.ones((1, len(table.item_names))))
+    codes, names = (
+        (table.items, table.item_names) if grouping == "item" else (table.systems, table.system_names)
+    )
+    order = np.argsort(codes, kind="stable")
+    starts = starts_of(np.bincount(codes))
+    values = group_coefficients(x[order], y[order], starts, coefficient, weights[order])
+    return names, _mean_of(values), values
+
+
+def _by_items(x: Floats, y: Floats, table: Table, coefficient: str) -> Estimator:
+    patterns = Patterns(x, y, coefficient)
+
+    def statistic(weights: Floats) -> Floats:
+        drawn = []
+        for row in weights:
+            counts: Floats = np.bincount(
+                patterns.pattern, weights=row[table.items], minlength=len(patterns.frequency)
+            ).astype(np.float64, copy=False)
+            drawn.append(patterns(counts[np.newaxis]))
+        return np.concatenate(drawn)
+
+    return statistic
+
+
+def _mean_of(values: Floats) -> Estimator:
+    defined = (~np.isnan(values)).astype(np.float64)
+    filled = np.nan_to_num(values)
+
+    def statistic(weights: Floats) -> Floats:
+        return ratio(weights @ filled, weights @ defined)
+
+    return statistic
+
+
+def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
+    defined = ~np.isnan(x)
+    return group_coefficients(x[defined], y[defined], starts_of(defined.sum(axis=1)), coefficient)

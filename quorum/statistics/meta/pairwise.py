@@ -1,0 +1,420 @@
+"""How well a metric orders outputs, text by text or system by system.
+
+Pairwise accuracy, with ties of texts, and the gap up to which scores tie: Deutsch, Foster, Freitag 2023, *Ties Matter:
+Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie Calibration*. Choose epsilon on one set of items and use
+it on another. Soft, of systems: Thompson, Mathur, Deutsch, Khayrallah 2024, *Improving Statistical Significance in
+Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy*; the system-level figure of WMT's metrics task since
+2024.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
+from quorum.statistics.correlation import (
+    group_levels,
+    owners,
+    paired_observations,
+)
+from quorum.statistics.crossed import CONFIDENCE, NAIVE, ClusterColumns, share_of_rows
+from quorum.statistics.inference import Inference, Options, Result, signed
+from quorum.statistics.inputs import (
+    ROUNDING,
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    encode_both,
+    finite_vector,
+    is_real,
+    one_of,
+    positive,
+    same_length,
+    score_table,
+)
+from quorum.statistics.resampling import RESAMPLES, Seed, coin_tosses, generator_of
+
+CALIBRATE = "calibrate"
+
+# Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
+_PAIRS = 10_000_000
+NO_PAIR = "no group has two observations"
+CELLS = 2_000_000  # coins tossed at once
+REASSIGNMENTS = 1000
+TOO_FEW_SYSTEMS = "there are fewer than two systems"
+NO_ITEM = "no item has a score of every system"
+NOT_COMPARED = "no two systems were compared"
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseAccuracyResult(Inference):
+    """Share of pairs that a metric orders as people do, ties included, averaged over groups, which are resampled.
+
+    `tied_metric` and `tied_people` pairs are tied by one alone. `epsilon`: the largest gap of a tie;
+    `calibrated`: chosen on these data, from `pairs_searched` pairs.
+    """
+
+    value: float
+    epsilon: float
+    calibrated: bool
+    concordant: int
+    discordant: int
+    tied_both: int
+    tied_metric: int
+    tied_people: int
+    pairs: int
+    pairs_searched: int
+    n: int
+    left_out: int
+    groups: int
+    undefined_groups: int
+
+
+@signed("pairwise-accuracy", data=("groups",))
+def pairwise_accuracy(
+    scores: ArrayLike,
+    people: ArrayLike,
+    groups: Iterable[Any] | None = None,
+    *,
+    epsilon: float | str = 0.0,
+    missing: str = "refuse",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    max_pairs: int = _PAIRS,
+    seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
+) -> PairwiseAccuracyResult:
+    """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of people.
+
+    Pairs are formed within `groups` (N,), such as items. `epsilon` is the largest gap of a tie, or "calibrate": the
+    smallest one of highest accuracy among the gaps of all pairs, or of `max_pairs` random ones. The interval resamples
+    groups; columns of `clusters` are equal within a group.
+    """
+    options = Options.of(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
+    positive(max_pairs, "max_pairs")
+    calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
+    if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
+        raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
+    metric, human, complete = paired_observations(scores, people, missing)
+    codes = np.zeros(len(complete), dtype=np.int64)
+    if groups is not None:
+        codes = encode(groups, "groups")[1]
+        same_length(scores=metric, groups=codes)
+    # Only groups that have an observation left are numbered.
+    _, firsts, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
+    codes = codes.astype(np.int64, copy=False)
+    data = _Groups(metric[complete], human[complete], codes)
+    searched = 0
+    tie = 0.0 if calibrate else float(epsilon)
+    if calibrate and data.pairs.sum():
+        tie, searched = _best_epsilon(data, max_pairs, options.generator)
+    counts = data.counts(tie)
+    right = counts[:, 0] + counts[:, 2]
+    paired = data.pairs > 0
+    accuracies = right[paired] / data.pairs[paired]
+    inference = options.undefined("" if len(accuracies) else NO_PAIR)
+    if options.columns and len(accuracies):
+        columns = {
+            name: _of_groups(values, name, complete, codes, firsts)[paired]
+            for name, values in options.columns.items()
+        }
+        mean = share_of_rows(accuracies, columns, confidence)
+        inference = options.clustered(mean.clusters, (mean.low, mean.high))
+    elif len(accuracies) > 1 and resamples:
+        inference = options.resampled(
+            lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
+            np.ones(len(accuracies), dtype=np.int64),
+        )
+    concordant, discordant, both, metric_only, people_only = (int(count) for count in counts.sum(axis=0))
+    return PairwiseAccuracyResult(
+        value=float(accuracies.mean()) if len(accuracies) else math.nan,
+        epsilon=tie,
+        calibrated=calibrate,
+        concordant=concordant,
+        discordant=discordant,
+        tied_both=both,
+        tied_metric=metric_only,
+        tied_people=people_only,
+        pairs=int(data.pairs.sum()),
+        pairs_searched=searched,
+        n=int(complete.sum()),
+        left_out=int((~complete).sum()),
+        groups=len(paired),
+        undefined_groups=int((~paired).sum()),
+        **inference.shared(),
+    )
+
+
+def _of_groups(values: Iterable[Any], name: str, complete: Flags, codes: Ints, firsts: Ints) -> Ints:
+    """Return the (G,) cluster of each group; raise BadValue for a group in two."""
+    column = f"clusters[{name!r}]"
+    _, clusters = encode(values, column)
+    same_length(scores=complete, **{column: clusters})
+    clusters = clusters[complete]
+    if (clusters != clusters[firsts][codes]).any():
+        raise BadValue(f"{column} differs within a group, expected one {name} for each of groups")
+    return clusters[firsts]
+
+
+class _Groups:
+    def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
+        order = np.lexsort((scores, codes))
+        self.scores, self.people = scores[order], people[order]
+        self.starts = starts_of(np.bincount(codes))
+        self.sizes = np.diff(self.starts)
+        self.pairs = self.sizes * (self.sizes - 1) // 2
+        # Less than this apart, two gaps between scores differ by rounding.
+        self.slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
+
+    def counts(self, epsilon: float) -> Floats:
+        """Return (G, 5) pairs: concordant, discordant, tied by both, by the metric alone, by people alone."""
+        from quorum.statistics.kernels import gap_sums
+
+        if not len(self.scores):
+            return np.zeros((len(self.sizes), 5))
+        groups = owners(self.starts)
+        codes, bounds = group_levels(self.people, groups)
+        sums = gap_sums(
+            self.scores, codes - bounds[groups], self.starts, np.diff(bounds), epsilon + self.slack
+        )
+        concordant, discordant, people_only = sums.T
+        sizes = np.bincount(codes)
+        # The pairs that people tie, of each group.
+        tied = np.add.reduceat(sizes * (sizes - 1) // 2, bounds[:-1])
+        both = tied - people_only
+        metric_only = self.pairs - concordant - discordant - tied
+        return np.stack([concordant, discordant, both, metric_only, people_only], axis=1)
+
+
+def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
+    # As epsilon passes its gap, a pair becomes right if people tie it, wrong if the metric ordered it as they do.
+    lower, upper, weights = _pairs(data, max_pairs, generator)
+    gaps = data.scores[upper] - data.scores[lower]
+    order = data.people[upper] - data.people[lower]
+    changes = np.where(order == 0, weights, np.where(order > 0, -weights, 0.0))
+    changes[(order != 0) & (gaps <= data.slack)] = 0.0  # tied from the start, and wrong
+    order_of_gaps = np.argsort(gaps)
+    gaps = gaps[order_of_gaps]
+    gains = np.cumsum(changes[order_of_gaps])
+    # Equal gaps are passed together.
+    last = np.append(np.diff(gaps) > data.slack, True)
+    gaps, gains = np.append(0.0, gaps[last]), np.append(-np.inf, gains[last])
+    if gaps[1] > data.slack:  # no scores are equal: with epsilon 0 nothing is tied
+        gains[0] = 0.0
+    near = ROUNDING * float(weights.sum())
+    best = int(np.flatnonzero(gains >= gains.max() - near)[0])
+    return (float(gaps[best]) if gaps[best] > data.slack else 0.0), len(lower)
+
+
+def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
+    """Return positions of the lower and the higher scores, and the pairs' weights in the average of groups."""
+    total = int(data.pairs.sum())
+    part = ratio(1.0, data.pairs, otherwise=0.0)
+    if total > max_pairs:
+        ends = np.cumsum(data.pairs)
+        group = np.searchsorted(ends, generator.integers(0, total, size=max_pairs), side="right")
+        member = generator.integers(0, data.sizes[group])
+        other_member = generator.integers(0, data.sizes[group] - 1)
+        other_member += other_member >= member
+        first = data.starts[group]
+        return first + np.minimum(member, other_member), first + np.maximum(member, other_member), part[group]
+    lower, upper, weights = [], [], []
+    for size in np.unique(data.sizes[data.pairs > 0]):
+        alike = np.flatnonzero(data.sizes == size)
+        member, other_member = np.triu_indices(size, 1)
+        first = data.starts[alike][:, np.newaxis]
+        lower.append((first + member).ravel())
+        upper.append((first + other_member).ravel())
+        weights.append(np.repeat(part[alike], len(member)))
+    return np.concatenate(lower), np.concatenate(upper), np.concatenate(weights)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftAccuracyResult(Result):
+    """Soft pairwise accuracy `value`, and `pairwise`, the share of pairs of systems in the same order by their means.
+
+    p_scores, p_people: (S, S), one-sided p that the row's system is better than the column's; nan on the diagonal. `n`
+    items have all scores.
+    """
+
+    value: float
+    pairwise: float
+    p_scores: Floats
+    p_people: Floats
+    systems: int
+    pairs: int
+    n: int
+    left_out: int
+    reassignments: int
+
+
+@signed("soft-pairwise-accuracy")
+def soft_pairwise_accuracy(
+    scores: ArrayLike,
+    people: ArrayLike,
+    *,
+    missing: str = "refuse",
+    reassignments: int = REASSIGNMENTS,
+    seed: Seed = 0,
+) -> SoftAccuracyResult:
+    """Return SPA = mean over i < j of 1 - |p_ij(people) - p_ij(scores)| of (S, N) scores of systems on items.
+
+    p_ij = (c + 1) / (n + 1), for c of n reassignments that put system i ahead of j by as much as it is. Each swaps
+    the scores of two systems on every item by the toss of a coin, the same for the metric, people, and all pairs.
+    "leave-out" drops an item where a score is nan.
+    """
+    one_of(missing, ("refuse", "leave-out"), "missing")
+    positive(reassignments, "reassignments")
+    generator, reported = generator_of(seed)
+    metric, human = _table(scores, "scores", missing), _table(people, "people", missing)
+    if metric.shape != human.shape:
+        raise BadShape(f"scores has shape {metric.shape} and people {human.shape}, expected the same")
+    complete: Flags = ~np.isnan(np.concatenate([metric, human])).any(axis=0)
+    metric, human = metric[:, complete], human[:, complete]
+    systems, n = metric.shape
+    upper = np.triu_indices(systems, 1)
+    value = pairwise = math.nan
+    p_scores, p_people = np.full((2, systems, systems), np.nan)
+    reason = TOO_FEW_SYSTEMS if systems < 2 else "" if n else NO_ITEM
+    if not reason:
+        both = np.concatenate([metric, human])
+        p_scores, p_people = _one_sided(both, systems, reassignments, generator)
+        value = float(1 - np.abs(p_people - p_scores)[upper].mean())
+        orders = [np.sign(_gaps(table))[upper] for table in (metric, human)]
+        pairwise = float((orders[0] == orders[1]).mean())
+    return SoftAccuracyResult(
+        value=value,
+        pairwise=pairwise,
+        p_scores=p_scores,
+        p_people=p_people,
+        systems=systems,
+        pairs=len(upper[0]),
+        n=n,
+        left_out=int((~complete).sum()),
+        reassignments=reassignments,
+        seed=reported,
+        reason=reason,
+    )
+
+
+def _table(scores: ArrayLike, name: str, missing: str) -> Floats:
+    table = score_table(scores, name)
+    if missing == "refuse" and np.isnan(table).any():
+        system, item = np.argwhere(np.isnan(table))[0].tolist()
+        raise BadShape(f"{name}[{system}] has no score at position {item}, expected one of every system")
+    return table
+
+
+def _gaps(table: Floats) -> Floats:
+    sums = table.sum(axis=1)
+    gaps = sums[:, np.newaxis] - sums
+    gaps[np.abs(gaps) <= _slack(table)] = 0.0
+    return np.asarray(gaps, dtype=np.float64)
+
+
+def _slack(table: Floats) -> float:
+    return ROUNDING * float(np.abs(table).max(initial=0.0)) * table.shape[1]
+
+
+def _one_sided(
+    both: Floats, systems: int, reassignments: int, generator: np.random.Generator
+) -> tuple[Floats, Floats]:
+    # Count the reassignments in which a system is ahead of another by as much as it is.
+    n = both.shape[1]
+    extreme = np.zeros((2, systems, systems), dtype=np.int64)
+    observed = np.stack([_gaps(both[:systems]), _gaps(both[systems:])])
+    slack = np.array([_slack(both[:systems]), _slack(both[systems:])])[:, np.newaxis, np.newaxis]
+    step = max(1, CELLS // n)
+    for start in range(0, reassignments, step):
+        size = min(step, reassignments - start)
+        coins = np.unpackbits(coin_tosses(generator, size, (n + 7) // 8), axis=1, count=n)
+        # A swap on an item turns the sign of a difference there: signed sums of the scores give those of all pairs.
+        sums = (1.0 - 2.0 * coins) @ both.T
+        for row in sums.reshape(size, 2, systems):
+            extreme += row[:, :, np.newaxis] - row[:, np.newaxis, :] >= observed - slack
+    p = (extreme + 1) / (reassignments + 1)
+    p[:, np.arange(systems), np.arange(systems)] = np.nan
+    return p[0], p[1]
+
+
+@dataclass(frozen=True, slots=True)
+class SoftComparisonsResult(Result):
+    """value: soft pairwise accuracy. pairwise: share of pairs of systems whose better one is the same for both.
+
+    p_scores, p_people: (pairs,) one-sided p that the first of two systems, by name, is better.
+    """
+
+    value: float
+    pairwise: float
+    pairs: int
+    comparisons: int
+    p_scores: Floats
+    p_people: Floats
+    reassignments: int
+
+
+@signed("soft-accuracy-of-comparisons")
+def soft_accuracy_of_comparisons(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    metric: ArrayLike,
+    people: ArrayLike,
+    *,
+    reassignments: int = REASSIGNMENTS,
+    seed: Seed = 0,
+) -> SoftComparisonsResult:
+    """Return soft pairwise accuracy from (N,) comparisons of systems on an item.
+
+    `metric` and `people` are differences of scores, the first system less the second. p is the share of random signs
+    with a mean as large, the same for both; an equal one counts half, so that both directions add up to one.
+    """
+    positive(reassignments, "reassignments")
+    generator, reported = generator_of(seed)
+    names, first_system, second_system = encode_both(first, second, "first", "second")
+    by_metric, by_people = finite_vector(metric, "metric"), finite_vector(people, "people")
+    same_length(first=first_system, metric=by_metric, people=by_people)
+    # Turn each comparison so that the first of two systems, by name, comes first.
+    apart = first_system != second_system
+    sign = np.where(first_system < second_system, 1.0, -1.0)[apart]
+    differences = np.stack([by_metric[apart], by_people[apart]], axis=1) * sign[:, np.newaxis]
+    low, high = np.minimum(first_system, second_system)[apart], np.maximum(first_system, second_system)[apart]
+    pairs, pair = np.unique(low * len(names) + high, return_inverse=True)
+    p = np.empty((len(pairs), 2))
+    agree = np.empty(len(pairs))
+    for number in range(len(pairs)):
+        of_pair = differences[pair == number]
+        total = of_pair.sum(axis=0)
+        p[number] = _p_values(of_pair, total, reassignments, generator)
+        agree[number] = np.sign(total[0]) == np.sign(total[1])
+    return SoftComparisonsResult(
+        value=float(1 - np.abs(p[:, 0] - p[:, 1]).mean()) if len(pairs) else math.nan,
+        pairwise=float(agree.mean()) if len(pairs) else math.nan,
+        pairs=len(pairs),
+        comparisons=int(apart.sum()),
+        p_scores=p[:, 0],
+        p_people=p[:, 1],
+        reassignments=reassignments,
+        seed=reported,
+        reason="" if len(pairs) else NOT_COMPARED,
+    )
+
+
+def _p_values(
+    differences: Floats, total: Floats, reassignments: int, generator: np.random.Generator
+) -> Floats:
+    slack = ROUNDING * np.abs(differences).sum(axis=0)
+    reached = np.zeros(2)
+    at_once = max(1, CELLS // len(differences))
+    for start in range(0, reassignments, at_once):
+        size = min(at_once, reassignments - start)
+        signs = 2.0 * generator.integers(0, 2, size=(size, len(differences))) - 1
+        drawn = signs @ differences
+        reached += (drawn > total + slack).sum(axis=0) + 0.5 * (np.abs(drawn - total) <= slack).sum(axis=0)
+    return reached / reassignments

@@ -1,0 +1,360 @@
+"""How well systems rank captions for an image, or images for a caption (H13 section 4.3).
+
+A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the relevant
+items, or a mapping from judged items to grades (relevant above zero). `JudgedRankings` can replace both. `unjudged`
+items that a measure looks at are counted ("count"), taken out of the list ("leave-out", Sakai 2007), or refused
+("refuse").
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Flags, Floats, Ints, starts_of
+from quorum.statistics.correlation import group_coefficients
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    finite_vector,
+    one_of,
+    one_per_row,
+    positive,
+    same_length,
+)
+
+Ranking = Sequence[Hashable]
+Relevant = Collection[Hashable] | Mapping[Hashable, float]
+UNJUDGED = ("count", "leave-out", "refuse")
+NOTHING_RELEVANT = "no query has a relevant item"
+MEDIAN_RANK = "median rank"
+ORDER_COEFFICIENTS = ("spearman", "kendall-tau-b")
+NO_ORDER = "fewer than two systems differ in both measures"
+
+# Codes of the items of a list.
+_UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class RankingResult(Result):
+    """One measure, such as "R@5".
+
+    value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); a rank is inf where no
+    relevant item was returned. `undefined` queries have no relevant item and are nan. unjudged: items in total and
+    (Q,) per query; None if `relevant` does not tell. best_case, best_per_query: if these were relevant.
+    """
+
+    measure: str
+    value: float
+    per_query: Floats
+    queries: int
+    undefined: int
+    unjudged: int | None
+    unjudged_per_query: Ints | None
+    best_case: float
+    best_per_query: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRankings:
+    """Lists laid end to end, with the judgment of every item.
+
+    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) relevant items, returned or
+    not. judged: whether unjudged items are known. left_out: (Q,) unjudged items that were taken out.
+    """
+
+    starts: Ints
+    codes: NDArray[np.int8]
+    total: Ints
+    queries: NDArray[Any]
+    judged: bool
+    left_out: Ints | None = None
+
+
+@signed("recall-at", data=("relevant",))
+def recall_at_k(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    k: int = 10,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item)."""
+    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
+    share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
+    return _result(f"R@{cut}", lists, blank, unjudged, share, best)
+
+
+@signed("success-at", data=("relevant",))
+def success_at_k(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    k: int = 10,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """Return S@k: whether a relevant item is among the first k."""
+    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
+    success, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
+    return _result(f"S@{cut}", lists, blank, unjudged, success, best)
+
+
+@signed("r-precision", data=("relevant",))
+def r_precision(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """Return the precision at rank r for a query with r relevant items; a shorter list counts as r long."""
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    hits, blank = _counts_within(lists, lists.total)
+    share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
+    return _result("R-precision", lists, blank, unjudged, share, best)
+
+
+@signed("median-rank", data=("relevant",))
+def median_rank(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was returned."""
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    rank = _first_rank(lists, _RELEVANT)
+    best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
+    depth = np.where(lists.total > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
+    _, blank = _counts_within(lists, depth)
+    return _result(MEDIAN_RANK, lists, blank, unjudged, rank, best)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCorrelation(Result):
+    """How alike two measures, such as "S@5" and "R@5", order the `systems` that have both."""
+
+    value: float
+    systems: int
+
+
+@signed("order-correlation")
+def order_correlation(
+    first: Sequence[RankingResult], second: Sequence[RankingResult], coefficient: str = "spearman"
+) -> OrderCorrelation:
+    """Return rho or tau-b between the orders of S systems by two measures of each (H13 4.3.5, Table 7).
+
+    A lower median rank is better. Systems without a value of either measure are left out.
+    """
+    one_of(coefficient, ORDER_COEFFICIENTS, "coefficient")
+    same_length(first=first, second=second)
+    # Rounded, so that equal shares tie whatever they were summed from.
+    values = np.round(
+        [
+            [-result.value if result.measure == MEDIAN_RANK else result.value for result in results]
+            for results in (first, second)
+        ],
+        12,
+    )
+    x, y = values[:, ~np.isnan(values).any(axis=0)]
+    value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0]) if len(x) else math.nan
+    return OrderCorrelation(value, len(x), reason=NO_ORDER if math.isnan(value) else "")
+
+
+def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
+    """Look every item up once, for any number of measures; queries are named by position."""
+    for name, lists in (("rankings", rankings), ("relevant", relevant)):
+        # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
+        wrong = [
+            position
+            for position, entry in enumerate(one_per_row(lists, name))
+            if not isinstance(entry, Collection) or isinstance(entry, str | bytes)
+        ]
+        if wrong:
+            raise BadShape(f"{name}[{wrong[0]}] is no collection, expected the items of a query")
+    if len(rankings) != len(relevant):
+        raise BadShape(f"there are {len(rankings)} rankings and {len(relevant)} sets of relevant items")
+    graded = np.array([isinstance(wanted, Mapping) for wanted in relevant], dtype=bool)
+    grades = [wanted.values() if isinstance(wanted, Mapping) else [1] * len(wanted) for wanted in relevant]
+    lengths = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
+    queries = np.arange(len(rankings))
+    listed = list(chain.from_iterable(rankings))
+    wanted_items = list(chain.from_iterable(relevant))
+    items, wanted = _number_items(listed, wanted_items)
+    return _judge(
+        np.repeat(queries, lengths),
+        items,
+        np.repeat(queries, [len(wanted) for wanted in relevant]),
+        wanted,
+        finite_vector(list(chain.from_iterable(grades)), "the grades of relevant"),
+        queries,
+        graded,
+    )
+
+
+def judge_run(
+    queries: Iterable[Any],
+    items: Iterable[Any],
+    ranks: ArrayLike,
+    relevant_queries: Iterable[Any],
+    relevant_items: Iterable[Any],
+    grades: ArrayLike | None = None,
+) -> JudgedRankings:
+    """Do the same with the (N,) columns of a TREC run and the (M,) columns of its judgments ("qrels").
+
+    Without grades every row is relevant and all other items are not. A query without a list returned nothing.
+    """
+    ran = one_per_row(queries, "queries")
+    judged = one_per_row(relevant_queries, "relevant_queries")
+    names, codes = encode([*ran, *judged], "queries")
+    query, wanted_query = codes[: len(ran)], codes[len(ran) :]
+    listed = one_per_row(items, "items")
+    wanted_items = one_per_row(relevant_items, "relevant_items")
+    rank = finite_vector(ranks, "ranks")
+    same_length(queries=query, items=listed, ranks=rank)
+    same_length(relevant_queries=wanted_query, relevant_items=wanted_items)
+    grade = np.ones(len(wanted_items)) if grades is None else finite_vector(grades, "grades")
+    same_length(relevant_queries=wanted_query, grades=grade)
+    item, wanted = _number_items(listed, wanted_items)
+    order = np.lexsort((rank, query))
+    query, rank = query[order], rank[order]
+    tied = np.flatnonzero((query[1:] == query[:-1]) & (rank[1:] == rank[:-1]))
+    if tied.size:
+        name = names.tolist()[query[tied[0]]]
+        raise BadValue(f"query {name!r} has two items of rank {rank[tied[0]]:g}, expected every rank once")
+    graded = np.full(len(names), grades is not None)
+    return _judge(query, item[order], wanted_query, wanted, grade, names, graded)
+
+
+def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
+    index: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    try:
+        numbers = (
+            np.fromiter(map(index.__getitem__, listed), dtype=np.int64, count=len(listed)),
+            np.fromiter(map(index.__getitem__, wanted), dtype=np.int64, count=len(wanted)),
+        )
+    except TypeError as error:
+        raise BadValue("an item is no single value, expected text, numbers or tuples of them") from error
+    if any(item is None or item != item for item in index):
+        raise BadValue("an item is missing, expected text, numbers or tuples of them")
+    return numbers
+
+
+def _judge(
+    query: Ints,
+    item: Ints,
+    wanted_query: Ints,
+    wanted: Ints,
+    grades: Floats,
+    names: NDArray[Any],
+    graded: Flags,
+) -> JudgedRankings:
+    size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
+    keys, judged = query * size + item, wanted_query * size + wanted
+    starts = np.searchsorted(query, np.arange(len(names) + 1))
+    ordered = np.sort(keys)
+    twice = ordered[:-1][ordered[1:] == ordered[:-1]]
+    if twice.size:
+        where = int(twice[0]) // size
+        raise BadValue(
+            f"ranking {names.tolist()[where]!r} has an item twice, expected every item at most once"
+        )
+    best = np.lexsort((-grades, judged))
+    judged, grades = judged[best], grades[best]
+    # An item judged twice is relevant if one of its grades says so.
+    first = np.ones(len(judged), dtype=bool)
+    first[1:] = judged[1:] != judged[:-1]
+    judged, grades = judged[first], grades[first]
+    codes = np.where(graded[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
+    if len(judged):
+        position = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
+        known = judged[position] == keys
+        codes[known] = np.where(grades[position[known]] > 0, _RELEVANT, _IRRELEVANT)
+    total = np.bincount(judged[grades > 0] // size, minlength=len(names))
+    return JudgedRankings(starts, codes, total, names, bool(graded.all()))
+
+
+def _judged_rankings(
+    rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, unjudged: str
+) -> JudgedRankings:
+    one_of(unjudged, UNJUDGED, "unjudged")
+    if isinstance(rankings, JudgedRankings):
+        if relevant is not None:
+            raise BadOption("relevant is given beside judged rankings, expected one of the two")
+        lists = rankings
+    elif relevant is None:
+        raise BadOption("relevant is missing, expected the relevant items of each query")
+    else:
+        lists = judge_rankings(rankings, relevant)
+    if unjudged != "leave-out":
+        return lists
+    keep = lists.codes != _UNJUDGED
+    before = starts_of(keep)[lists.starts]
+    removed = np.diff(lists.starts) - np.diff(before)
+    return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
+
+
+def _first_k(
+    rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, k: int, unjudged: str
+) -> tuple[int, JudgedRankings, Ints, Ints]:
+    cut = positive(k, "k")
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    return cut, lists, *_counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+
+
+def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
+    """Return (Q,) relevant and unjudged items among the first `depth` (Q,)."""
+    ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
+    hits, blank = (starts_of(lists.codes == code) for code in (_RELEVANT, _UNJUDGED))
+    return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
+
+
+def _first_rank(lists: JudgedRankings, code: int) -> Floats:
+    places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
+    position = places[np.searchsorted(places, lists.starts[:-1])]
+    return np.where(position < lists.starts[1:], position - lists.starts[:-1] + 1.0, math.inf)
+
+
+def _share(part: Ints, whole: Ints) -> Floats:
+    return part / np.maximum(whole, 1)
+
+
+def _result(
+    measure: str,
+    lists: JudgedRankings,
+    blank: Ints,
+    unjudged: str,
+    per_query: Floats,
+    best: Floats,
+) -> RankingResult:
+    if unjudged == "refuse" and blank.any():
+        where = int(np.flatnonzero(blank)[0])
+        name = lists.queries.tolist()[where]
+        raise BadValue(
+            f"query {name!r} has {blank[where]} unjudged items where {measure} looks, expected judged ones"
+        )
+    known = lists.total > 0
+    per_query, best = np.where(known, per_query, math.nan), np.where(known, best, math.nan)
+    middle = np.median if measure == MEDIAN_RANK else np.mean
+    unjudged_items = blank if lists.left_out is None else lists.left_out
+    return RankingResult(
+        measure=measure,
+        value=float(middle(per_query[known])) if known.any() else math.nan,
+        per_query=per_query,
+        queries=len(known),
+        undefined=int((~known).sum()),
+        unjudged=int(unjudged_items.sum()) if lists.judged else None,
+        unjudged_per_query=unjudged_items if lists.judged else None,
+        best_case=float(middle(best[known])) if known.any() else math.nan,
+        best_per_query=best,
+        reason="" if known.any() else NOTHING_RELEVANT,
+    )

@@ -1,0 +1,146 @@
+"""Bootstrap and random numbers of all statistics.
+
+Bootstrap by weights copies no data: equal units form a pattern, and a resample is a vector of how often each pattern
+was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import Serial, map_parts
+from quorum.statistics.inputs import (
+    ROUNDING,
+    BadOption,
+    positive,
+)
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+Seed = int | np.integer[Any] | np.random.Generator
+RESAMPLES = 2000
+
+# Numbers held at once while resampling: 4 million doubles are 32 MB.
+CELLS = 4_000_000
+DRAWN_AT_ONCE = 32_768  # units, which the processor's cache holds
+BLOCK = 2000  # resamples of one stream of random numbers
+WORTH_PROCESSES = 1e8  # numbers, about a second of work
+Estimator = Callable[[Floats], Floats]
+
+
+def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
+    if isinstance(seed, np.random.Generator):
+        return seed, None
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise BadOption(f"seed is {seed!r}, expected a whole number from zero on or a numpy Generator")
+    return np.random.default_rng(int(seed)), int(seed)
+
+
+def pattern_weights(
+    frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
+) -> Iterator[Floats]:
+    """Yield resamples in chunks of (chunk, P) float64: how often each pattern of `frequency` (P,) units was drawn.
+
+    `width` numbers are made per resample; chunks fit into memory.
+    """
+    total = int(frequency.sum())
+    patterns = len(frequency)
+    chunk = max(1, CELLS // max(patterns, width, 1))
+    owner = np.repeat(np.arange(patterns), frequency) if _by_unit(frequency) else None
+    alone = patterns == total  # each unit is a pattern
+    shares = frequency / total
+    for start in range(0, resamples, chunk):
+        size = min(chunk, resamples - start)
+        if owner is None:
+            yield generator.multinomial(total, shares, size=size).astype(np.float64)
+            continue
+        weights = np.empty((size, patterns))
+        rows = max(1, DRAWN_AT_ONCE // max(total, patterns))
+        for row in range(0, size, rows):
+            count = min(rows, size - row)
+            drawn = generator.integers(0, total, size=(count, total))
+            if not alone:
+                drawn = owner[drawn]
+            drawn += np.arange(0, count * patterns, patterns)[:, np.newaxis]
+            counts = np.bincount(drawn.ravel(), minlength=count * patterns)
+            weights[row : row + count] = counts.reshape(count, patterns)
+        yield weights
+
+
+def _by_unit(frequency: Ints) -> bool:
+    """Tell whether drawing unit by unit beats one binomial per pattern: nearly every unit is its own pattern."""
+    return len(frequency) * 4 > int(frequency.sum())
+
+
+def bootstrap(
+    statistic: Estimator,
+    frequency: Ints,
+    *,
+    resamples: int,
+    generator: np.random.Generator,
+    width: int = 1,
+) -> Floats:
+    """Return (resamples,) values of a statistic of resampled units, or rows of columns if it returns them.
+
+    Every BLOCK resamples have a stream of random numbers of their own (numpy's `BitGenerator.jumped`), so that the
+    values are the same whoever computes a block, and in whatever order.
+    """
+    positive(resamples, "resamples")
+    shared = statistic, frequency, width
+    bits = generator.bit_generator
+    if resamples <= BLOCK or not hasattr(bits, "jumped"):
+        return _draw_block(shared, (generator, resamples))
+    sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
+    blocks = list(zip(streams(generator, len(sizes)), sizes, strict=True))
+    bits.state = bits.jumped(len(sizes)).state
+    numbers = resamples * max(int(frequency.sum()) if _by_unit(frequency) else len(frequency), width)
+    map_blocks = map_parts if numbers > WORTH_PROCESSES else Serial().map
+    return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
+
+
+def streams(generator: np.random.Generator, count: int) -> list[np.random.Generator]:
+    """Return generators of so many streams; the first goes on where ``generator`` is, which does not move."""
+    bits: Any = generator.bit_generator  # numpy's types know no `jumped`
+    return [np.random.Generator(bits.jumped(number)) for number in range(count)]
+
+
+@declare
+def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Generator, int]) -> Floats:
+    statistic, frequency, width = shared
+    generator, resamples = block
+    return np.concatenate(
+        [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
+    )
+
+
+def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
+    """Return low, high and the number of undefined (nan) draws, which are left out."""
+    defined = draws[~np.isnan(draws)]
+    left_out = len(draws) - len(defined)
+    if not len(defined):
+        return math.nan, math.nan, left_out
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return float(low), float(high), left_out
+
+
+def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
+    """Count the drawn differences at least as extreme as the observed one, of scores up to `scale`."""
+    slack = ROUNDING * scale
+    if alternative == "two-sided":
+        return int((np.abs(drawn) >= abs(difference) - slack).sum())
+    if alternative == "greater":
+        return int((drawn >= difference - slack).sum())
+    return int((drawn <= difference + slack).sum())
+
+
+def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+    size = rows * columns
+    integers = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
+    return integers.view(np.uint8)[:size].reshape(rows, columns)

@@ -1,0 +1,181 @@
+"""The library's functions by short names, for columns and for tables, as one types them in a notebook.
+
+A table is a pandas DataFrame, an Arrow table, or another with columns and Arrow's PyCapsule interface (a DataFrame of
+polars). A table of judgments has the columns `unit`, `worker` and `value` of an exported judgment set; others are
+named by the keywords `unit`, `worker` and `value`. A coefficient gives its signed result with an interval. What has a
+row for each unit, system or caption gives a table: pandas for pandas, else Arrow. Of columns, the functions give what
+those of `quorum.statistics` and `quorum.metrics` give, which have all options, fields and sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+import pyarrow as pa
+
+from quorum.metrics import InvalidInput
+from quorum.metrics import score as score_texts
+from quorum.statistics import aggregation
+from quorum.statistics.agreement import (
+    AgreementResult,
+    alpha_interval,
+    fleiss_interval,
+    kappa_interval,
+    ratings_of_judgments,
+)
+from quorum.statistics.agreement.alpha_and_gwet import alpha_of_judgments
+from quorum.statistics.inputs import BadShape, BadValue
+
+METRICS = ("bleu-4", "rouge-l", "cider-d")
+
+
+def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METRICS, **options: Any) -> Any:
+    """Score n candidates against n lists of references; options as in `quorum.metrics.score`.
+
+    Of a table with the columns `candidate` and `references` (lists of texts), return it with a column for each metric.
+    """
+    if not is_table(candidates):
+        return score_texts(candidates, references, metrics, **options)
+    if references is not None:
+        raise InvalidInput("references are given beside a table, expected them in its column references")
+    texts, lists = (column.tolist() for column in columns_of(candidates, "candidate", "references"))
+    scores = score_texts(texts, [list(texts_of_one) for texts_of_one in lists], metrics, **options)
+    table = pa.table(candidates)
+    for name, of_metric in scores.scores.items():
+        table = table.append_column(name, pa.array(of_metric.images))
+    return like(candidates, table)
+
+
+def alpha(
+    judgments: Any,
+    level: str = "nominal",
+    *,
+    unit: str = "unit",
+    worker: str = "worker",
+    value: str = "value",
+    **options: Any,
+) -> AgreementResult:
+    """Return Krippendorff's alpha of judgments, or of a (raters, units) array, nan where an answer is missing."""
+    if is_table(judgments):
+        units, workers, values = columns_of(judgments, unit, worker, value)
+        return alpha_of_judgments(units, workers, values, level, **options)
+    return alpha_interval(judgments, level, **options)
+
+
+def kappa(
+    first: Any,
+    second: Iterable[Any] | None = None,
+    weights: str | None = None,
+    *,
+    unit: str = "unit",
+    worker: str = "worker",
+    value: str = "value",
+    **options: Any,
+) -> AgreementResult:
+    """Return Cohen's kappa of two columns of answers to the same units, or of the judgments of two workers.
+
+    Units that one of them alone judged are left out. Of more workers, return Fleiss' kappa.
+    """
+    if not is_table(first):
+        if second is None:
+            raise BadShape("second is missing, expected the answers of another rater")
+        return kappa_interval(first, second, weights, **options)
+    ratings = ratings_of_judgments(*columns_of(first, unit, worker, value))
+    if len(ratings.raters) != 2:
+        if weights is not None:
+            raise BadShape(f"there are {len(ratings.raters)} workers, expected two for a weighted kappa")
+        return fleiss_interval(ratings, **{"clusters": "both", **options})
+    answers = np.full((2, len(ratings.units)), -1)
+    answers[ratings.rater, ratings.unit] = ratings.code
+    both = (answers >= 0).all(axis=0)
+    one, other = (ratings.labels[of_rater[both]] for of_rater in answers)
+    options = {"labels": ratings.labels, "clusters": {"item": np.flatnonzero(both)}, **options}
+    return kappa_interval(one, other, weights, **options)
+
+
+def majority_vote(
+    judgments: Any,
+    values: Iterable[Any] | None = None,
+    *,
+    unit: str = "unit",
+    value: str = "value",
+    **options: Any,
+) -> Any:
+    """Return the most frequent answer of each unit: of a table `unit`, `winner`, `share` of the votes, and `votes`."""
+    if not is_table(judgments):
+        return aggregation.majority_vote(judgments, one_more(values, "values"), **options)
+    votes = aggregation.majority_vote(*columns_of(judgments, unit, value), **options)
+    columns = {unit: votes.units, "winner": votes.values(), "share": votes.share, "votes": votes.n}
+    return like(judgments, pa.table(columns))
+
+
+def dawid_skene(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
+    """Fit the model of Dawid and Skene (1979): of a table `unit`, `winner` and its `probability`."""
+    return _worker_model(aggregation.dawid_skene, judgments, workers, values, options)
+
+
+def glad(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
+    """Fit GLAD (Whitehill et al. 2009); tables as in `dawid_skene`."""
+    return _worker_model(aggregation.glad, judgments, workers, values, options)
+
+
+def mace(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
+    """Fit MACE (Hovy et al. 2013); tables as in `dawid_skene`."""
+    return _worker_model(aggregation.mace, judgments, workers, values, options)
+
+
+def bradley_terry(comparisons: Any, **options: Any) -> Any:
+    """Fit strengths to a (K, K) array of wins, or to a table with `first`, `second` and `winner` (1, 2, or 0: neither).
+
+    Of a table, return `item`, `log_strength`, and its interval `low` and `high`, from the strongest down. Raise
+    BadValue where strengths have no maximum, as of an item that never loses; `prior=0.5` helps.
+    """
+    if not is_table(comparisons):
+        return aggregation.bradley_terry(comparisons, **options)
+    fit = aggregation.bradley_terry_of_comparisons(
+        *columns_of(comparisons, "first", "second", "winner"), **options
+    )
+    if fit.reason:
+        raise BadValue(fit.reason)
+    columns = {"item": fit.items, "log_strength": fit.log_strength, "low": fit.low, "high": fit.high}
+    return like(comparisons, pa.table({name: column[fit.order] for name, column in columns.items()}))
+
+
+def is_table(data: Any) -> TypeGuard[Any]:
+    return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
+
+
+def columns_of(table: Any, *names: str) -> list[np.ndarray[Any, Any]]:
+    """Return columns of a table. Raise BadShape for one that it does not have."""
+    arrow = pa.table(table)
+    for name in names:
+        if name not in arrow.column_names:
+            raise BadShape(f"the table has the columns {', '.join(arrow.column_names)}, expected also {name}")
+    return [arrow[name].to_numpy() for name in names]
+
+
+def like(table: Any, result: pa.Table) -> Any:
+    """Return a result as what a table is."""
+    return result.to_pandas() if type(table).__module__.partition(".")[0] == "pandas" else result
+
+
+def one_more(column: Any, name: str) -> Any:
+    if column is None:
+        raise BadShape(f"{name} is missing, expected a table, or a column for each argument")
+    return column
+
+
+def _worker_model(fit: Any, judgments: Any, workers: Any, values: Any, options: Mapping[str, Any]) -> Any:
+    if not is_table(judgments):
+        return fit(judgments, one_more(workers, "workers"), one_more(values, "values"), **options)
+    names = {name: options.get(name, name) for name in ("unit", "worker", "value")}
+    others = {name: option for name, option in options.items() if name not in names}
+    model = fit(*columns_of(judgments, *names.values()), **others)
+    columns: Mapping[str, Sequence[Any]] = {
+        names["unit"]: model.units,
+        "winner": model.values(),
+        "probability": model.posterior.max(axis=1),
+    }
+    return like(judgments, pa.table(columns))
