@@ -173,9 +173,10 @@ def measure_agreement(
         )
         return {"alpha": alpha_of_open, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
-    bias = side_bias(table, units, images, anonymous=anonymous)  # first, to hold less at once
     counted = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
+    of_counted = grouped if full_depth is None else None
+    bias = side_bias(table, units, images, anonymous=anonymous, of_counted=of_counted)
 
     def alpha(
         rows: Ratings,
@@ -385,20 +386,28 @@ def ratings_by_image(
 
 
 def side_bias(
-    table: JudgmentTable, units: Sequence[UnitRow], images: Ints | None, *, anonymous: bool
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    images: Ints | None,
+    *,
+    anonymous: bool,
+    of_counted: Clusters | None = None,
 ) -> dict[str, Any]:
     """Return how often the option on the left was chosen of two; {} where the first one never changed sides.
 
     Of included judgments, with the p of one half, which is to be expected of sides that were drawn. ``images`` as in
-    ``measure_agreement``.
+    ``measure_agreement``; ``of_counted`` are the clusters of all included judgments, if known.
     """
     rows = table.counted & table.sided
     sides = table.side[rows]
     if not len(sides) or (sides == sides[0]).all():
         return {}
-    columns = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
-    columns = columns or {"judgment": np.arange(len(sides))}
-    clusters = Clusters.of_codes({name: renumbered(column) for name, column in columns.items()})
+    if of_counted is None:
+        columns = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
+        columns = columns or {"judgment": np.arange(len(sides))}
+        clusters = Clusters.of_codes({name: renumbered(column) for name, column in columns.items()})
+    else:
+        clusters = of_counted.subset(table.sided[table.counted])
     chosen = table.left[rows].astype(np.float64)
     interval = share_of_rows(chosen, clusters, CONFIDENCE)
     return {

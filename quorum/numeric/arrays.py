@@ -51,7 +51,8 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
     if high - low < 4 * len(known):  # row ids lie close together
         position = np.full(high - low + 2, -1, dtype=np.int64)  # the last one is for what lies outside
         position[known - low] = np.arange(len(known))
-        return position[np.where((wanted >= low) & (wanted <= high), wanted - low, -1)]
+        # Without a sign, what lies below is far above.
+        return position[np.minimum((wanted - low).view(np.uint64), np.uint64(high - low + 1)).view(np.int64)]
     order = np.argsort(known)
     nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
     return np.where(known[nearest] == wanted, nearest, -1)

@@ -529,13 +529,16 @@ class Clusters:
         subset = self.latest.get(key)  # once: another thread may ask for other rows meanwhile
         if subset is None:
             self.latest.clear()
-            subset = self.of_codes({name: renumbered(codes[rows]) for name, codes in self.columns.items()})
+            cells = self.codes[2][rows] if len(self.codes) > 2 else None
+            subset = self.of_codes(
+                {name: renumbered(codes[rows]) for name, codes in self.columns.items()}, cells
+            )
             self.latest[key] = subset
         return subset
 
     @classmethod
-    def of_codes(cls, columns: Mapping[str, Ints]) -> Clusters:
-        """Read (N,) codes from 0 on, without gaps."""
+    def of_codes(cls, columns: Mapping[str, Ints], cells: Ints | None = None) -> Clusters:
+        """Read (N,) codes from 0 on, without gaps; `cells` are codes of two columns together, if known, in order."""
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
         used = {name: codes for name, codes in columns.items() if counts[name] >= FEWEST}
         short = [name for name in columns if name not in used]
@@ -547,7 +550,8 @@ class Clusters:
             note = fixed_note(short[0], counts[short[0]])
         codes = tuple(used.values())
         if len(codes) == 2:
-            codes = (*codes, renumbered(codes[0] * np.int64(codes[1].max() + 1) + codes[1]))
+            both = codes[0] * np.int64(codes[1].max() + 1) + codes[1] if cells is None else cells
+            codes = (*codes, renumbered(both))
         sizes = tuple(np.bincount(of_kind).astype(np.float64) for of_kind in codes)
         return cls(columns, counts, tuple(used), codes, sizes, reason, note)
 

@@ -322,7 +322,7 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(django_assert_ma
     study, hit = triplets()
     for name in ("alma", "bela", "clara"):
         study.answer(hit, name, [1, 2, 1, 1])
-    with django_assert_max_num_queries(44):
+    with django_assert_max_num_queries(46):
         aggregate_study(study=study.study)
 
 

@@ -19,20 +19,22 @@ from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal import Crowd, rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets import blocks
+from evaluation.data.judgment_sets import blocks, study_signatures
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
 from evaluation.data.judgment_sets.records import DataHash
 from evaluation.data.judgment_sets.study_signatures import (
     hash_of_judgments,
+    material_of,
     signature_of_study,
+    uncommon_fields,
     votes_of,
     votes_of_table,
 )
 from evaluation.models import Analysis, ColumnBlock
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
-from judgments.models import Study
+from judgments.models import Caption, Item, Study
 from judgments.studies.generation import withdraw_control
 from quorum.numeric.signatures import parse
 from tests.annotation import casting
@@ -243,6 +245,30 @@ def test_open_answers_stand_beside_values_in_their_order() -> None:
     known = dict(Judgment.objects.values_list("pk", "answer"))
     assert list(table.answer) == [known[pk] for pk in table.pk.tolist()]
     assert str(signature_of_study(study)) == str(signature_of_study(study, table=table))
+
+
+@pytest.mark.parametrize("ids", ["close together", "far apart"])
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
+def test_the_digest_of_the_material_is_the_same_of_columns_and_of_rows(
+    protocol: str, ids: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "SPAN", 1)
+    monkeypatch.setattr(study_signatures, "UNITS_AT_ONCE", 3)
+    dataset = casting.make_dataset(pictures=False)
+    study = casting.make_study(dataset, protocol)
+    for number, odd in enumerate(['"quoted" \\ and\n', "déjà 😀", "\x7f\u2028", ""]):
+        caption = Caption.objects.filter(dataset=dataset).order_by("pk")[number]
+        Caption.objects.filter(pk=caption.pk).update(text=odd)
+    study.units.filter(pk=study.units.earliest("pk").pk).update(content={"é": [2, 1], "a": None})
+    if ids == "far apart":
+        last = Item.objects.create(pk=10**6, dataset=dataset, name="last", position=10**6)
+        first = Caption.objects.create(
+            pk=10**6, dataset=dataset, key="far", text="Far away .", role="candidate"
+        )
+        study.units.filter(pk=study.units.latest("pk").pk).update(item=last, first=first)
+    extend_blocks(study)
+    assert uncommon_fields(study, stored=True) == uncommon_fields(study)
+    assert material_of(study, stored=True) == material_of(study)
 
 
 def test_a_study_without_judgments_is_an_empty_table() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ NO_VALUE = -1e9
 SPAN = 100_000  # row ids, also of other studies, after which a block is added
 UNITS_AT_ONCE = 20_000
 MOST = 250_000  # rows in a block
-FORMAT = 1  # of the columns below: a change of names, types or meanings takes the next number
+FORMAT = 2  # of the columns below: a change of names, types or meanings takes the next number
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.What.UNITS: Unit, ColumnBlock.What.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     ColumnBlock.What.UNITS: {
@@ -36,6 +36,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "kind": "string",
         "pair": "int64",
         "position": "int64",
+        "item": "int64",
+        "reference": "int64",
+        "first": "int64",
+        "second": "int64",
         "control": "bool",
     },
     ColumnBlock.What.JUDGMENTS: {
@@ -56,12 +60,17 @@ def judgment_columns(study: Study) -> pa.Table:
     ``value`` and ``seconds`` are nan if missing, ``replaces`` is 0. ``flags`` are the option on the left (0:
     none), plus SET_ASIDE, plus OPEN.
     """
-    return _read_columns(study, ColumnBlock.What.JUDGMENTS)
+    return _read_columns(study, ColumnBlock.What.JUDGMENTS, COLUMNS[ColumnBlock.What.JUDGMENTS])
 
 
-def unit_columns(study: Study) -> pa.Table:
-    """Return the columns of every unit, unordered."""
-    return _read_columns(study, ColumnBlock.What.UNITS)
+def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -> pa.Table:
+    """Return columns of every unit, unordered; ``stored`` says whether blocks are read.
+
+    ``pair``, ``reference``, ``first`` and ``second`` are null if missing.
+    """
+    if not stored:
+        return _read_rows(study, ColumnBlock.What.UNITS, 0, None).select(names)
+    return _read_columns(study, ColumnBlock.What.UNITS, names)
 
 
 def newest_judgment(study: Study) -> int:
@@ -77,11 +86,11 @@ def newest_judgment(study: Study) -> int:
 def extend_blocks(study: Study) -> None:
     """Store new rows as a block if there are enough, and rebuild incomplete blocks."""
     for what, model in MODELS.items():
-        stored = _read_stored(study, what)
-        last = stored.last if _are_complete(study, what, stored) else 0
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        if newest - last < SPAN:  # asked without the lock, which submissions would wait for
+        # Asked without the lock, which submissions would wait for.
+        if newest < SPAN or newest - (stored := _read_stored(study, what)).last < SPAN:
             continue
+        last = stored.last if _are_complete(study, what, stored) else 0
         upto = _last_row(model)
         if upto is None:
             continue
@@ -106,7 +115,9 @@ def extend_blocks(study: Study) -> None:
             first = end
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            if _read_stored(study, what) == stored:  # else another job stored them
+            known = stored.rows if last else 0
+            unchanged = _read_stored(study, what) == stored  # else another job stored them
+            if unchanged and _are_complete(study, what, _Stored(upto, known + len(table))):
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
@@ -202,22 +213,29 @@ def serialize_table(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def deserialize_table(columns: bytes | memoryview) -> pa.Table:
+def deserialize_table(columns: bytes | memoryview, fields: list[int] | None = None) -> pa.Table:
     import pyarrow as pa
 
-    return pa.ipc.open_stream(columns).read_all()
+    options = pa.ipc.IpcReadOptions(included_fields=fields)
+    return pa.ipc.open_stream(columns, options=options).read_all()
 
 
-def _read_columns(study: Study, what: str) -> pa.Table:
+def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
+    """Read the blocks if they leave no gap, and newer rows, without counting what the blocks hold."""
     import pyarrow as pa
 
-    tables, after = [], 0
-    for last, columns in _blocks(study, what).values_list("last", "columns").iterator(1):
-        tables.append(deserialize_table(columns))
-        after = last
-    if not _are_complete(study, what, _Stored(after, sum(map(len, tables)))):
+    fields = [at for at, name in enumerate(COLUMNS[what]) if name in ("pk", *names)]
+    tables, after, follows = [], 0, True
+    for first, last, columns in _blocks(study, what).values_list("first", "last", "columns").iterator(1):
+        tables.append(deserialize_table(columns, fields))
+        follows, after = follows and first == after, last
+    newest = max((table["pk"][-1].as_py() for table in tables if len(table)), default=0)
+    # Rows between them got a lower id later: see `_are_complete`. Many rows there are those of other studies.
+    later = _rows_after(study, what, newest if after - newest < SPAN else 0)
+    if not follows or (tables and later.filter(pk__gt=newest, pk__lte=after).exists()):
         tables, after = [], 0
-    return pa.concat_tables([*tables, _read_rows(study, what, after, None)])
+    tables.append(_read_rows(study, what, after, None))
+    return pa.concat_tables([table.select(names) for table in tables])
 
 
 def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
@@ -243,7 +261,18 @@ def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
 
 
 def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
-    columns = rows.values_list("pk", "key", "kind", "pair_id", "position", "control")
+    columns = rows.values_list(
+        "pk",
+        "key",
+        "kind",
+        "pair_id",
+        "position",
+        "item_id",
+        "reference_id",
+        "first_id",
+        "second_id",
+        "control",
+    )
     for some in batched(plain_rows(columns), UNITS_AT_ONCE):
         *others, control = zip(*some, strict=True)
         yield [*others, list(map(bool, control))]

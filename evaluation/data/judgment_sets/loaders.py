@@ -65,14 +65,15 @@ ROWS_AT_ONCE = 2_000
 
 def worker_rows(study: Study) -> list[WorkerRow]:
     finished = Assignment.objects.filter(study=study).finished()
-    simulated = Exists(finished.filter(simulated=True, worker=OuterRef("pk")))
+    simulated = Q(pk__in=finished.filter(simulated=True).values("worker"))
     rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
     workers = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
     return sorted(workers, key=lambda row: (row.name, row.pk))
 
 
 def is_anonymous(study: Study) -> bool:
-    return any(worker.anonymous for worker in worker_rows(study))
+    finished = Assignment.objects.filter(study=study, worker=OuterRef("pk")).finished()
+    return Worker.objects.filter(Exists(finished), anonymous=True).exists()
 
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
@@ -156,13 +157,14 @@ class StudyUnits:
 def study_units(study: Study) -> StudyUnits:
     import pyarrow as pa  # when it is first used
 
-    table = unit_columns(study)
+    table = unit_columns(study, ("pk", "key", "kind", "pair", "position", "control"))
     pk = table["pk"].to_numpy()
     order = np.lexsort((pk, table["position"].to_numpy()))
     units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
     del table
     pa.default_memory_pool().release_unused()
-    withdrawn = Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
+    # Only control items are withdrawn, and have an index.
+    withdrawn = Unit.objects.filter(study=study, control=True, withdrawn=True).values_list("pk", flat=True)
     return StudyUnits(units, control, np.isin(units.pk, list(withdrawn)))
 
 
@@ -344,11 +346,13 @@ def unit_rows(study: Study) -> Units:
 
 def documents_of(study: Study) -> dict[int, int]:
     """Return ``first_of_documents`` of the study's items, by row id."""
+    rows = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
+    if not rows.exists():  # as of most datasets; which of their items a study shows takes long to find
+        return {}
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     pairs = CandidatePair.objects.filter(study=study)
-    drawn = Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item"))
-    rows = Item.objects.filter(drawn, dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
-    of_items = rows.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
+    drawn = rows.filter(Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item")))
+    of_items = drawn.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
     return first_of_documents((pk, document_in(fields)) for pk, fields in of_items)
 
 

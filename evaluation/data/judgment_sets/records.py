@@ -39,6 +39,7 @@ UNITS_AT_ONCE = 20_000
 DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
 LINES_AT_ONCE = 100_000  # hashed
 TO_ESCAPE = r'["\\\x00-\x1f]'  # what JSON escapes
+NOT_PLAIN = r"[^ !#-\[\]-~]"  # the same in ASCII
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,29 +242,35 @@ class DataHash:
         ``units``, ``workers`` and ``answers`` are distinct; ``codes`` are four (N,) int64: positions in them,
         and 0 or 1 for used.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         parts = (
-            _line_beginnings(units),
-            _text_column(f"{encode_basestring(worker)}, " for worker in workers),
-            _text_column(f"{self._encode(answer)}, " for answer in answers),
-            _text_column(("false]\n", "true]\n")),
+            line_beginnings(units),
+            text_column(f"{encode_basestring(worker)}, " for worker in workers),
+            text_column(f"{self._encode(answer)}, " for answer in answers),
+            text_column(("false]\n", "true]\n")),
         )
         for start in range(0, len(codes[0]), LINES_AT_ONCE):
-            columns = [
-                part.take(pa.array(code[start : start + LINES_AT_ONCE]))
-                for part, code in zip(parts, codes, strict=True)
-            ]
-            lines = pc.binary_join_element_wise(*columns, pa.scalar("", pa.large_string()))
-            _, ends, text = lines.buffers()
-            self._hash.update(memoryview(text)[: np.frombuffer(ends, dtype=np.int64)[len(lines)]])
+            some = [code[start : start + LINES_AT_ONCE] for code in codes]
+            self._hash.update(joined_lines(*zip(parts, some, strict=True)))
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
 
 
-def _text_column(values: Iterable[str]) -> pa.Array:
+def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
+    """Return the bytes of N lines, made of texts at (N,) positions in arrays, and of texts that all lines have."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part[0].take(pa.array(part[1]))
+        for part in parts
+    ]
+    lines = pc.binary_join_element_wise(*columns, pa.scalar("", pa.large_string()))
+    _, ends, text = lines.buffers()
+    return memoryview(text)[: np.frombuffer(ends, dtype=np.int64)[len(lines)]]
+
+
+def text_column(values: Iterable[str]) -> pa.Array:
     """Return an Arrow column, built in parts: millions of Python strings would take four times the memory."""
     import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
 
@@ -273,14 +280,18 @@ def _text_column(values: Iterable[str]) -> pa.Array:
     return pa.concat_arrays(parts)
 
 
-def _line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
-    """Return the beginning of each unit's lines, ``["key", ``."""
+def line_beginnings(
+    units: pa.Array | Iterable[str],
+    encode: Callable[[str], str] = encode_basestring,
+    escaped: str = TO_ESCAPE,
+) -> pa.Array:
+    """Return the beginning of each unit's lines, ``["key", ``; ``encode`` changes the characters ``escaped``."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = units if isinstance(units, pa.Array) else _text_column(units)
-    if pc.any(pc.match_substring_regex(texts, TO_ESCAPE)).as_py():
-        return _text_column(f"[{encode_basestring(key)}, " for key in texts.to_pylist())
+    texts = units if isinstance(units, pa.Array) else text_column(units)
+    if pc.any(pc.match_substring_regex(texts, escaped)).as_py():
+        return text_column(f"[{encode(key)}, " for key in texts.to_pylist())
     start, end, nothing = (pa.scalar(part, pa.large_string()) for part in ('["', '", ', ""))
     return pc.binary_join_element_wise(start, texts.cast(pa.large_string()), end, nothing)
 
