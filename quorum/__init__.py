@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quorum import metrics, statistics
+    from quorum import metrics, statistics, tables
     from quorum.tables import alpha, bradley_terry, dawid_skene, glad, kappa, mace, majority_vote, score
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "metrics",
     "score",
     "statistics",
+    "tables",
 ]
 
 
@@ -31,6 +32,12 @@ def __getattr__(name: str) -> Any:
         return import_module("quorum.metrics")
     if name == "statistics":
         return import_module("quorum.statistics")
+    if name == "tables":
+        return import_module("quorum.tables")
     if name in __all__:
         return getattr(import_module("quorum.tables"), name)
     raise AttributeError(f"module 'quorum' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,18 +2,22 @@
 
 A table is a pandas DataFrame, an Arrow table, or another with columns and Arrow's PyCapsule interface (a DataFrame of
 polars). A table of judgments has the columns `unit`, `worker` and `value` of an exported judgment set; others are
-named by the keywords `unit`, `worker` and `value`. A coefficient gives its signed result with an interval. What has a
-row for each unit, system or caption gives a table: pandas for pandas, else Arrow. Of columns, the functions give what
-those of `quorum.statistics` and `quorum.metrics` give, which have all options, fields and sources.
+named by the keywords `unit`, `worker` and `value`. Rows without a value, control items (`control`) and judgments that
+do not count (`used` is false) are left out, where the table has these columns, as the command `agreement` does.
+
+A coefficient gives its signed result with an interval. What has a row for each unit, system or caption gives a table:
+pandas for pandas, else Arrow. Of columns, the functions give what those of `quorum.statistics` and `quorum.metrics`
+give, which have all options, fields and sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quorum.metrics import InvalidInput
 from quorum.metrics import score as score_texts
@@ -28,6 +32,7 @@ from quorum.statistics.agreement import (
 from quorum.statistics.agreement.alpha_and_gwet import alpha_of_judgments
 from quorum.statistics.inputs import BadShape, BadValue
 
+Column = np.ndarray[Any, Any]
 METRICS = ("bleu-4", "rouge-l", "cider-d")
 
 
@@ -40,9 +45,9 @@ def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METR
         return score_texts(candidates, references, metrics, **options)
     if references is not None:
         raise InvalidInput("references are given beside a table, expected them in its column references")
-    texts, lists = (column.tolist() for column in columns_of(candidates, "candidate", "references"))
-    scores = score_texts(texts, [list(texts_of_one) for texts_of_one in lists], metrics, **options)
     table = pa.table(candidates)
+    texts, lists = (column.to_pylist() for column in columns_of(table, "candidate", "references"))
+    scores = score_texts(texts, lists, metrics, **options)
     for name, of_metric in scores.scores.items():
         table = table.append_column(name, pa.array(of_metric.images))
     return like(candidates, table)
@@ -59,7 +64,7 @@ def alpha(
 ) -> AgreementResult:
     """Return Krippendorff's alpha of judgments, or of a (raters, units) array, nan where an answer is missing."""
     if is_table(judgments):
-        units, workers, values = columns_of(judgments, unit, worker, value)
+        units, workers, values = judgments_of(judgments, unit, worker, value)
         return alpha_of_judgments(units, workers, values, level, **options)
     return alpha_interval(judgments, level, **options)
 
@@ -82,7 +87,8 @@ def kappa(
         if second is None:
             raise BadShape("second is missing, expected the answers of another rater")
         return kappa_interval(first, second, weights, **options)
-    ratings = ratings_of_judgments(*columns_of(first, unit, worker, value))
+    _refuse_beside_table(second=second)
+    ratings = ratings_of_judgments(*judgments_of(first, unit, worker, value))
     if len(ratings.raters) != 2:
         if weights is not None:
             raise BadShape(f"there are {len(ratings.raters)} workers, expected two for a weighted kappa")
@@ -90,9 +96,9 @@ def kappa(
     answers = np.full((2, len(ratings.units)), -1)
     answers[ratings.rater, ratings.unit] = ratings.code
     both = (answers >= 0).all(axis=0)
-    one, other = (ratings.labels[of_rater[both]] for of_rater in answers)
+    codes, other_codes = answers[:, both]
     options = {"labels": ratings.labels, "clusters": {"item": np.flatnonzero(both)}, **options}
-    return kappa_interval(one, other, weights, **options)
+    return kappa_interval(ratings.labels[codes], ratings.labels[other_codes], weights, **options)
 
 
 def majority_vote(
@@ -105,25 +111,56 @@ def majority_vote(
 ) -> Any:
     """Return the most frequent answer of each unit: of a table `unit`, `winner`, `share` of the votes, and `votes`."""
     if not is_table(judgments):
-        return aggregation.majority_vote(judgments, one_more(values, "values"), **options)
-    votes = aggregation.majority_vote(*columns_of(judgments, unit, value), **options)
-    columns = {unit: votes.units, "winner": votes.values(), "share": votes.share, "votes": votes.n}
-    return like(judgments, pa.table(columns))
+        return aggregation.majority_vote(judgments, _required(values, "values"), **options)
+    _refuse_beside_table(values=values)
+    votes = aggregation.majority_vote(*judgments_of(judgments, unit, value), **options)
+    columns = {"winner": votes.values(), "share": votes.share, "votes": votes.n}
+    return _table_of_units(judgments, unit, votes.units, columns)
 
 
-def dawid_skene(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
+def dawid_skene(
+    judgments: Any,
+    workers: Any = None,
+    values: Any = None,
+    *,
+    unit: str = "unit",
+    worker: str = "worker",
+    value: str = "value",
+    **options: Any,
+) -> Any:
     """Fit the model of Dawid and Skene (1979): of a table `unit`, `winner` and its `probability`."""
-    return _worker_model(aggregation.dawid_skene, judgments, workers, values, options)
+    names = unit, worker, value
+    return _worker_model(aggregation.dawid_skene, judgments, workers, values, names, options)
 
 
-def glad(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
+def glad(
+    judgments: Any,
+    workers: Any = None,
+    values: Any = None,
+    *,
+    unit: str = "unit",
+    worker: str = "worker",
+    value: str = "value",
+    **options: Any,
+) -> Any:
     """Fit GLAD (Whitehill et al. 2009); tables as in `dawid_skene`."""
-    return _worker_model(aggregation.glad, judgments, workers, values, options)
+    names = unit, worker, value
+    return _worker_model(aggregation.glad, judgments, workers, values, names, options)
 
 
-def mace(judgments: Any, workers: Any = None, values: Any = None, **options: Any) -> Any:
+def mace(
+    judgments: Any,
+    workers: Any = None,
+    values: Any = None,
+    *,
+    unit: str = "unit",
+    worker: str = "worker",
+    value: str = "value",
+    **options: Any,
+) -> Any:
     """Fit MACE (Hovy et al. 2013); tables as in `dawid_skene`."""
-    return _worker_model(aggregation.mace, judgments, workers, values, options)
+    names = unit, worker, value
+    return _worker_model(aggregation.mace, judgments, workers, values, names, options)
 
 
 def bradley_terry(comparisons: Any, **options: Any) -> Any:
@@ -135,9 +172,9 @@ def bradley_terry(comparisons: Any, **options: Any) -> Any:
     if not is_table(comparisons):
         return aggregation.bradley_terry(comparisons, **options)
     fit = aggregation.bradley_terry_of_comparisons(
-        *columns_of(comparisons, "first", "second", "winner"), **options
+        *(column.to_numpy() for column in columns_of(comparisons, "first", "second", "winner")), **options
     )
-    if fit.reason:
+    if not np.isfinite(fit.log_strength).all():
         raise BadValue(fit.reason)
     columns = {"item": fit.items, "log_strength": fit.log_strength, "low": fit.low, "high": fit.high}
     return like(comparisons, pa.table({name: column[fit.order] for name, column in columns.items()}))
@@ -147,13 +184,24 @@ def is_table(data: Any) -> TypeGuard[Any]:
     return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
 
 
-def columns_of(table: Any, *names: str) -> list[np.ndarray[Any, Any]]:
+def columns_of(table: Any, *names: str) -> list[pa.ChunkedArray]:
     """Return columns of a table. Raise BadShape for one that it does not have."""
     arrow = pa.table(table)
     for name in names:
         if name not in arrow.column_names:
             raise BadShape(f"the table has the columns {', '.join(arrow.column_names)}, expected also {name}")
-    return [arrow[name].to_numpy() for name in names]
+    return [arrow[name] for name in names]
+
+
+def judgments_of(table: Any, *names: str) -> list[Column]:
+    """Return columns of the judgments that count; the last is that of values."""
+    arrow = pa.table(table)
+    columns = columns_of(arrow, *names)
+    counted = columns[-1].is_valid()
+    for name, expected in (("used", True), ("control", False)):
+        if name in arrow.column_names:
+            counted = pc.and_(counted, pc.equal(arrow[name].cast(pa.bool_()).fill_null(expected), expected))
+    return [column.filter(counted).to_numpy() for column in columns]
 
 
 def like(table: Any, result: pa.Table) -> Any:
@@ -161,21 +209,35 @@ def like(table: Any, result: pa.Table) -> Any:
     return result.to_pandas() if type(table).__module__.partition(".")[0] == "pandas" else result
 
 
-def one_more(column: Any, name: str) -> Any:
+def _table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[str, Any]) -> Any:
+    if unit in columns:
+        raise BadShape(f"unit is {unit!r}, expected another name than {', '.join(columns)}")
+    return like(judgments, pa.table({unit: units, **columns}))
+
+
+def _required(column: Any, name: str) -> Any:
     if column is None:
         raise BadShape(f"{name} is missing, expected a table, or a column for each argument")
     return column
 
 
-def _worker_model(fit: Any, judgments: Any, workers: Any, values: Any, options: Mapping[str, Any]) -> Any:
+def _refuse_beside_table(**columns: Any) -> None:
+    for name, column in columns.items():
+        if column is not None:
+            raise BadShape(f"{name} is given beside a table, expected options by their names")
+
+
+def _worker_model(
+    fit: Any,
+    judgments: Any,
+    workers: Any,
+    values: Any,
+    names: tuple[str, str, str],
+    options: Mapping[str, Any],
+) -> Any:
     if not is_table(judgments):
-        return fit(judgments, one_more(workers, "workers"), one_more(values, "values"), **options)
-    names = {name: options.get(name, name) for name in ("unit", "worker", "value")}
-    others = {name: option for name, option in options.items() if name not in names}
-    model = fit(*columns_of(judgments, *names.values()), **others)
-    columns: Mapping[str, Sequence[Any]] = {
-        names["unit"]: model.units,
-        "winner": model.values(),
-        "probability": model.posterior.max(axis=1),
-    }
-    return like(judgments, pa.table(columns))
+        return fit(judgments, _required(workers, "workers"), _required(values, "values"), **options)
+    _refuse_beside_table(workers=workers, values=values)
+    model = fit(*judgments_of(judgments, *names), **options)
+    columns = {"winner": model.values(), "probability": model.posterior.max(axis=1)}
+    return _table_of_units(judgments, names[0], model.units, columns)

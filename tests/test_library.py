@@ -95,6 +95,34 @@ def test_scores_stand_beside_the_texts_of_a_table() -> None:
         np.testing.assert_array_equal(of_table[name], scores.images)
     with pytest.raises(InvalidInput, match="column references"):
         quorum.score(frame, references)
+    with pytest.raises(InvalidInput, match="references"):
+        quorum.score(frame.assign(references="one text"))
+
+
+def test_of_an_export_only_judgments_that_count_do() -> None:
+    """As `quorum agreement` takes a judgments file: no control items, nothing unused, nothing without a value."""
+    counted = judgments_of(EXAMPLE).assign(used=True, control=False)
+    others = [
+        {"unit": "u0", "worker": 7, "value": 9, "used": False, "control": False},
+        {"unit": "c0", "worker": 0, "value": 1, "used": True, "control": True},
+        {"unit": "u0", "worker": 8, "value": None, "used": True, "control": False},
+    ]
+    export = pa.Table.from_pylist([*counted.to_dict("records"), *others])
+    assert round(quorum.alpha(export).value, 3) == PRINTED["nominal"]
+    assert quorum.majority_vote(export).num_rows == counted["unit"].nunique()
+
+
+def test_what_stands_beside_a_table_is_refused() -> None:
+    frame = judgments_of(EXAMPLE)
+    for call in (
+        lambda: quorum.kappa(frame, "linear"),
+        lambda: quorum.majority_vote(frame, frame.value),
+        lambda: quorum.mace(frame, frame.worker),
+    ):
+        with pytest.raises(BadShape, match="beside a table"):
+            call()
+    with pytest.raises(BadShape, match="another name"):
+        quorum.glad(frame.rename(columns={"unit": "winner"}), unit="winner")
 
 
 def test_a_missing_column_is_named() -> None:
@@ -110,7 +138,8 @@ def test_a_missing_column_is_named() -> None:
 def test_older_names_serve_and_nothing_loads_django() -> None:
     program = (
         "import sys, quorum\n"
-        "assert 'numpy' not in sys.modules\n"
+        "assert 'numpy' not in sys.modules and 'alpha' in dir(quorum)\n"
+        "assert quorum.tables.alpha is quorum.alpha\n"
         "from evaluation.metrics import score\n"
         "from evaluation.statistics.agreement import krippendorff_alpha, cohen_kappa, fleiss_kappa\n"
         "from evaluation.statistics.aggregation import majority_vote, dawid_skene, bradley_terry, borda_count\n"

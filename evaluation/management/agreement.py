@@ -186,9 +186,9 @@ class Agreement(QuorumCommand):
             clusters = Clusters.of_codes(clusters)
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
-        checked = "control items" in table.left_out
+        control_items = "control items" in table.left_out
         result = agreement(
-            ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters, checked=checked
+            ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters, control_items=control_items
         )
         figures: dict[str, Any] = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
@@ -241,7 +241,7 @@ class Agreement(QuorumCommand):
             resamples=options["resamples"],
             seed=options["seed"],
             clusters=_clusters(table, table.items, naive=options["naive"]),
-            checked="control items" in table.left_out,
+            control_items="control items" in table.left_out,
         )
         figures = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},

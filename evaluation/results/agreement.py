@@ -166,10 +166,10 @@ def measure_agreement(
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
-    checked = any(record.seen for record in table.records.values())
+    control_items = any(record.seen for record in table.records.values())
     if kind.is_open:
         alpha_of_open = _alpha_of_open(
-            kind, judged, units, images, seed=seed, anonymous=anonymous, checked=checked
+            kind, judged, units, images, seed=seed, anonymous=anonymous, control_items=control_items
         )
         return {"alpha": alpha_of_open, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
@@ -186,7 +186,9 @@ def measure_agreement(
     ) -> dict[str, Any]:
         rows = rows if keep is None else rows.subset(keep)
         clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
-        return alpha_of_ratings(rows, clusters, level, seed=seed, exchange=exchange, checked=checked)
+        return alpha_of_ratings(
+            rows, clusters, level, seed=seed, exchange=exchange, control_items=control_items
+        )
 
     figures: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
@@ -253,10 +255,12 @@ def alpha_of_ratings(
     seed: int,
     exchange: Exchange | None = None,
     resamples: int = RESAMPLES,
-    checked: bool = False,
+    control_items: bool = False,
 ) -> dict[str, Any]:
     alpha, clusters = coded(Alpha(level), exchange), clusters or NAIVE
-    result = agreement(ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, checked=checked)
+    result = agreement(
+        ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, control_items=control_items
+    )
     return alpha_dict(result) | ({"coding": BOTH_ORDERS} if exchange else {})
 
 
@@ -324,7 +328,7 @@ def _alpha_of_open(
     *,
     seed: int,
     anonymous: bool,
-    checked: bool = False,
+    control_items: bool = False,
 ) -> dict[str, Any]:
     rows = [
         (judgment.unit.pk, part, judgment.worker, value)
@@ -340,7 +344,7 @@ def _alpha_of_open(
             resamples=RESAMPLES,
             seed=seed,
             clusters=judgment_clusters(units, images, *of_rows, anonymous=anonymous) or NAIVE,
-            checked=checked,
+            control_items=control_items,
         )
     )
     if kind.aggregation.no_alpha:

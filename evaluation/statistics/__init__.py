@@ -1,1 +1,1 @@
-"""The older names of `quorum.statistics`: those modules of it that programs import by them."""
+"""The older names of four modules of `quorum.statistics`, which the README of 0.5.0 gave."""

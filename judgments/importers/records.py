@@ -483,7 +483,9 @@ class JudgmentRow:
     content: Mapping[str, object] | None = None
     # Not in fingerprints, which stay those of files that were imported before it was read.
     chance: Chance | None = field(default=None, repr=False)
-    document: Name | None = field(default=None, repr=False)
+    document: Annotated[str, PlainValidator(lambda value: str(value).strip())] | None = field(
+        default=None, repr=False
+    )
     stored: object | None = field(default=None, repr=False)
     anonymous: bool = False
     aggregated: bool = False

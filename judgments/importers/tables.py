@@ -184,8 +184,10 @@ class TableDataset(DatasetSource):
         image = row.image
         if image not in about:
             about[image] = _FirstRecord.of(row)
+            if row.text_title and not row.text:
+                raise record.problem("text_title", quoted(row.text_title), "a text beside its title")
             whole = (image, row.text, row.boxes, row.split, row.url)
-            if row.text and row.text_title:
+            if row.text_title:
                 yield TitledRow(*whole, row.document or "", row.text_title)
             elif row.document:
                 yield DocumentRow(*whole, row.document)
@@ -215,12 +217,13 @@ class _FirstRecord:
     url: str | None
     document: str | None
     text: int
+    text_title: int
     boxes: int
 
     @classmethod
     def of(cls, row: _AboutImage) -> _FirstRecord:
-        text, boxes = hash(one_text(row.text)) if row.text else 0, hash(row.boxes) if row.boxes else 0
-        return cls(row.split, row.url, row.document, text, boxes)
+        text, title = (hash(one_text(part)) if part else 0 for part in (row.text, row.text_title))
+        return cls(row.split, row.url, row.document, text, title, hash(row.boxes) if row.boxes else 0)
 
     def check(self, record: Record, row: _AboutImage) -> None:
         for column, before, now in (
@@ -231,10 +234,11 @@ class _FirstRecord:
             if now is not None and now != before:
                 raise record.problem(column, quoted(now), f"{quoted(before)} as before for this image")
         later = _FirstRecord.of(row)
-        for column, known, again in (("text", self.text, later.text), ("boxes", self.boxes, later.boxes)):
-            if again and again != known:
+        for column in ("text", "text_title", "boxes"):
+            before, again = getattr(self, column), getattr(later, column)
+            if again and again != before:
                 expected = (
-                    "the same as in the image's first record" if known else "it in the image's first record"
+                    "the same as in the image's first record" if before else "it in the image's first record"
                 )
                 raise record.problem(column, "something else than before", expected)
 

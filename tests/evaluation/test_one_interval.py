@@ -179,7 +179,8 @@ def spans_of_two(*, documents: int, protocol: str = "spans") -> Study:
     made = StudyOf(dataset, protocol, **design)
     for number, name in enumerate(names):
         Item.objects.filter(dataset=dataset, name=name).update(
-            fields=[["talk", f"talk {number % documents}"]] if documents else []
+            # As long as an article of a HIT template's input.
+            fields=[["talk", f"talk {number % documents}\n" + "It goes on. " * 30]] if documents else []
         )
     units = [
         made.unit(f"{system}-{name}", name, first=f"{system} {name}")

@@ -124,6 +124,15 @@ def test_old_mac_line_ends_are_read(tmp_path):
             'd.csv, line 3, split: found "test", expected "dev" as before for this image.',
         ),
         (
+            "image,text,text_title\na.jpg,A text,One\na.jpg,A text,Two\n",
+            "d.csv, line 3, text_title: found something else than before, expected the same as in the image's "
+            "first record.",
+        ),
+        (
+            "image,caption,text_title\na.jpg,A dog,One\n",
+            'd.csv, line 2, text_title: found "One", expected a text beside its title.',
+        ),
+        (
             "image,caption,split\na.jpg,A dog,the test part\n",
             'd.csv, line 2, split: found "the test part", expected a word such as train, dev or test (at most '
             "20 letters).",

@@ -175,7 +175,7 @@ def test_alpha_of_few_raters_says_what_careless_ones_who_did_not_come_would_chan
         "if 15 % of people answer at random, 27 % of groups of 8 have none of them, as this one may, and alpha is "
         "about 0.67, below the interval; control items keep them out"
     )
-    assert agreement(nearly_agreeing(8), Alpha(), checked=True).note == ""
+    assert agreement(nearly_agreeing(8), Alpha(), control_items=True).note == ""
     assert agreement(nearly_agreeing(8), Gwet()).note == ""
 
 

@@ -12,7 +12,7 @@ from django.db.models import Case, F, FloatField, Max, Model, QuerySet, Sum, Whe
 from django.db.models import Value as SQLValue
 from django.db.models.functions import Coalesce
 
-from annotation.models import Judgment
+from annotation.models import Assignment, Judgment
 from common.rows import batched, column_parts, last_row, plain_rows
 from evaluation.models import ColumnBlock
 from judgments.models import Study, Unit
@@ -84,7 +84,7 @@ def newest_judgment(study: Study) -> int:
 
 
 def extend_blocks(study: Study) -> None:
-    """Store new rows as a block if there are enough, and rebuild incomplete blocks."""
+    """Store new rows as a block if there are enough; then blocks that are incomplete are made anew."""
     for what, model in MODELS.items():
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
         # Asked without the lock, which submissions would wait for.
@@ -117,10 +117,19 @@ def extend_blocks(study: Study) -> None:
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             known = stored.rows if last else 0
             unchanged = _read_stored(study, what) == stored  # else another job stored them
-            if unchanged and _are_complete(study, what, _Stored(upto, known + len(table))):
+            complete = _are_complete(study, what, _Stored(upto, known + len(table)))
+            if unchanged and complete and _names_present_workers(study, table):
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
+
+
+def _names_present_workers(study: Study, table: pa.Table) -> bool:
+    """Return whether all workers of rows have work in the study: one erased since they were read has none."""
+    if "worker" not in table.column_names:
+        return True
+    workers = Assignment.objects.filter(study=study).order_by().values_list("worker_id", flat=True).distinct()
+    return set(table["worker"].unique().to_pylist()) <= set(workers)
 
 
 def forget_blocks(study: Study) -> None:

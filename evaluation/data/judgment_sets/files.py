@@ -167,7 +167,7 @@ def read_judgment_table(
         scale = scale or str(record.get("scale") or "")
         if unit not in unit_index:
             items.append(image := _read_optional(record, "image", read_name))
-            if image is not None and (document := _read_optional(record, "document", read_name)):
+            if image is not None and (document := _read_document(record)):
                 document_of.setdefault(image, document)
             if contents:
                 shows.append(_read_content(record))
@@ -268,10 +268,12 @@ def read_source(
     unit_index: dict[str, int] = {}
     rater_index: dict[str, int] = {}
     contents: list[Content] = []
+    left_out: Counter[str] = Counter()
     for number, row in enumerate(source.judgments(), 1):
         if progress is not None and number % _STEP == 0:
             progress(number)
         if row.value is None or row.control or not row.used:
+            left_out["control items"] += row.control
             continue
         if row.unit not in unit_index:
             ids = (row.reference, row.first, row.second)
@@ -297,6 +299,7 @@ def read_source(
         unit=np.array(units, dtype=np.int64),
         rater=np.array(raters, dtype=np.int64),
         value=np.array(values, dtype=np.float64),
+        left_out=+left_out,
         anonymous=source.anonymous,
     )
 
@@ -354,8 +357,14 @@ def _read_content(record: Record) -> Content:
         _strip_texts(*texts),
         _systems(record),
         _read_optional(record, "kind", read_name) or "",
-        _read_optional(record, "document", read_name) or "",
+        _read_document(record),
     )
+
+
+def _read_document(record: Record) -> str:
+    """Return what an item is a part of: any text, as only equal ones matter."""
+    document = record.get("document")
+    return "" if document is None else str(document).strip()
 
 
 def _systems(record: Record) -> Sides:

@@ -273,7 +273,10 @@ def _describe_source(source: Source, drawing: _Resampling) -> dict[str, Any]:
     def alpha(level: str) -> dict[str, Any]:
         images = items_of_units(full)
         columns = full.unit, full.rater, full.value
-        return _alpha(images, *columns, level, drawing, anonymous=full.anonymous, kind=source.kind)
+        return _alpha(
+            images, *columns, level, drawing,
+            anonymous=full.anonymous, kind=source.kind, control_items="control items" in source.left_out,
+        )  # fmt: skip
 
     return {
         "name": source.name,
@@ -312,10 +315,17 @@ def _alpha(
     *,
     anonymous: bool,
     kind: Kind | None,
+    control_items: bool = False,
 ) -> dict[str, Any]:
     clusters = {ITEM: images[unit]} | ({} if anonymous else {RATER: rater})
     ratings = ratings_of_judgments(unit, rater, value)
-    return alpha_of_ratings(ratings, level=level, exchange=exchange_of(kind), **drawing.options(**clusters))
+    return alpha_of_ratings(
+        ratings,
+        level=level,
+        exchange=exchange_of(kind),
+        control_items=control_items,
+        **drawing.options(**clusters),
+    )
 
 
 def _count_units(matched: Matched) -> dict[str, Any]:

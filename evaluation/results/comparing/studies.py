@@ -48,7 +48,7 @@ def source_of_study(study: Study) -> Source:
     table = loaders.load_judgments(study)
     counted = table.counted
     if not counted.any():
-        if (published := _published_winners(study)).units:
+        if not len(table) and (published := _published_winners(study)).units:
             return published
         raise EvaluationError(
             _("Study %(slug)r has no judgment that counts, expected one or more.") % {"slug": study.slug}
@@ -73,15 +73,30 @@ def source_of_study(study: Study) -> Source:
 def _published_winners(study: Study) -> Source:
     """Return the winners of pairs that are known without votes, as the answers of one rater."""
     pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
-    columns = ("key", "kind", "item__name", "first__key", "second__key", "first__text", "second__text")
+    columns = (
+        "key",
+        "kind",
+        "item__name",
+        "item__fields",
+        "first__key",
+        "second__key",
+        "first__text",
+        "second__text",
+    )
     rows = list(pairs.order_by("position").values_list("published_winner", *columns))
     return Source(
         name=study.slug,
         kind=kind_of(study),
         units=[row[1] for row in rows],
         contents=[
-            Content(image, (None, *keys), (None, one_text(first), one_text(second)), kind=kind)
-            for _winner, _key, kind, image, *keys, first, second in rows
+            Content(
+                image,
+                (None, *keys),
+                (None, one_text(first), one_text(second)),
+                kind=kind,
+                document=document_in(fields),
+            )
+            for _winner, _key, kind, image, fields, *keys, first, second in rows
         ],
         unit=np.arange(len(rows)),
         rater=np.zeros(len(rows), dtype=np.int64),

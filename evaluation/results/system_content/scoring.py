@@ -176,7 +176,7 @@ def content_of_systems(
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
     """Return figures as JSON, and which system is best by the measure that decides, if there are two.
 
-    Both are empty where no system names anything, or no person.
+    Both are empty where no system names anything of an item that people judged.
 
     Args:
         contents: system, row id of the item, and what it names there.
@@ -184,8 +184,10 @@ def content_of_systems(
         anonymous: whether people are not told apart.
     """
     names: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
+    items = {judgment.unit.item_id for judgment in judged}
     for system, item, listed in contents:
-        names[system][item] = listed
+        if item in items:
+            names[system][item] = listed
     content = CONTENTS[kind.system_content]
     gold = _gold_of(kind, content, judged, documents, anonymous=anonymous) if names else None
     if gold is None or not gold.units:

@@ -561,13 +561,13 @@ def agreement(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
     clusters: ClusterColumns | Clusters = BOTH,
-    checked: bool = False,
+    control_items: bool = False,
 ) -> AgreementResult:
     """Return a coefficient with its interval.
 
     `clusters` is "both" for the data's own units and raters, "item" or "rater", columns with one entry a judgment, or
     `Clusters` that serve several coefficients. With "naive" units are resampled, as if raters were these alone.
-    `checked`: whether control items keep careless raters out, who else may be missing by chance (`careless_note`).
+    `control_items`: whether these keep careless raters out, who else may be missing by chance (`careless_note`).
     """
     naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
@@ -585,7 +585,7 @@ def agreement(
             grouped = _clusters_of(influences, clusters).for_agreement()
             ends = influences.interval(value, grouped, options.confidence)
             inference = options.clustered(grouped, ends)
-            if coefficient.name == ALPHA and RATER in grouped.used and not checked:
+            if coefficient.name == ALPHA and RATER in grouped.used and not control_items:
                 careless = careless_note(value, ends[0], grouped.counts[RATER], options.confidence)
     elif not math.isnan(value):  # nothing is drawn for a figure that is undefined
         inference = options.resampled(sample.of_units, sample.frequency, sample.width)
@@ -611,12 +611,12 @@ def careless_note(value: float, low: float, raters: int, confidence: float) -> s
     Where a share c of people answers at random, none of R does so with chance (1 - c)^R, and both judgments of a pair
     are by others with chance (1 - c)^2: about that part of alpha is left.
     """
-    missed, left = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
-    if missed <= 1 - confidence or not low > left:
+    none_careless, alpha = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
+    if none_careless <= 1 - confidence or not low > alpha:
         return ""
     return (
-        f"if {CARELESS:.0%} of people answer at random, {missed:.0%} of groups of {raters} have none of them, as this "
-        f"one may, and alpha is about {left:.2f}, below the interval; control items keep them out"
+        f"if {CARELESS:.0%} of people answer at random, {none_careless:.0%} of groups of {raters} have none of them, "
+        f"as this one may, and alpha is about {alpha:.2f}, below the interval; control items keep them out"
     ).replace("%", " %")
 
 

@@ -253,7 +253,7 @@ STORED = (
     "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
     "unit__kind", "unit__pair__key", "assignment__hit__key", "value", "answer", "unit__control", "unit__expected",
     "presented", "assignment__simulated", "assignment__accepted_at", "assignment__submitted_at", "seconds",
-    "wall_seconds", "comment", "unit__item__fields",
+    "wall_seconds", "comment",
 )  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 ANSWERS = "answers"  # only where two candidates can be answered otherwise than by one of them
@@ -336,14 +336,17 @@ class JudgmentRows:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
         left_out, question, scale = _columns_left_out(study), _question_setting(study), _study_scale(study)
-        live, chosen = has_chances(study), design_of(study).chosen
+        live, chosen, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
         work = lru_cache(WORK_AT_ONCE)(self._work)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
         stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
-            *STORED, *(("unit__content",) if kind.is_open else ()), *((Subquery(DRAWN_BY),) if live else ())
+            *STORED,
+            *(("unit__item__fields",) if documents else ()),
+            *(("unit__content",) if kind.is_open else ()),
+            *((Subquery(DRAWN_BY),) if live else ()),
         )
         rows = by_unit_and_name(
             converted_rows(stored),
@@ -353,9 +356,10 @@ class JudgmentRows:
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
-            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, fields, *shown,
+            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
         ) in rows:  # fmt: skip
-            content = shown[0] if kind.is_open else {}
+            fields = shown[0] if documents else ()
+            content = shown[documents] if kind.is_open else {}
             named, invalidated, counted = work(assignment, worker_id)
             current = pk not in replaced and invalidated is None
             fit = not set_aside and unit_id not in moment.withdrawn
