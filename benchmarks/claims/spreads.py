@@ -242,7 +242,8 @@ def power(difference: Difference, times: float, people_times: float, level: floa
             by_items, by_people, within / times, spread.items * times, people, people_times
         )
         shift = abs(difference.value) / variance**0.5
-        found.append(1.0 if shift > 36 else float(nct.sf(t.isf(level / 2, df), df, shift)))
+        reached = float(nct.sf(t.isf(level / 2, df), df, shift))
+        found.append(1.0 if math.isnan(reached) else reached)  # nan where a large shift underflows
     return mean(found)
 
 
