@@ -12,7 +12,8 @@ give, which have all options, fields and sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 from quorum.metrics import InvalidInput
 from quorum.metrics import score as score_texts
 from quorum.statistics import aggregation
+from quorum.statistics.aggregation.votes_and_means import WorkerModel
 from quorum.statistics.agreement import (
     AgreementResult,
     alpha_interval,
@@ -118,49 +120,33 @@ def majority_vote(
     return _table_of_units(judgments, unit, votes.units, columns)
 
 
-def dawid_skene(
-    judgments: Any,
-    workers: Any = None,
-    values: Any = None,
-    *,
-    unit: str = "unit",
-    worker: str = "worker",
-    value: str = "value",
-    **options: Any,
-) -> Any:
-    """Fit the model of Dawid and Skene (1979): of a table `unit`, `winner` and its `probability`."""
-    names = unit, worker, value
-    return _worker_model(aggregation.dawid_skene, judgments, workers, values, names, options)
+def _of_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
+    """Return a model of workers for columns, and for tables: then `unit`, `winner` and its `probability`."""
+
+    @wraps(fit)
+    def model_of(
+        judgments: Any,
+        workers: Any = None,
+        values: Any = None,
+        *,
+        unit: str = "unit",
+        worker: str = "worker",
+        value: str = "value",
+        **options: Any,
+    ) -> Any:
+        if not is_table(judgments):
+            return fit(judgments, _required(workers, "workers"), _required(values, "values"), **options)
+        _refuse_beside_table(workers=workers, values=values)
+        model = fit(*judgments_of(judgments, unit, worker, value), **options)
+        columns = {"winner": model.values(), "probability": model.posterior.max(axis=1)}
+        return _table_of_units(judgments, unit, model.units, columns)
+
+    return model_of
 
 
-def glad(
-    judgments: Any,
-    workers: Any = None,
-    values: Any = None,
-    *,
-    unit: str = "unit",
-    worker: str = "worker",
-    value: str = "value",
-    **options: Any,
-) -> Any:
-    """Fit GLAD (Whitehill et al. 2009); tables as in `dawid_skene`."""
-    names = unit, worker, value
-    return _worker_model(aggregation.glad, judgments, workers, values, names, options)
-
-
-def mace(
-    judgments: Any,
-    workers: Any = None,
-    values: Any = None,
-    *,
-    unit: str = "unit",
-    worker: str = "worker",
-    value: str = "value",
-    **options: Any,
-) -> Any:
-    """Fit MACE (Hovy et al. 2013); tables as in `dawid_skene`."""
-    names = unit, worker, value
-    return _worker_model(aggregation.mace, judgments, workers, values, names, options)
+dawid_skene = _of_tables(aggregation.dawid_skene)
+glad = _of_tables(aggregation.glad)
+mace = _of_tables(aggregation.mace)
 
 
 def bradley_terry(comparisons: Any, **options: Any) -> Any:
@@ -225,19 +211,3 @@ def _refuse_beside_table(**columns: Any) -> None:
     for name, column in columns.items():
         if column is not None:
             raise BadShape(f"{name} is given beside a table, expected options by their names")
-
-
-def _worker_model(
-    fit: Any,
-    judgments: Any,
-    workers: Any,
-    values: Any,
-    names: tuple[str, str, str],
-    options: Mapping[str, Any],
-) -> Any:
-    if not is_table(judgments):
-        return fit(judgments, _required(workers, "workers"), _required(values, "values"), **options)
-    _refuse_beside_table(workers=workers, values=values)
-    model = fit(*judgments_of(judgments, *names), **options)
-    columns = {"winner": model.values(), "probability": model.posterior.max(axis=1)}
-    return _table_of_units(judgments, names[0], model.units, columns)

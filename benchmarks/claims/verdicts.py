@@ -313,11 +313,11 @@ def _(rows: Rows) -> bool:
 
 @says("They look so alike that even 20 times as many items and people might not settle it.")
 def _(rows: Rows) -> bool:
-    larger = known(rows)
+    larger = larger_study(rows)
     return larger is None or larger.items is None
 
 
-def known(rows: Rows) -> Larger | None:
+def larger_study(rows: Rows) -> Larger | None:
     """The smallest study that settles what is open; None where another model would say."""
     differences = [one for one in rows.open.differences if one is not None]
     if len(differences) < len(rows.open.differences):
@@ -325,7 +325,7 @@ def known(rows: Rows) -> Larger | None:
     return smallest(differences, rows.open.items, rows.open.people)
 
 
-def about(text: str, value: float | None) -> bool:
+def is_next_above(text: str, value: float | None) -> bool:
     """Whether a number is the next one above, which is found to a thousandth."""
     return value is not None and value * 0.998 <= number(text) <= value * 1.002 + 1
 
@@ -335,20 +335,20 @@ LARGER = "would settle it in four of five studies, if they differ as it now look
 
 @says(f"<n:N> new item{{s|}} {LARGER}")
 def _(rows: Rows, n: str) -> bool:
-    larger = known(rows)
-    return larger is None or (larger.people == 0 and about(n, larger.items))
+    larger = larger_study(rows)
+    return larger is None or (larger.people == 0 and is_next_above(n, larger.items))
 
 
 @says(f"<n:N> new item{{s|}} and <more:N> more {{people|person}} {LARGER}")
 def _(rows: Rows, n: str, more: str) -> bool:
-    larger = known(rows)
-    return larger is None or (about(n, larger.items) and about(more, larger.people))
+    larger = larger_study(rows)
+    return larger is None or (is_next_above(n, larger.items) and is_next_above(more, larger.people))
 
 
 @says("With the same <people:N> people {it takes <n:N> items|no number of items would}.")
 def _(rows: Rows, people: str, n: str | None) -> bool:
-    larger = known(rows)
-    same = larger is None or (larger.of_same is None if n is None else about(n, larger.of_same))
+    larger = larger_study(rows)
+    same = larger is None or (larger.of_same is None if n is None else is_next_above(n, larger.of_same))
     return same and number(people) == rows.open.people
 
 

@@ -174,12 +174,7 @@ class Evaluate(OperationCommand):
             without = counts["no_consensus"]
             left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
             self.say(f"{counted(counts['n'], 'pair')}; {left_out}.")
-        for tables in (
-            metric_figures.longer_tables,
-            metric_figures.readings_tables,
-            metric_figures.ties_tables,
-        ):
-            self.say_tables(tables(result))
+        self.say_tables(metric_figures.tables_beside_metrics(result))
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])

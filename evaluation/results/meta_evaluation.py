@@ -41,7 +41,7 @@ from evaluation.results.metric_figures import (
     judge_captions,
     judge_pairs,
     kappa_at_cuts,
-    prefer_longer,
+    preference_for_longer,
     score_pairs,
     weights_of_captions,
 )
@@ -443,7 +443,9 @@ def compute_evaluation(
         halves = halves_of_pairs(table, consensus.units, pks, anonymous=alone)
         all_kinds = kinds_of(kinds, len(pairs))
         result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
-        result["longer"] = prefer_longer([(pair.first, pair.second) for pair in pairs], winners, all_kinds)
+        result["longer"] = preference_for_longer(
+            [(pair.first, pair.second) for pair in pairs], winners, all_kinds
+        )
         accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
         result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}

@@ -273,7 +273,7 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 
 
-def prefer_longer(
+def preference_for_longer(
     texts: Sequence[tuple[str, str]], people: PeoplesWinners, kinds: Mapping[str, Flags]
 ) -> dict[str, dict[str, Any]]:
     """Return how often people's winner is the text of more words, by pair kind (V15, appendix III).
@@ -611,6 +611,11 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
     ]
     columns = [("metric", "text"), *((kind, "share") for kind in kinds), ("ties", "count")]
     return rendering.table("accuracy-and-ties", rows, columns)
+
+
+def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
+    """Return what page and command show beside the metrics, where a result has it."""
+    return [*longer_tables(result), *readings_tables(result), *ties_tables(result)]
 
 
 def longer_tables(result: Mapping[str, Any]) -> list[Table]:

@@ -50,9 +50,7 @@ from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import (
     accuracy_table,
     correlation_table,
-    longer_tables,
-    readings_tables,
-    ties_tables,
+    tables_beside_metrics,
     within_items_sentence,
 )
 from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
@@ -279,8 +277,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
         context["within_items"] = within_items_sentence(evaluation.result)
-        tables = (longer_tables, readings_tables, ties_tables)
-        context["readings"] = [table for make in tables for table in make(evaluation.result)]
+        context["readings"] = tables_beside_metrics(evaluation.result)
     elif aggregation is not None:
         done = Job.objects.filter(kind="evaluate", args__study=study.slug, state=Job.State.DONE)
         context["why_no_metrics"] = done.order_by("-pk").values_list("result__notes", flat=True).first()

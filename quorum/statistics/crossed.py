@@ -264,8 +264,9 @@ class Spread:
     @property
     def number(self) -> float:
         """The effective number of items that the part by items is known from."""
-        known = [number for number in (self.independent, self.items) if not math.isnan(number)]
-        return known[0] if known else self.df + 1
+        if not math.isnan(self.independent):
+            return self.independent
+        return self.df + 1 if math.isnan(self.items) else self.items
 
     def power(self, difference: float, level: float) -> float:
         """Return the chance that a two-sided t test at `level` finds such a difference, with its sign."""

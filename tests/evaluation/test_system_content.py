@@ -275,6 +275,25 @@ def test_titles_of_a_file_are_a_baseline(news: StudyOf, tmp_path: Path) -> None:
     assert (title["best"], title["oot"]) == (pytest.approx(1 / 3 / 2), 1 / 2)
 
 
+def test_a_system_that_names_nothing_of_what_people_judged_is_nowhere(
+    street: StudyOf, tmp_path: Path
+) -> None:
+    unseen = Item.objects.get(dataset=street.dataset, name="a.jpg")
+    unseen.pk, unseen.name, unseen.position = None, "unseen.jpg", 99
+    unseen.save()
+    imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2 3\n")
+    imported(street, tmp_path, "beta", "image,boxes\na.jpg,2\n")
+    imported(street, tmp_path, "elsewhere", "image,boxes\nunseen.jpg,2\n")
+    result, _said = aggregated(street, tmp_path)
+    names = {row["name"] for row in result["figures"]["system_content"]["rows"] if row["who"] == "system"}
+    assert names == {"alpha", "beta"}
+    assert {row["system"] for row in result["systems_verdict"]["systems"]} == {"alpha", "beta"}
+    path = tmp_path / "release.zip"
+    release_study(study=street.study, terms=Terms("1.0", "CC0-1.0"), output=path)
+    assert verify_bundle(path).differences == ()
+    assert section_of(path) == live_section(street)
+
+
 def test_the_stored_figures_and_a_release_verify(street: StudyOf, tmp_path: Path) -> None:
     imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2 3\nb.jpg,0\nc.jpg,1\n")
     imported(street, tmp_path, "beta", "image,boxes\na.jpg,2\n")

@@ -118,13 +118,13 @@ def extend_blocks(study: Study) -> None:
             known = stored.rows if last else 0
             unchanged = _read_stored(study, what) == stored  # else another job stored them
             complete = _are_complete(study, what, _Stored(upto, known + len(table)))
-            if unchanged and complete and _names_present_workers(study, table):
+            if unchanged and complete and _workers_are_present(study, table):
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
 
 
-def _names_present_workers(study: Study, table: pa.Table) -> bool:
+def _workers_are_present(study: Study, table: pa.Table) -> bool:
     """Return whether all workers of rows have work in the study: one erased since they were read has none."""
     if "worker" not in table.column_names:
         return True

@@ -272,8 +272,11 @@ def read_source(
     for number, row in enumerate(source.judgments(), 1):
         if progress is not None and number % _STEP == 0:
             progress(number)
-        if row.value is None or row.control or not row.used:
-            left_out["control items"] += row.control
+        if row.control or not row.used:
+            left_out[REASONS[1] if row.used else REASONS[0]] += 1
+            continue
+        if row.value is None:
+            left_out[REASONS[2]] += 1
             continue
         if row.unit not in unit_index:
             ids = (row.reference, row.first, row.second)
@@ -299,7 +302,7 @@ def read_source(
         unit=np.array(units, dtype=np.int64),
         rater=np.array(raters, dtype=np.int64),
         value=np.array(values, dtype=np.float64),
-        left_out=+left_out,
+        left_out={why: left_out[why] for why in REASONS if left_out[why]},
         anonymous=source.anonymous,
     )
 

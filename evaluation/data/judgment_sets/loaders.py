@@ -6,7 +6,7 @@ Order is by unit, then worker name, equal on every database.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -351,9 +351,13 @@ def documents_of(study: Study) -> dict[int, int]:
         return {}
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     pairs = CandidatePair.objects.filter(study=study)
-    drawn = rows.filter(Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item")))
-    of_items = drawn.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
-    return first_of_documents((pk, document_in(fields)) for pk, fields in of_items)
+    return documents_of_items(rows.filter(Q(pk__in=units.values("item")) | Q(pk__in=pairs.values("item"))))
+
+
+def documents_of_items(items: QuerySet[Item], only: Container[int] | None = None) -> dict[int, int]:
+    """Return ``first_of_documents`` of items in their order, or of ``only`` some row ids of them."""
+    rows = items.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
+    return first_of_documents((pk, document_in(fields)) for pk, fields in rows if only is None or pk in only)
 
 
 def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:

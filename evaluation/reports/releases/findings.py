@@ -52,7 +52,7 @@ from evaluation.results.metric_figures import (
     correlation_of_captions,
     find_references_of_pairs,
     halves_of_pairs,
-    prefer_longer,
+    preference_for_longer,
 )
 from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_outputs, rankings_of
 from evaluation.results.systems import SystemsVerdict
@@ -302,13 +302,13 @@ def _pair_inputs(
         images=_images(rows, consensus),
         anonymous=any(person.anonymous for person in rows.people()),
     )
-    added = {}
+    comparisons = {}
     kind_names = [kind or UNKNOWN_KIND for kind in kinds]
     by_kind = kinds_of(kind_names, len(names))
     accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}
     if images is not None:
         numbers = np.arange(len(names), dtype=np.int64)
-        added["halves"] = compare_on_same_halves(
+        comparisons["halves"] = compare_on_same_halves(
             *halves_of_pairs(table, consensus.units, numbers, anonymous=not inputs.raters_known),
             scores,
             by_kind,
@@ -316,9 +316,9 @@ def _pair_inputs(
         )
         if texts := {row["caption"]: row["text"] for row in rows.captions}:
             candidates = [(texts[row["first"]], texts[row["second"]]) for row in rows.pairs]
-            added["longer"] = prefer_longer(candidates, inputs.people_winners, by_kind)
+            comparisons["longer"] = preference_for_longer(candidates, inputs.people_winners, by_kind)
     result = {
-        **added,
+        **comparisons,
         "metrics": metrics,
         "verdict": pair_verdicts(scores, inputs.people_winners, kind_names, accuracy),
         "people": people if people["all"]["n"] else {},

@@ -440,9 +440,12 @@ def _pairs(matched: Matched, drawing: _Resampling) -> dict[str, Any]:
     sources = (matched.first, matched.second)
     if not all(source.two_sided for source in sources):
         return {}
-    won = [source.limited_to(matched.shared).consensus() for source in sources]
-    both = [unit for unit in sorted(won[0].keys() & won[1].keys()) if {won[0][unit], won[1][unit]} <= {1, 2}]
-    first, second = (np.array([winners[unit] for unit in both], dtype=np.int64) for winners in won)
+    winners, others = (source.limited_to(matched.shared).consensus() for source in sources)
+    both = [
+        unit for unit in sorted(winners.keys() & others.keys()) if {winners[unit], others[unit]} <= {1, 2}
+    ]
+    first = np.array([winners[unit] for unit in both], dtype=np.int64)
+    second = np.array([others[unit] for unit in both], dtype=np.int64)
     contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
     kinds = [here.kind or there.kind for here, there in contents]
     more = np.array([_words_more(here) or _words_more(there) for here, there in contents], dtype=np.int64)

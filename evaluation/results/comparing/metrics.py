@@ -45,7 +45,6 @@ from evaluation.results.metric_figures import (
 )
 from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.results.verdict import scope_fields
-from judgments.drawing.material import document_in, first_of_documents
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Output, Study
 from judgments.models.studies import credited
@@ -184,10 +183,8 @@ def compare_with_scores(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
             "with a caption that a system wrote."
         )
-    here = set(items.tolist())
-    fields = Item.objects.filter(dataset=dataset).exclude(fields=[]).order_by("position", "pk")
-    rows = fields.values_list("pk", "fields").iterator(loaders.ROWS_AT_ONCE)
-    documents = first_of_documents((pk, document_in(of_item)) for pk, of_item in rows if pk in here)
+    parts = Item.objects.filter(dataset=dataset).exclude(fields=[]).order_by("position", "pk")
+    documents = loaders.documents_of_items(parts, only=set(items.tolist()))
     clusters = {ITEM: np.array([documents.get(pk, pk) for pk in items.tolist()])}
     return {
         "what": "systems",

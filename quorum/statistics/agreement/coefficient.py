@@ -47,6 +47,7 @@ from quorum.statistics.inputs import (
 from quorum.statistics.resampling import RESAMPLES, Seed
 
 ALPHA = "krippendorff-alpha"
+CARELESS = 0.15  # the share of people who answer at random that a study should reckon with
 INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
 
 # Keys of so many bits are counted in a table, longer ones by sorting.
@@ -600,9 +601,6 @@ def agreement(
         level=coefficient.level,
         **{**inference.shared(), "note": note},
     )
-
-
-CARELESS = 0.15  # the share of people who answer at random that a study should reckon with
 
 
 def careless_note(value: float, low: float, raters: int, confidence: float) -> str:

@@ -358,8 +358,8 @@ class JudgmentRows:
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
             presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
         ) in rows:  # fmt: skip
-            fields = shown[0] if documents else ()
-            content = shown[documents] if kind.is_open else {}
+            fields = shown.pop(0) if documents else ()
+            content = shown[0] if kind.is_open else {}
             named, invalidated, counted = work(assignment, worker_id)
             current = pk not in replaced and invalidated is None
             fit = not set_aside and unit_id not in moment.withdrawn
