@@ -13,7 +13,6 @@ give, which have all options, fields and sources.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -64,7 +63,11 @@ def alpha(
     value: str = "value",
     **options: Any,
 ) -> AgreementResult:
-    """Return Krippendorff's alpha of judgments, or of a (raters, units) array, nan where an answer is missing."""
+    """Return Krippendorff's alpha of judgments, or of a (raters, units) array, nan where an answer is missing.
+
+    Values are taken as they are, and units as independent of each other. The command `agreement` knows the protocol of
+    an export: it takes choices between two texts in both orders, and units of one item together.
+    """
     if is_table(judgments):
         units, workers, values = judgments_of(judgments, unit, worker, value)
         return alpha_of_judgments(units, workers, values, level, **options)
@@ -121,9 +124,8 @@ def majority_vote(
 
 
 def _of_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
-    """Return a model of workers for columns, and for tables: then `unit`, `winner` and its `probability`."""
+    """Return a model of workers that takes columns or a table."""
 
-    @wraps(fit)
     def model_of(
         judgments: Any,
         workers: Any = None,
@@ -141,6 +143,10 @@ def _of_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
         columns = {"winner": model.values(), "probability": model.posterior.max(axis=1)}
         return _table_of_units(judgments, unit, model.units, columns)
 
+    model_of.__name__ = fit.__name__
+    model_of.__doc__ = (
+        f"{fit.__doc__}\n    Of a table of judgments, return `unit`, `winner` and its `probability`.\n    "
+    )
     return model_of
 
 
