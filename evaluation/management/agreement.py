@@ -387,13 +387,13 @@ def _report(result: dict[str, Any]) -> list[str]:
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
         lines += plain_table("", columns, rows).lines()
     if pairs := result.get("pairs"):
-        columns = [("pair kind", "text"), ("same winner, %", "share"), ("pairs", "count")]
+        columns = [("pair kind", "text"), ("same winner, %", "share"), ("items", "count")]
         columns += [("else the first's is the longer, %", "share"), ("of", "count")]
         rows = [
             (kind, *(cell for name in ("same", "longer") for cell in (estimate_of(of[name]), of[name]["n"])))
             for kind, of in pairs.items()
         ]
-        lines += plain_table("Winners of the same pairs", columns, rows).lines()
+        lines += plain_table("Winners by pair kind", columns, rows).lines()
     return [*lines, describe_compared_sources(result)]
 
 

@@ -148,7 +148,7 @@ def test_where_two_studies_part_the_page_says_whether_people_like_the_longer_tex
     }
     assert counts == {"HC": [(0, 2), (0.5, 2)], "HM": [(1, 1), (None, 0)], "all": [(1 / 3, 3), (0.5, 2)]}
     shown = words(designer.get(address(liked), {"with": "alike"}))
-    assert "Winners of the same pairs" in shown
+    assert "Winners by pair kind" in shown
     assert "HC 0 %" in shown
     assert "pairs" not in compare_studies(
         first=captions(dataset, "g", "graded", {"a dog": [1]}),
