@@ -1,11 +1,12 @@
 """Pages walked by Tab, as axe does not: nothing that has the focus is hidden, a link leads past what all pages have,
 few steps lead to a form, and what can be pressed is large enough."""
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urldefrag
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.researching import RUNS_OVER, make_researcher, sign_in
 from tests.browser.working import join
@@ -28,6 +29,7 @@ for study in (pets, live):
     give_role(study=study, user=rosa, role="owner", by=rosa)
 print(pets.pk, live.pk)
 """
+PICTURES = re.compile(r"/pictures/")
 MOST_STOPS = 12  # of Tab to the first field of a form
 MOST_WALKED = 400
 # What has the focus: its name, whether it is a field of a form, and whether most of nine points in it are covered.
@@ -170,6 +172,23 @@ def test_pages_of_staff_are_walked_by_tab(page: Page, office: Office) -> None:
     ):
         page.goto(address)
         assert problems(page) == [], address
+
+
+def test_pictures_that_load_late_move_nothing(page: Page, office: Office) -> None:
+    """Else what has the focus, or is read, moves away as soon as pictures further up arrive."""
+    sign_in(page, office, "rosa")
+    page.set_viewport_size({"width": 390, "height": 844})
+    held: list[Route] = []
+    page.route(PICTURES, lambda route: held.append(route))
+    page.goto(f"{office.live}/controls/", wait_until="domcontentloaded")
+    expect(page.locator("img[loading=lazy]").first).to_be_attached()
+    page.evaluate("for (const image of document.images) image.loading = 'eager'")
+    before = page.evaluate("document.documentElement.scrollHeight")
+    for route in held:
+        route.continue_()
+    page.unroute(PICTURES)
+    page.wait_for_function("[...document.images].every((image) => image.complete && image.naturalWidth)")
+    assert page.evaluate("document.documentElement.scrollHeight") == before
 
 
 def test_pages_of_participants_are_walked_by_tab(page: Page, office: Office) -> None:
