@@ -290,12 +290,23 @@ class Chaos:
 
     # What must agree
 
+    def retry_given_up(self) -> None:
+        """Do what an administrator does with a job that was given up, as three kills of its worker hit it."""
+        given_up = (
+            "SELECT id FROM judgments_job WHERE state = 'failed' "
+            "AND error LIKE 'The worker was gone %, 3 times over.'"
+        )
+        for (job,) in self.installation.query(given_up):
+            self.installation.manage("retry_job", str(job))
+
     def agree_jobs(self) -> None:
         """Every job was done, soon, and once."""
         under_way = (
-            "SELECT count(*) FROM judgments_job WHERE state IN ('queued', 'running') AND kind <> 'sync_crowd'"
+            "SELECT count(*) FROM judgments_job WHERE state IN ('queued', 'running') "
+            "AND (kind <> 'sync_crowd' OR attempts >= 3)"
         )
         until(lambda: self.counted(under_way) == 0, what="the end of all jobs")
+        self.retry_given_up()
         found = self.scene("jobs()")
         self.outcome.jobs = Counter(found["done"])
         self.outcome.slowest, self.outcome.latest_start = found["slowest"], found["latest_start"]
