@@ -247,8 +247,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
     from tests import services
-    from tests.conftest import CHROMIUM_FLAGS
     from tests.installations import Installations
+    from tests.plugin import CHROMIUM_FLAGS
 
     reading = {"triplet": options.reading or 3.5, "relevance": options.reading or 12.0}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, sync_playwright() as playwright:

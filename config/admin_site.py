@@ -6,6 +6,7 @@ The pages import most of Quorum, so they are loaded with the addresses, and comm
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from django.apps import apps
@@ -16,12 +17,9 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.module_loading import autodiscover_modules
+from django.utils.module_loading import module_has_submodule
 from django.utils.translation import get_language_info, gettext, gettext_lazy
 from django.utils.translation import gettext_noop as _
-from django_otp.plugins.otp_static.models import StaticDevice
-from django_otp.plugins.otp_totp.models import TOTPDevice
-from rest_framework.authtoken.models import TokenProxy
 
 from judgments.access.roles import may_view
 from judgments.studies.page import own_studies
@@ -71,9 +69,13 @@ def _own_models() -> list[type[Model]]:
 
 
 site = admin.site
-autodiscover_modules("admin", "admin.pages", register_to=site)
-# Devices' pages show secrets to other administrators; the framework's tokens are stored as they are and open nothing.
-site.unregister([StaticDevice, TOTPDevice, TokenProxy])
+# Of no other app: pages of devices show secrets to other administrators, the REST framework's tokens open nothing.
+for label in ("auth", *OWN_APPS, *settings.CONTRIB_APPS):
+    app = apps.get_app_config(label)
+    if module_has_submodule(app.module, "admin"):
+        lists = import_module(f"{app.name}.admin")
+        if module_has_submodule(lists, "pages"):
+            import_module(f"{app.name}.admin.pages")
 _translate_names()
 
 

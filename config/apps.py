@@ -7,6 +7,9 @@ from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.contrib.admin.checks import check_admin_app, check_dependencies
 from django.core.checks import CheckMessage, Tags, register
+from django.http import HttpRequest
+
+SIGNED_IN = "signed_in"  # the attribute of a request in which somebody signed in
 
 
 class ConfigConfig(AppConfig):
@@ -19,13 +22,16 @@ class ConfigConfig(AppConfig):
 
         from config import checks  # noqa: F401 - registers them
         from config.commands import register_commands
-        from config.second_factor.devices import note_login
         from judgments.jobs import HEAVY
         from judgments.jobs import register as register_job
 
         register_commands()
         register_job("compile", "config.compiling.compile_in_background", queue=HEAVY)
         user_logged_in.connect(note_login)
+
+
+def note_login(*, request: HttpRequest, **_: object) -> None:
+    setattr(request, SIGNED_IN, True)
 
 
 class AdminConfig(SimpleAdminConfig):

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
+from django.conf import settings
 from django.core.management import get_commands
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.module_loading import import_string
 
-from quorum.words import PATHS
+from quorum.words import OF_PLATFORM, Words
 
 # What the REST framework takes along, if it can, for its own pages and tests, and for fields that no model has.
 UNUSED = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", "yaml")
+
+
+@cache
+def all_words() -> Words:
+    """Return the words of the platform and of the features that are on."""
+    return Words(*(feature.commands for feature in settings.FEATURES.values()))
+
+
+def _path_of(name: str) -> str:
+    """Return what does a command. The platform's own need no settings: those on files have none."""
+    return OF_PLATFORM.paths.get(name) or all_words().paths[name]
 
 
 class LazyCommand(BaseCommand):
@@ -34,7 +47,7 @@ class LazyCommand(BaseCommand):
 
     def rpartition(self, separator: str) -> tuple[str, str, str]:
         """Name the app to ``manage.py help``, whose entries are the dotted names of apps otherwise."""
-        return "", separator, PATHS[self.name].partition(".")[0]
+        return "", separator, _path_of(self.name).partition(".")[0]
 
 
 def load_framework() -> None:
@@ -49,7 +62,7 @@ def load_framework() -> None:
 
 def load_command(name: str) -> BaseCommand:
     load_framework()
-    target = import_string(PATHS[name])
+    target = import_string(_path_of(name))
     if isinstance(target, type):
         command = target()
     else:
@@ -62,4 +75,4 @@ def load_command(name: str) -> BaseCommand:
 
 def register_commands() -> None:
     commands = cast(dict[str, Any], get_commands())
-    commands.update((name, LazyCommand(name)) for name in PATHS)
+    commands.update((name, LazyCommand(name)) for name in all_words().paths)

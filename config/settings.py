@@ -12,6 +12,7 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
 from common.environment import DEFAULTS, Environment, Limits
+from config.features import all_features, features_of, with_middleware
 from config.installation import data_folder, load_secret_key
 from config.observing.logs import FORMATS, LEVELS
 
@@ -19,6 +20,16 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = Environment()
 env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))  # the environment overrides the file
+
+# Features that are on (docs/install.md#features): all without the variable, none if it is empty, which `env` takes for
+# the same
+FEATURES = features_of(os.environ.get("CONTRIB_APPS"))
+CONTRIB_APPS = tuple(FEATURES)
+for _name, _feature in all_features().items():
+    if _name in FEATURES:
+        globals().update(_feature.settings(env))
+    else:
+        _feature.check_absence(env)
 
 # Where things are kept, for their owner alone: SQLite and others make files by the umask
 os.umask(0o077)
@@ -158,12 +169,10 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "csp",
-    "django_otp",
-    "django_otp.plugins.otp_static",
-    "django_otp.plugins.otp_totp",
     "judgments",
     "annotation",
     "evaluation",
+    *(app for feature in all_features().values() for app in (*feature.packages, feature.path_of_app())),
 ]
 
 MIDDLEWARE = [
@@ -180,7 +189,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "config.second_factor.sign_in.SecondFactorMiddleware",
+    "config.sign_in.KnownBrowserMiddleware",
     "config.middleware.OwnZoneMiddleware",
     "config.middleware.ActingMiddleware",
     "config.middleware.AddressMiddleware",
@@ -191,6 +200,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+MIDDLEWARE = with_middleware(MIDDLEWARE, FEATURES.values())
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -305,15 +315,13 @@ JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)
 
 # People
-AUTHENTICATION_BACKENDS = ["config.second_factor.sign_in.LimitedBackend"]
+AUTHENTICATION_BACKENDS = ["config.sign_in.LimitedBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-SECOND_FACTOR = env.bool("SECOND_FACTOR", default=False)  # staff must have one; without, each may
-OTP_TOTP_ISSUER = "Quorum"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 
@@ -421,7 +429,13 @@ UNFOLD = {
     "STYLES": ["config.admin_site.style_sheet"],
     "SCRIPTS": ["config.admin_site.script"],
     "DASHBOARD_CALLBACK": "config.admin_site.front_page",
-    "ACCOUNT": {"navigation": [{"title": _("Second factor"), "link": reverse_lazy("second-factor")}]},
+    "ACCOUNT": {
+        "navigation": [
+            {"title": title, "link": reverse_lazy(address)}
+            for feature in FEATURES.values()
+            for title, address in feature.account_pages
+        ]
+    },
     "SIDEBAR": {"show_search": False, "navigation": "config.admin_site.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages

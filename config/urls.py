@@ -1,15 +1,16 @@
 """The root addresses."""
 
+from django.conf import settings
 from django.urls import include, path
 from django.views.i18n import set_language
 
 from config.admin_site import site
-from config.second_factor.sign_in import change_password, second_factor
+from config.sign_in import change_password
 from evaluation.reports.views import shared_report
 from judgments.access.views import MayUploadView
 
 urlpatterns = [
-    path("admin/second-factor/", second_factor, name="second-factor"),
+    *(path("", include(feature.urls)) for feature in settings.FEATURES.values() if feature.urls),
     path("admin/password_change/", site.admin_view(change_password, cacheable=True)),
     path("admin/", site.urls),
     path("api/", include("config.api.urls")),

@@ -9,11 +9,12 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.words import GROUPS, OWN, PATHS, SECTIONS, WITHOUT_DATA, WORDS, page
+from quorum.words import OF_PLATFORM, OWN, WITHOUT_DATA, Words
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
@@ -41,23 +42,51 @@ def main() -> None:
         _run([*line[1:], "--help"] if line[:1] == ["help"] else line)
 
 
+@cache
+def all_words() -> Words:
+    """Return the platform's words and those of the features that are on."""
+    from django.core.exceptions import ImproperlyConfigured
+
+    from config.features import features_of
+
+    _read_settings_file(Path(os.environ.get("ENV_FILE") or (".env" if INSTALLED else PLATFORM / ".env")))
+    try:
+        return Words(*(feature.commands for feature in features_of(os.environ.get("CONTRIB_APPS")).values()))
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+
+
+def _read_settings_file(path: Path) -> None:
+    if path.is_file():
+        from environ import Env
+
+        Env.read_env(path.resolve())
+
+
+def words_for(line: list[str]) -> Words:
+    """Return the platform's words if they are enough for the line: features take time to load."""
+    commands = {*OF_PLATFORM.names, *OF_PLATFORM.paths, *OWN}
+    return OF_PLATFORM if commands & {" ".join(line[:2]), *line[:1]} else all_words()
+
+
 def _run(line: list[str]) -> None:
     first = line[0] if line else "--help"
+    words = words_for(line)
     command, rest = split(line)
     if first in HELP:
-        sys.stdout.write(page())
+        sys.stdout.write(words.page())
     elif first == "run":
         _serve(rest)
     elif first == "completion":
         _print_completion(rest)
-    elif first in GROUPS and " " not in command:
+    elif first in words.groups and " " not in command:
         if rest and rest[0] not in HELP:
             sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; `quorum {first}` lists them.")
-        sys.stdout.write(page(first))
+        sys.stdout.write(words.page(first))
     else:
-        name, helps = WORDS.get(command, command), bool(HELP.intersection(rest))
+        name, helps = words.names.get(command, command), bool(HELP.intersection(rest))
         with _data_folder(make=name == "prepare" and not helps) as missing:
-            if name not in PATHS:
+            if name not in words.paths:
                 _check_known(name)
             if missing and not helps and name not in WITHOUT_DATA:
                 sys.exit(f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR.")
@@ -66,7 +95,7 @@ def _run(line: list[str]) -> None:
 
 def split(line: list[str]) -> tuple[str, list[str]]:
     command = " ".join(line[:2])
-    return (command, line[2:]) if command in WORDS else (" ".join(line[:1]), line[1:])
+    return (command, line[2:]) if command in words_for(line).names else (" ".join(line[:1]), line[1:])
 
 
 @contextmanager
@@ -86,10 +115,7 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
 
 def _name_data_folder(named: str | None = None) -> Path:
     """Set the folders outside the installed package; return that of the data."""
-    if Path(".env").is_file():
-        from environ import Env
-
-        Env.read_env(Path(".env").resolve())
+    _read_settings_file(Path(".env"))
     folder = Path(named or os.environ.get("DATA_DIR") or DATA).expanduser().resolve()
     os.environ["DATA_DIR"] = str(folder)
     static = Path(os.environ.get("STATIC_ROOT") or folder / "staticfiles").expanduser().resolve()
@@ -101,7 +127,8 @@ def _check_known(name: str) -> None:
     from django.core.management import get_commands
 
     _set_up()
-    known = [*WORDS, *GROUPS, *OWN, *get_commands()]
+    words = all_words()
+    known = [*words.names, *words.groups, *OWN, *get_commands()]
     if name not in known:
         guesses = get_close_matches(name, known, n=1)
         guess = f"; did you mean `quorum {guesses[0]}`?" if guesses else "."
@@ -119,7 +146,11 @@ def _load(name: str, rest: list[str]) -> BaseCommand:
     from config.commands import load_command
 
     _set_up()
-    return load_command(name) if name in PATHS else load_command_class(get_commands()[name], name)
+    return (
+        load_command(name)
+        if name in words_for([name]).paths
+        else load_command_class(get_commands()[name], name)
+    )
 
 
 def _set_up() -> None:
@@ -207,7 +238,7 @@ def _parser(line: list[str]) -> ArgumentParser:
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))
     _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
     typed, rest = split(line)
-    for title, section in SECTIONS.items():
+    for title, section in all_words().sections.items():
         for command, (name, what, _) in section.items():
             group, _, word = command.rpartition(" ")
             if group not in groups:

@@ -1,7 +1,12 @@
 """The words of ``quorum``: for each, the command of ``manage.py``, a description, and what does it.
 
-That is a class of command, or an operation that is declared with the command's help.
+That is a class of command, or an operation that is declared with the command's help. Those of a feature that can be
+left out are in its ``apps.py``.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
 
 BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
     "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",
@@ -13,7 +18,9 @@ OWN = {
     "completion": "what a shell needs to complete these words",
 }
 
-SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
+Commands = Mapping[str, Mapping[str, tuple[str, str, str]]]
+
+SECTIONS: Commands = {
     DATASETS: {
         "dataset import": ("import_dataset", "images (or texts) and reference captions",
             "judgments.management.datasets.ImportDataset"),
@@ -145,8 +152,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "server demo": ("load_demo", "load the demo", "evaluation.management.installation.LoadDemo"),
         "server token": ("create_token", "a token for the HTTP interface",
             "judgments.management.server.CreateToken"),
-        "server second-factor": ("reset_second_factor", "let in who lost phone and codes",
-            "config.management.accounts.ResetSecondFactor"),
         "server jobs": ("run_jobs", "do now what the background worker does",
             "judgments.management.server.RunJobs"),
         "job cancel": ("cancel_job", "end a job that waits or runs", "judgments.management.server.CancelJob"),
@@ -159,35 +164,58 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
     },
 }  # fmt: skip
 
-WORDS = {command: name for section in SECTIONS.values() for command, (name, _, _) in section.items()}
-PATHS = {name: path for section in SECTIONS.values() for name, _, path in section.values()}
-GROUPS = {
-    command.split()[0]: title for title, section in SECTIONS.items() for command in section if " " in command
-}
 # Commands that work in a folder without an installation
 WITHOUT_DATA = {name for name, _, _ in SECTIONS[FILES].values()} | {"plan_power", "verify"}
 
 
-def page(group: str = "") -> str:
-    lines = []
-    if not group:
-        lines = [
-            "Collect judgments from people, and find out which metrics agree with them.",
-            "",
-            "usage: quorum [-h] [--version] WORDS ...        `quorum WORDS --help` has an example",
-            "",
-            BEGIN,
-            *(f"  {command:<22} {what}" for command, what in OWN.items()),
-        ]
-    for title, section in SECTIONS.items():
-        shown = {
-            command: what
-            for command, (_, what, _) in section.items()
-            if not group or command.startswith(f"{group} ")
+class Words:
+    """The platform's commands, and those of features that are on.
+
+    Attributes:
+        sections: a title, and of each of its words (name of the command, description, dotted path).
+        names: of the commands, by words.
+        paths: by names.
+        groups: the title by first word.
+    """
+
+    def __init__(self, *features: Commands) -> None:
+        self.sections = {title: dict(section) for title, section in SECTIONS.items()}
+        for commands in features:
+            for title, section in commands.items():
+                self.sections[title] |= section
+        entries = [entry for section in self.sections.values() for entry in section.items()]
+        self.names = {words: name for words, (name, _, _) in entries}
+        self.paths = {name: path for _, (name, _, path) in entries}
+        self.groups = {
+            words.split()[0]: title
+            for title, section in self.sections.items()
+            for words in section
+            if " " in words
         }
-        if shown:
-            lines += ["", title] if lines else [title]
-            lines += [f"  {command:<22} {what}" for command, what in shown.items()]
-    if not group:
-        lines += ["", "Every name of `manage.py` works too: `quorum create_study`, `quorum migrate`."]
-    return "\n".join(lines) + "\n"
+
+    def page(self, group: str = "") -> str:
+        lines = []
+        if not group:
+            lines = [
+                "Collect judgments from people, and find out which metrics agree with them.",
+                "",
+                "usage: quorum [-h] [--version] WORDS ...        `quorum WORDS --help` has an example",
+                "",
+                BEGIN,
+                *(f"  {command:<22} {what}" for command, what in OWN.items()),
+            ]
+        for title, section in self.sections.items():
+            shown = {
+                command: what
+                for command, (_, what, _) in section.items()
+                if not group or command.startswith(f"{group} ")
+            }
+            if shown:
+                lines += ["", title] if lines else [title]
+                lines += [f"  {command:<22} {what}" for command, what in shown.items()]
+        if not group:
+            lines += ["", "Every name of `manage.py` works too: `quorum create_study`, `quorum migrate`."]
+        return "\n".join(lines) + "\n"
+
+
+OF_PLATFORM = Words()

@@ -25,7 +25,7 @@ CHROMIUM_NAMES = (
     "google-chrome-stable",
     "google-chrome",
 )
-# The tests of a file share what is expensive to make. The order is that of tests/conftest.py: the longest files first.
+# The tests of a file share what is expensive to make. The order is that of tests/plugin.py: the longest files first.
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 

@@ -58,7 +58,8 @@ PAGES_OF_COMMANDS = {
     "crowd forget": "crowds/panels.md#ids",
     "crowd subscribe": "crowds/prolific.md#once-for-the-installation",
     "score": "metrics.md#files",
-    **dict.fromkeys(("server prepare", "server admin", "server demo", "server second-factor"), "install.md"),
+    **dict.fromkeys(("server prepare", "server admin", "server demo"), "install.md"),
+    "server second-factor": "contrib/second_factor.md",
     "server webhooks": "webhooks.md#delivery",
     "server check": "evaluation.md#check_integrity",
 }
@@ -66,6 +67,8 @@ PAGES_OF_COMMANDS = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     _set_up()
+    from django.conf import settings
+
     pages = {
         "commands": command_page,
         "study-file-keys": study_file_page,
@@ -77,6 +80,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "papers": papers_page,
         "python": python_page,
     }
+    for name in settings.FEATURES:
+        text = (ROOT / "contrib" / name / "README.md").read_text(encoding="utf-8")
+        files.append(File.generated(config, f"contrib/{name}.md", content=text.replace("../../docs/", "../")))
+    pages_of_features = [f"contrib/{name}.md" for name in settings.FEATURES]
+    config.nav = [*(config.nav or ()), {"Features that can be left out": pages_of_features}]
     for name, page in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n".join(page()) + "\n"))
     return files
@@ -112,11 +120,10 @@ def _set_up() -> None:
 
 
 def command_page() -> Iterator[str]:
-    from config.commands import load_command
-    from quorum.words import SECTIONS
+    from config.commands import all_words, load_command
 
     yield "# Every command's help\n\nWhat holds for all is in [From a terminal](../commands.md)."
-    for section, commands in SECTIONS.items():
+    for section, commands in all_words().sections.items():
         yield f"\n## {section}\n"
         yield from _table(
             ("`quorum`", "what it does"),

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("ar", "de", "es", "fr", "zh_Hans")
 STAFF_LANGUAGES = ("de",)
 STAFF = "staff"  # the context of a staff text in a file of workers' texts, and the folder of the staff's catalogue
-PACKAGES = ("annotation", "common", "config", "evaluation", "judgments")
+PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments")
 # Python and templates that workers read; whatever is elsewhere is for staff
 WORKERS_CODE = (
     "annotation/crowds/sessions.py", "annotation/crowds/mturk/pages.py",
@@ -260,7 +260,9 @@ def _sources() -> Iterator[tuple[str, bytes]]:
             source = file.read_bytes()
             if b"gettext" in source:
                 yield file.relative_to(ROOT).as_posix(), source
-    for file in sorted((ROOT / "templates").rglob("*.html")):
+    for file in sorted(
+        [*(ROOT / "templates").rglob("*.html"), *(ROOT / "contrib").glob("*/templates/**/*.html")]
+    ):
         path = file.relative_to(ROOT).as_posix()
         code = templatize(file.read_text(encoding="utf-8"), origin=path)
         yield (

@@ -17,7 +17,9 @@ from django.db import connection
 from tests.fetching import questions
 
 ROOT = Path(__file__).resolve().parent.parent
-OWN = tuple(f"{ROOT / name}/" for name in ("annotation", "common", "config", "evaluation", "judgments"))
+OWN = tuple(
+    f"{ROOT / name}/" for name in ("annotation", "common", "config", "contrib", "evaluation", "judgments")
+)
 DATABASE_STEP = 20  # instructions of SQLite's machine between two looks
 LINEAR, MOST = 2.0, 2.5  # n log n stays below 2.3 at the sizes of these tests; quadratic is 4
 

@@ -232,7 +232,7 @@ class Installations:
         return folder
 
     def _migrated(self) -> Path:
-        """A migrated database in a file, for tests that need nothing but a database too (tests/conftest.py)."""
+        """A migrated database in a file, for tests that need nothing but a database too (tests/plugin.py)."""
         with once_a_run(self.shared / MIGRATED) as missing:
             if missing:
                 half_made = self.folder / "migrated"

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
+ROOMS = ("contrib", "config", "evaluation", "annotation", "judgments", "common", "demo", "quorum", "scripts")
 LOWEST = ("quorum.metrics", "quorum.statistics")
 # Below both: it imports nothing of Quorum at all.
 LEAVES = ("quorum.numeric",)
@@ -27,6 +27,7 @@ APPS = ("judgments", "annotation", "evaluation")
 INSIDE_EVALUATION = ("presentation", "data", "results", "planning", "reports")
 # Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
 NOT_IMPORTED = {*ROOMS, "config.settings", "quorum.metrics"}
+READS_FEATURES = ("config.admin_site", "config.features")
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
@@ -57,6 +58,8 @@ def _read_modules() -> Iterator[tuple[str, Path, ast.Module]]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
+            if "tests" in parts:  # of a feature
+                continue
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             yield name, path, ast.parse(path.read_text(encoding="utf-8"))
 
@@ -113,7 +116,9 @@ def height(name: str) -> int | None:
         return -1
     if inside(name, *LOWEST):
         return 0
-    for floor, room in enumerate(("common", "judgments", "annotation", "evaluation", "config"), start=1):
+    for floor, room in enumerate(
+        ("common", "judgments", "annotation", "evaluation", "config", "contrib"), start=1
+    ):
         if inside(name, room):
             return floor
     return None
@@ -137,6 +142,18 @@ def test_rooms_know_only_the_rooms_below_them() -> None:
         and other > own
     ]
     assert [str(entry) for entry in upward] == []
+
+
+def test_no_feature_that_can_be_left_out_is_needed() -> None:
+    """Nothing of the platform imports one, nor does another feature."""
+
+    def feature(name: str) -> str:
+        return name.split(".")[1] if name.startswith("contrib.") else ""
+
+    needed = [
+        entry for entry in all_imports() if feature(entry.imported) not in ("", feature(entry.importer))
+    ]
+    assert [str(entry) for entry in needed] == []
 
 
 def test_rooms_of_evaluation_know_only_the_rooms_below_them() -> None:
@@ -260,10 +277,10 @@ def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: st
     program = f"""
 import sys, django
 from config.commands import load_command
-from quorum.words import PATHS
+from quorum.words import OF_PLATFORM
 {COMPUTING=}; {DESIGNING=}; {BESIDE=}; {RUNNING=}
 django.setup()
-for name in PATHS:
+for name in OF_PLATFORM.paths:
     if {light}:
         load_command(name).create_parser("manage.py", name)
 print(*({set(dear.split())!r} & {{*sys.modules}}))
@@ -345,8 +362,9 @@ def test_a_module_that_is_named_by_a_string_counts_as_imported() -> None:
     unread = [
         f"{name}:{node.lineno} {ast.unparse(node)}"
         for name, _, tree in modules()
-        # checks read migrations, which import no code; parts of a job name what a module of ours declares
-        if not inside(name, "scripts", "config.checks", "quorum.numeric.packing")
+        # checks read migrations, which import no code; parts of a job name what a module of ours declares; features are
+        # read by the names of their folders
+        if not inside(name, "scripts", "config.checks", "quorum.numeric.packing", *READS_FEATURES)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
@@ -584,7 +602,7 @@ def test_pages_hold_no_inline_scripts_or_styles() -> None:
     forbidden = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)|<style|\son\w+=\"|\sstyle=\"")
     found = [
         f"{path.relative_to(ROOT)}:{number}"
-        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for path in sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "contrib").rglob("*.html")])
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         if forbidden.search(line)
     ]

@@ -30,11 +30,11 @@ from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from annotation.models import Assignment, Worker
+from config.commands import all_words
 from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, Unit
 from judgments.studies.studies import find_study
 from quorum.command import split
-from quorum.words import WORDS
 from tests import services
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
@@ -152,7 +152,7 @@ class Clone:
         words, rest = split(arguments)
         with chdir(folder), redirect_stdout(printed), redirect_stderr(complained):
             try:
-                call_command(WORDS.get(words, words), *rest)
+                call_command(all_words().names.get(words, words), *rest)
             except CommandError as error:
                 complained.write(f"CommandError: {error}\n")
                 code = 1

@@ -14,9 +14,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, expect
 
+from config.commands import all_words
 from quorum.metrics.registry import METRICS
 from quorum.statistics.catalogue import STATISTICS
-from quorum.words import WORDS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_page_is_in_the_menu_and_every_command_metric_and_statistic_on_a_page(site: Path) -> None:
     """A strict build warns of pages without a place, of lost links and of lost headings."""
     commands = (site / "reference" / "commands.html").read_text("utf-8")
-    assert [words for words in WORDS if f'id="{words.replace(" ", "-")}"' not in commands] == []
+    assert [words for words in all_words().names if f'id="{words.replace(" ", "-")}"' not in commands] == []
     metrics = (site / "reference" / "metrics.html").read_text("utf-8")
     assert [name for name in METRICS if f"<code>{name}</code>" not in metrics] == []
     statistics = (site / "reference" / "statistics.html").read_text("utf-8")

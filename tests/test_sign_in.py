@@ -15,7 +15,7 @@ from django.urls import get_resolver
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from pytest_django import Settings
 
-from config.second_factor.sign_in import KNOWN_COOKIE
+from config.sign_in import KNOWN_COOKIE
 from tests.annotation.leasing import take
 from tests.strangers import addresses, walk
 from tests.studies import make_study, make_worker

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from config.commands import load_command
+from config.commands import all_words, load_command
 from quorum.command import main
-from quorum.words import PATHS, WORDS
 from tests.installations import ROOT, free_port
 
 APPS = {"config", "judgments", "annotation", "evaluation"}
@@ -88,8 +87,8 @@ def terminal(installed: Path, tmp_path: Path) -> Terminal:
 def test_every_command_of_ours_has_a_word_and_can_be_loaded() -> None:
     elsewhere = {name for name, app in get_commands().items() if app in APPS}
     assert elsewhere == NOT_OURS
-    assert sorted(PATHS) == sorted(WORDS.values())
-    assert all(load_command(name).help for name in PATHS)
+    assert sorted(all_words().paths) == sorted(all_words().names.values())
+    assert all(load_command(name).help for name in all_words().paths)
 
 
 def test_help_and_mistakes_speak_the_words_of_the_command(

@@ -1,4 +1,4 @@
-"""Commands about accounts: the first admin, and a lost second factor."""
+"""The command for the first admin account."""
 
 import secrets
 from typing import Any
@@ -8,7 +8,6 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from common.commands import QuorumCommand
-from config.second_factor.devices import forget
 
 
 class EnsureAdmin(QuorumCommand):
@@ -45,19 +44,3 @@ class EnsureAdmin(QuorumCommand):
             account.set_password(password)
             account.save()
         self.stdout.write(f"{username} {password}")
-
-
-class ResetSecondFactor(QuorumCommand):
-    help = "Removes the second factor of an account whose person lost the app and the recovery codes."
-    example = "manage.py reset_second_factor ada"
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("username")
-
-    def handle(self, *args: Any, username: str, **options: Any) -> None:
-        account = User.objects.filter(username=username).first()
-        if account is None:
-            raise CommandError(f"There is no account {username!r}.")
-        if not forget(account):
-            raise CommandError(f"The account {username} has no second factor.")
-        self.stdout.write(f"{username} signs in by password alone, and can set up a second factor again.")

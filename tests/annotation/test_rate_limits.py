@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from annotation.models import Worker
 from common.rate_limits import TooMany, count, visiting_from
-from config.second_factor.sign_in import LimitedBackend
+from config.sign_in import LimitedBackend
 from judgments.access.tokens import KEY_START
 from judgments.models import Study
 from tests.installations import free_port

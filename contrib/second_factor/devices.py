@@ -24,7 +24,6 @@ from common.errors import QuorumError
 
 WANTED, GIVEN_CODES = "wanted", "given"  # what a session says
 STATE = "second_factor"
-SIGNED_IN = "signed_in"  # the attribute of a request in which somebody signed in
 RECOVERY_CODES = 10
 NAME = "second factor"
 
@@ -37,12 +36,11 @@ def has_second_factor(user: User) -> bool:
     return TOTPDevice.objects.filter(user=user, confirmed=True).exists()
 
 
-def note_login(*, user: User, request: HttpRequest, **_: object) -> None:
+def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
     """Require the second factor of a new session if its account has one."""
     request.session.pop(STATE, None)
     if user.is_staff and has_second_factor(user):
         request.session[STATE] = WANTED
-    setattr(request, SIGNED_IN, True)
 
 
 def device_to_set_up(user: User) -> TOTPDevice:

@@ -1,0 +1,101 @@
+"""Features that an installation can leave out: apps of the folder ``contrib``, and what they add to the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.apps import AppConfig
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.functional import Promise
+
+from quorum.words import Commands
+
+if TYPE_CHECKING:
+    from common.environment import Environment
+
+FOLDER = Path(__file__).resolve().parent.parent / "contrib"
+
+
+class Feature(AppConfig):
+    """An app that the setting CONTRIB_APPS can leave out. Its attributes say what it adds to the platform.
+
+    A feature that is off stays among the installed apps: migrations, erasing and integrity checks know its tables.
+    It adds nothing else.
+
+    Attributes:
+        packages: Django apps of other packages that it builds on.
+        middleware: each with the middleware after which it stands.
+        commands: by section and by words of ``quorum``, as in ``quorum.words``.
+        urls: the module of its addresses.
+        account_pages: (title, name of the address) of pages in the menu of the account.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ()
+    middleware: ClassVar[Mapping[str, str]] = {}
+    commands: ClassVar[Commands] = {}
+    urls: ClassVar[str] = ""
+    account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
+
+    @classmethod
+    def settings(cls, env: Environment) -> dict[str, Any]:
+        """Return the settings that are its own, from the environment."""
+        return {}
+
+    @classmethod
+    def check_absence(cls, env: Environment) -> None:
+        """Raise ImproperlyConfigured if the feature is off and another setting asks for it."""
+
+    @classmethod
+    def path_of_app(cls) -> str:
+        """Return its entry among the installed apps."""
+        return f"{cls.__module__}.{cls.__qualname__}"
+
+    def ready(self) -> None:
+        from django.conf import settings
+
+        if self.label in settings.CONTRIB_APPS:
+            self.start()
+
+    def start(self) -> None:
+        """Connect signals and registries; called once if the feature is on."""
+
+
+def all_features() -> dict[str, type[Feature]]:
+    """Return the features of the folder ``contrib`` by name."""
+    return {
+        path.parent.name: _feature_of(f"contrib.{path.parent.name}")
+        for path in sorted(FOLDER.glob("*/apps.py"))
+    }
+
+
+def _feature_of(name: str) -> type[Feature]:
+    declared = vars(import_module(f"{name}.apps")).values()
+    [feature] = [one for one in declared if isinstance(one, type) and getattr(one, "name", "") == name]
+    return feature
+
+
+def features_of(setting: str | None) -> dict[str, type[Feature]]:
+    """Return the features that are on, all without the setting. Raise ImproperlyConfigured for an unknown name."""
+    features = all_features()
+    if setting is None:
+        return features
+    names = [name.strip() for name in setting.split(",") if name.strip()]
+    for name in names:
+        if name not in features:
+            raise ImproperlyConfigured(
+                f"CONTRIB_APPS is {setting!r}, and {name!r} is no feature; expected some of {', '.join(features)}, "
+                "separated by commas, or nothing for none."
+            )
+    return {name: feature for name, feature in features.items() if name in names}
+
+
+def with_middleware(middleware: list[str], features: Iterable[type[Feature]]) -> list[str]:
+    """Return the middleware of the platform with that of the features."""
+    middleware = [*middleware]
+    for feature in features:
+        for path, earlier in feature.middleware.items():
+            middleware.insert(middleware.index(earlier) + 1, path)
+    return middleware

@@ -1,0 +1,98 @@
+"""Sign in and change a password, within limits on wrong ones."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth import authenticate
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
+from django.contrib.auth.views import PasswordChangeView
+from django.core import signing
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from unfold.forms import AdminOwnPasswordChangeForm
+
+from common import rate_limits
+from config.apps import SIGNED_IN
+from config.observing.requests import Middleware
+
+KNOWN_COOKIE = "quorum_known"
+HALF_A_YEAR = 180 * 24 * 3600
+
+
+class LimitedBackend(ModelBackend):
+    """Check passwords within the limits, whatever page asks: no door can be made without them."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **more: Any,
+    ) -> Any:
+        if username is None or password is None:
+            return None
+        account = _account(username)
+        # The owner's browser counts apart, so that others' wrong passwords do not lock it out.
+        known = ["known"] if request is not None and _is_known(request, account) else []
+        limits = [("login", account, *known), ("account", account, *known), *([] if known else [("logins",)])]
+        attempt = partial(super().authenticate, request, username, password, **more)
+        try:
+            return rate_limits.guess(attempt, *limits)
+        except rate_limits.TooMany as error:
+            raise ValidationError(str(error), code="too_many") from None  # which a form shows
+
+
+def _account(username: str) -> str:
+    return username.casefold()[:150]
+
+
+def _is_known(request: HttpRequest, account: str) -> bool:
+    try:
+        marked = signing.loads(request.COOKIES.get(KNOWN_COOKIE, ""), salt=KNOWN_COOKIE, max_age=HALF_A_YEAR)
+    except signing.BadSignature:
+        return False
+    return bool(marked == account)
+
+
+def remember_browser(response: HttpResponse, user: AbstractBaseUser) -> None:
+    """Mark a browser as one from which the account signed in."""
+    mark = signing.dumps(_account(user.get_username()), salt=KNOWN_COOKIE)
+    response.set_cookie(
+        KNOWN_COOKIE, mark, max_age=HALF_A_YEAR, httponly=True, samesite="Lax", secure=settings.HTTPS
+    )
+
+
+class OwnPasswordForm(AdminOwnPasswordChangeForm):
+    """Check the old password as signing in does."""
+
+    def clean_old_password(self) -> str:
+        old: str = self.cleaned_data["old_password"]
+        if authenticate(username=self.user.get_username(), password=old) is None:
+            raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
+        return old
+
+
+def change_password(request: HttpRequest) -> HttpResponseBase:
+    return PasswordChangeView.as_view(
+        form_class=OwnPasswordForm,
+        success_url=reverse("admin:password_change_done"),
+        extra_context=admin.site.each_context(request),
+    )(request)
+
+
+class KnownBrowserMiddleware(Middleware):
+    """Mark the browser in which somebody signed in."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if hasattr(request, SIGNED_IN) and isinstance(request.user, User):
+            remember_browser(response, request.user)
+        return response

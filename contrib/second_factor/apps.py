@@ -1,0 +1,47 @@
+"""What the second factor adds to the platform."""
+
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+from common.environment import Environment
+from config.features import Feature
+
+
+class SecondFactorConfig(Feature):
+    name = "contrib.second_factor"
+    packages = ("django_otp", "django_otp.plugins.otp_static", "django_otp.plugins.otp_totp")
+    middleware = {
+        "contrib.second_factor.middleware.SecondFactorMiddleware": "config.sign_in.KnownBrowserMiddleware"
+    }
+    commands = {
+        "The installation": {
+            "server second-factor": (
+                "reset_second_factor",
+                "let in who lost phone and codes",
+                "contrib.second_factor.management.ResetSecondFactor",
+            )
+        }
+    }
+    urls = "contrib.second_factor.urls"
+    account_pages = ((_("Second factor"), "second-factor"),)
+
+    @classmethod
+    def settings(cls, env: Environment) -> dict[str, Any]:
+        # SECOND_FACTOR: staff must have one; else each may
+        return {"SECOND_FACTOR": env.bool("SECOND_FACTOR", default=False), "OTP_TOTP_ISSUER": "Quorum"}
+
+    @classmethod
+    def check_absence(cls, env: Environment) -> None:
+        if env.bool("SECOND_FACTOR", default=False):
+            raise ImproperlyConfigured(
+                "SECOND_FACTOR is true, and CONTRIB_APPS leaves it out; expected second_factor there, or false."
+            )
+
+    def start(self) -> None:
+        from django.contrib.auth.signals import user_logged_in
+
+        from contrib.second_factor.devices import require_code
+
+        user_logged_in.connect(require_code)

@@ -1,0 +1,54 @@
+"""The way to the second factor's page, for who still owes a code."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from config.apps import SIGNED_IN
+from config.observing.requests import Middleware
+from contrib.second_factor.devices import GIVEN_CODES, STATE, WANTED
+
+
+class SecondFactorMiddleware(Middleware):
+    """Lead an account that still owes its second factor to the page; it is signed in nowhere else."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        # a worker has no session; to look for one would make every page vary by cookies
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
+            home, here = reverse("admin:index"), reverse("second-factor")
+            if request.path.startswith(home) and request.path not in (here, reverse("admin:logout")):
+                return _lead_here(_wanted(request))
+            if request.path != here:
+                request.user = AnonymousUser()
+        response = self.get_response(request)
+        signed_in = hasattr(request, SIGNED_IN) and isinstance(request.user, User)
+        if signed_in and owes_code(request) and response.status_code == 302:
+            return _lead_here(response.headers["Location"])
+        return response
+
+
+def _lead_here(following: str) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('second-factor')}?{urlencode({'next': following})}")
+
+
+def is_required() -> bool:
+    """Return whether staff must have a second factor."""
+    return bool(getattr(settings, "SECOND_FACTOR", False))
+
+
+def owes_code(request: HttpRequest) -> bool:
+    state = request.session.get(STATE)
+    if state == GIVEN_CODES:
+        return False
+    return state == WANTED or (is_required() and isinstance(request.user, User) and request.user.is_staff)
+
+
+def _wanted(request: HttpRequest) -> str:
+    if request.path == reverse("admin:login"):
+        return request.GET.get("next", "")
+    return request.get_full_path() if request.method == "GET" else ""

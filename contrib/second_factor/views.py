@@ -1,0 +1,79 @@
+"""The second factor's page: set it up, enter a code, renew the recovery codes, turn it off."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.contrib.auth import logout
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from common.errors import QuorumError
+from contrib.second_factor import devices
+from contrib.second_factor.devices import GIVEN_CODES, STATE
+from contrib.second_factor.middleware import is_required, owes_code
+
+
+@never_cache
+@sensitive_post_parameters("code")
+@require_http_methods(["GET", "POST"])
+def second_factor(request: HttpRequest) -> HttpResponse:
+    """Ask for the code; set the second factor up; or renew the codes and turn it off."""
+    user = request.user
+    if not isinstance(user, User) or not user.is_staff:
+        return redirect(f"{reverse('admin:login')}?{urlencode({'next': request.path})}")
+    try:
+        shown = _do(request, user) if request.method == "POST" else None
+    except QuorumError as error:
+        return _page(request, user, problem=str(error), status=error.status)
+    return shown or _page(request, user)
+
+
+def _do(request: HttpRequest, user: User) -> HttpResponse | None:
+    code, what = request.POST.get("code", "")[:40], request.POST.get("what", "")
+    if what == "sign-out":
+        logout(request)
+        return redirect("admin:login")
+    if not devices.has_second_factor(user):
+        codes = devices.set_up(user=user, code=code)
+        request.session.cycle_key()
+        request.session[STATE] = GIVEN_CODES
+        devices.keep_only(request.session, user=user)
+        return _page(request, user, codes=codes)
+    if owes_code(request):
+        devices.check_code(user=user, code=code)
+        request.session.cycle_key()
+        request.session[STATE] = GIVEN_CODES
+        return redirect(_next(request))
+    if what == "renew":
+        return _page(request, user, codes=devices.renew_codes(user=user, code=code))
+    if what == "off" and not is_required():
+        devices.turn_off(user=user, code=code)
+        request.session.pop(STATE, None)
+        messages.success(request, gettext("The second factor is off."))
+        return redirect("admin:index")
+    return None
+
+
+def _next(request: HttpRequest) -> str:
+    address = request.GET.get("next", "")
+    fine = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
+    return address if fine else reverse("admin:index")
+
+
+def _page(request: HttpRequest, user: User, *, status: int = 200, **shown: Any) -> HttpResponse:
+    context = admin.site.each_context(request) | {"title": "Second factor", "account": user} | shown
+    if not devices.has_second_factor(user):
+        device = devices.device_to_set_up(user)
+        context |= {"picture": devices.picture_of(device), "secret": devices.secret_of(device)}
+    context |= {"owed": owes_code(request), "required": is_required(), "address": _next(request)}
+    return render(request, "admin/second_factor.html", context, status=status)

@@ -1,0 +1,136 @@
+"""Features that are left out add nothing, and the main job is done without them, on a fresh and a used database."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from config.features import all_features
+from tests.installations import ROOT, Installation, Installations
+
+NAMES = list(all_features())
+LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
+# What a feature leaves in a database.
+USED = """
+from django.contrib.auth.models import User
+from contrib.second_factor.devices import device_to_set_up
+
+account = User.objects.create_superuser("ada", password="a long enough password")
+type(device_to_set_up(account)).objects.update(confirmed=True)
+"""
+# From data to the verdict; then a study and the account are deleted.
+MAIN_JOB = """
+import io, json, sys
+from pathlib import Path
+import django
+django.setup()
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import get_resolver
+from judgments.models import Study
+from tests.strangers import walk
+
+said, study, judgments = io.StringIO(), "demo-triplet-simulated", Path(sys.argv[1])
+call_command("load_demo", stdout=said)
+call_command("aggregate", study, stdout=said)
+call_command("evaluate", study, metrics="cider-d", stdout=said)
+call_command("export_judgments", study, format="jsonl", output=judgments, stdout=said)
+call_command("check_integrity", stdout=said)
+study = Study.objects.get(slug=study)
+account, _ = User.objects.update_or_create(username="ada", defaults={"is_staff": True, "is_superuser": True})
+account.set_password("a long enough password")
+account.save()
+browser = Client(HTTP_HOST="localhost")
+form = {"username": "ada", "password": "a long enough password"}
+answer = {
+    "said": said.getvalue(),
+    "name": study.name,
+    "entry": browser.post("/admin/login/?next=/admin/", form).headers["Location"],
+    "home": browser.get("/admin/").content.decode(),
+    "results": browser.get(f"/admin/judgments/study/{study.pk}/results/").content.decode(),
+    "schema": browser.get("/api/schema/").status_code,
+    "views": sorted({pattern.callback.__module__ for _, pattern in walk(get_resolver(), ())}),
+    "tables": browser.get("/admin/otp_totp/totpdevice/").status_code,
+}
+unanswered = Study.objects.filter(assignments__isnull=True).earliest("pk")
+answer["deleted"] = [unanswered.delete()[0] > 0, account.delete()[0] > 0]
+print(json.dumps(answer))
+"""
+
+
+def say(installation: Installation, *arguments: str) -> str:
+    """Return what a new Python prints: those of an installation are forked from one that has all features."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=installation.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(params=["", USED], ids=["fresh", "used"])
+def installation(request: pytest.FixtureRequest, installations: Installations) -> Iterator[Installation]:
+    with installations.fresh("sqlite", after=request.param) as installation:
+        yield installation
+
+
+@pytest.mark.parametrize("absent", sorted(LEFT_OUT), ids=",".join)
+def test_the_main_job_is_done_without_a_feature(installation: Installation, absent: tuple[str, ...]) -> None:
+    installation.env["CONTRIB_APPS"] = ",".join(name for name in NAMES if name not in absent)
+    installation.collect_static()
+    judgments = installation.folder / "judgments.jsonl"
+    answer = json.loads(say(installation, "-c", MAIN_JOB, str(judgments)).splitlines()[-1])
+    assert len(judgments.read_text().splitlines()) > 100
+    assert "cider-d" in answer["said"]
+    assert answer["entry"] == "/admin/"
+    assert answer["name"] in answer["home"]
+    assert answer["name"] in answer["results"]
+    assert (answer["schema"], answer["tables"]) == (200, 404)
+    assert answer["deleted"] == [True, True]
+    listed = say(installation, "manage.py", "help") + say(installation, "-m", "quorum", "--help")
+    for name in absent:
+        feature = all_features()[name]
+        assert [view for view in answer["views"] if view.startswith(f"{feature.name}.")] == []
+        for words, (command, _, _) in (
+            entry for section in feature.commands.values() for entry in section.items()
+        ):
+            assert command not in listed
+            assert words not in listed
+        for _, address in feature.account_pages:
+            assert address not in answer["home"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        (
+            {"CONTRIB_APPS": "second_factor, nothing"},
+            "CONTRIB_APPS is 'second_factor, nothing', and 'nothing' is no feature",
+        ),
+        (
+            {"CONTRIB_APPS": "", "SECOND_FACTOR": "true"},
+            "SECOND_FACTOR is true, and CONTRIB_APPS leaves it out",
+        ),
+    ],
+)
+def test_a_setting_that_names_no_feature_or_asks_for_an_absent_one_is_refused(
+    setting: dict[str, str], sentence: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env=os.environ | setting,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(sentence)
+    assert done.stderr.count("\n") <= 1
