@@ -408,9 +408,11 @@ class _Reading:
                 raise ImportProblem(self.path, record.line, source, "letters of places", expected)
         if not self.alone:
             self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
-        if not record.textual:
-            return
-        there = {*values, *(self.groups or ())}
+        if record.textual:
+            self._refuse_unknown(record, {*values, *(self.groups or ())})
+
+    def _refuse_unknown(self, record: Record, there: set[str]) -> None:
+        """Refuse a mapping that names columns besides those that are there."""
         workers = self.sources.get("worker", ())
         if (
             self.alone
