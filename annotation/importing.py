@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
@@ -42,9 +42,7 @@ from judgments.importers import (
 )
 from judgments.importers.judgment_tables import BadRows
 from judgments.importers.mapped_judgments import MappedJudgments
-from judgments.importers.records import (
-    by_name,
-)
+from judgments.importers.records import JudgmentRow, by_name
 from judgments.importers.textio import QUIRKS
 from judgments.kinds import KINDS
 from judgments.models import (
@@ -188,32 +186,16 @@ def import_judgments(
     references = set(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    of_design = scale_of_design(design or {})
-    if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
-        raise DataConflict(
-            f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
-        )
-    opened = partial(
-        _opened, material, format, path, protocol, encoding, mapping, scale or of_design, design or {}
-    )
+    keys = design or {}
+    scale = _stated_scale(scale, keys)
+    opened = partial(_opened, material, format, path, protocol, encoding, mapping, scale, keys)
     source = opened()
     left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else bad_rows
     if left_out is not None:
         left_out.collect(source)
     existing = Study.objects.filter(slug=study).first()
     if existing is not None:
-        user = acting_person()
-        if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
-            raise DataConflict(f"There is a study {study!r} already; choose another name.")
-        readings = [source]
-        if isinstance(source, MappedJudgments):
-            readings.append(opened(as_before=True))
-            readings[1].refusals.bad_rows = source.refusals.bad_rows
-        if existing.source != Study.Source.IMPORTED or not _is_of(existing, readings, items):
-            raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
-        of_study = KINDS[existing.protocol]
-        if of_study.scale and of_study.setting(design_of(existing)) != source.setting:
-            raise DataConflict(f"There is a study {study!r} with another scale; choose another name.")
+        _refuse_other_judgments(existing, source, opened, items)
         return ImportSummary(study, False, _count_rows(existing))
     fingerprint = Fingerprint()
     try:
@@ -225,14 +207,9 @@ def import_judgments(
                 raise DataConflict(
                     f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
                 )
-            writer = JudgmentWriter(
-                _create_imported_study(study, dataset, chosen, design or {}), material, items, references
-            )
-            for number, batch in enumerate(
-                batched(chain(() if first is None else (first,), rows), ROWS_AT_ONCE)
-            ):
-                writer.add(batch)
-                progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
+            new = _create_imported_study(study, dataset, chosen, keys)
+            writer = JudgmentWriter(new, material, items, references)
+            _write_judgments(writer, chain(() if first is None else (first,), rows), progress)
             writer.add_winners(list(fingerprint.over(source.winners(items))))
             writer.finish()
             for table, values in writer.kind.tables_of_setting(source.setting).items():
@@ -263,6 +240,30 @@ def import_judgments(
         return ImportSummary(study, False, {}, notes)
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
     return ImportSummary(study, True, counts, notes)
+
+
+def _refuse_other_judgments(
+    existing: Study, source: JudgmentSource, opened: Callable[..., JudgmentSource], items: Mapping[str, int]
+) -> None:
+    """Refuse the name of a study that is another person's, or has other judgments or another scale."""
+    user, slug = acting_person(), existing.slug
+    if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
+        raise DataConflict(f"There is a study {slug!r} already; choose another name.")
+    readings = [source]
+    if isinstance(source, MappedJudgments):
+        readings.append(opened(as_before=True))
+        readings[1].refusals.bad_rows = source.refusals.bad_rows
+    if existing.source != Study.Source.IMPORTED or not _is_of(existing, readings, items):
+        raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")
+    kind = KINDS[existing.protocol]
+    if kind.scale and kind.setting(design_of(existing)) != source.setting:
+        raise DataConflict(f"There is a study {slug!r} with another scale; choose another name.")
+
+
+def _write_judgments(writer: JudgmentWriter, rows: Iterable[JudgmentRow], progress: Progress) -> None:
+    for number, batch in enumerate(batched(rows, ROWS_AT_ONCE)):
+        writer.add(batch)
+        progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
 
 
 def _import_criteria(
@@ -386,6 +387,15 @@ def scale_of_design(keys: Mapping[str, Any]) -> str:
         return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))
     except ValidationError:
         return ""
+
+
+def _stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
+    of_design = scale_of_design(keys)
+    if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
+        raise DataConflict(
+            f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
+        )
+    return scale or of_design
 
 
 def _scale_words(source: JudgmentSource) -> str:

@@ -15,7 +15,12 @@ import numpy as np
 from django.db import transaction
 
 from common.amounts import as_json, json_float
-from evaluation.data.imported_scores.storing import check_imported, imported_hashes, imported_scores
+from evaluation.data.imported_scores.storing import (
+    ImportedScores,
+    check_imported,
+    imported_hashes,
+    imported_scores,
+)
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
@@ -401,8 +406,8 @@ def compute_evaluation(
         EvaluationError: an unknown metric or tokenizer, or a reading of another protocol.
         NothingToCompare: no references. EvaluationError: no consensus.
     """
-    kind, design = compared_kind(study), design_of(study)
-    readings, clustered = Readings(**requested), clusters != NAIVE
+    kind, clustered = compared_kind(study), clusters != NAIVE
+    readings = Readings(**requested)
     readings.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
@@ -411,106 +416,24 @@ def compute_evaluation(
     progress(0.3, "scoring captions")
     check_imported(study.dataset, metrics)
     imported = imported_scores(study.dataset, metrics)
-    # What is scored again with other references.
-    computed = [name for name in metrics if name not in imported.names]
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
     if imported.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)
-    result: dict[str, Any] = {} if clustered else {"clusters": NAIVE}
-    notes = [ITEMS_CHOSEN] if design.chosen else []
-    if kind.compares_pairs:
-        pairs, documents, leading = pair_texts(study, consensus, references)
-        kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
-        clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
-        images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
-        winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
-        deletions = winners.deletions
-        judged = judge_pairs(
-            pairs, documents, metrics=metrics, tokenizer=tokenizer, people=winners, imported=imported
-        )
-        settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
-        settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
-        people = one_against_rest(
-            table,
-            consensus.units,
-            agreement_rows(table, loaders.full_depth_units(study)),
-            images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
-            anonymous=loaders.is_anonymous(study),
-        )
-        result["people"] = people if people["all"]["n"] else {}
-        pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
-        alone = not clustered or loaders.is_anonymous(study)
-        halves = halves_of_pairs(table, consensus.units, pks, anonymous=alone)
-        all_kinds = kinds_of(kinds, len(pairs))
-        result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
-        result["longer"] = preference_for_longer(
-            [(pair.first, pair.second) for pair in pairs], winners, all_kinds
-        )
-        accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
-        result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
-        result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
-        further = compute_pair_readings(
-            readings,
-            pairs,
-            documents,
-            judged,
-            metrics=computed,
-            tokenizer=tokenizer,
-            seed=design.seed,
-            people=winners,
-            clusters=clusters_by_name,
-        )
-    else:
-        captions, counts = judged_captions(
-            study, consensus, table, references, without_own=readings.without_own
-        )
-        documents = references.documents()
-        by = caption_clusters(study, table, consensus, captions) if clustered else NAIVE
-        deletions = columns_and_deletions(by)[1]
-        cuts = readings.people_at_least or kind.comparison.cuts
-        options: dict[str, Any] = {"tokenizer": tokenizer, "seed": design.seed, "clusters": by}
-        options["cuts"] = kind.comparison.cuts
-        judged = judge_captions(
-            captions,
-            documents,
-            metrics=metrics,
-            imported=imported,
-            per_image=kind.comparison.per_image,
-            **options,
-        )
-        settings["df"] = f"{len(documents)}-images"
-        settings["own"] = "left-out" if readings.without_own else "dropped"
-        settings["seed"] = design.seed
-        result["counts"] = counts
-        cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
-        scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
-        graded = np.array([caption.people for caption in captions], dtype=np.float64)
-        weights = weights_of_captions(captions)
-        result["verdict"] = {"all": correlation_verdict(scores, graded, by, cells, weights)}
-        if weights is not None:
-            settings["audited"] = float(weights.max())
-            notes.append(
-                f"Each audited caption counts {weights.max():.3g} times: so many were left out for each one drawn."
-            )
-        further = compute_caption_readings(
-            readings, captions, judged, table, cuts=cuts, seed=design.seed, clusters=by
-        )
-        if readings.own_kept and computed:  # with references equal to the caption (H13 §4.1.1)
-            whole = [
-                replace(caption, references=[text for _, text in references.of_item[caption.item]])
-                for caption in captions
-            ]
-            with_own = judge_captions(whole, documents, metrics=computed, per_image=False, **options)
-            further["own_kept"] = with_own.metrics
-    settings |= readings.settings() | ({} if clustered else {"clusters": NAIVE})
-    if further:
-        result["readings"] = further
+    inputs = _Inputs(study, table, consensus, references, readings, metrics, tokenizer, imported, clustered)
+    compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
+    judged, of_kind, result = compare(inputs)
+    settings |= of_kind | readings.settings() | ({} if clustered else {"clusters": NAIVE})
     settings["split"] = "+".join(split or "all" for split in references.splits)
+    notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
+    if "audited" in settings:
+        notes.append(
+            f"Each audited caption counts {settings['audited']:.3g} times: so many were left out for each one drawn."
+        )
     result = {
         "metrics": judged.metrics,
         "signatures": judged.signatures,
+        **({} if clustered else {"clusters": NAIVE}),
         **result,
-        **scope_fields(deletions),
         "notes": [*judged.notes, *notes],
     }
     return MetaEvaluation(
@@ -522,6 +445,102 @@ def compute_evaluation(
         judgments=str(signature_of_study(study, table=table)),
         data_hash=consensus.data_hash,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """A study's judgments, references and imported scores, and how metrics are compared with people on them."""
+
+    study: Study
+    table: JudgmentTable
+    consensus: StudyConsensus
+    references: loaders.ReferenceSet
+    readings: Readings
+    metrics: Sequence[str]
+    tokenizer: str
+    imported: ImportedScores
+    clustered: bool
+
+    @property
+    def computed(self) -> list[str]:
+        """Return the metrics that are scored again with other references."""
+        return [name for name in self.metrics if name not in self.imported.names]
+
+
+def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
+    """Return the metrics' figures, and what pairs add to the settings and the result."""
+    study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.clustered
+    pairs, documents, leading = pair_texts(study, consensus, inputs.references)
+    kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
+    clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
+    images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
+    winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
+    how: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
+    judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported, **how)
+    settings = {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
+    settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
+    people = one_against_rest(
+        table,
+        consensus.units,
+        agreement_rows(table, loaders.full_depth_units(study)),
+        images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
+        anonymous=loaders.is_anonymous(study),
+    )
+    result: dict[str, Any] = {"people": people if people["all"]["n"] else {}}
+    pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+    alone = not clustered or loaders.is_anonymous(study)
+    halves = halves_of_pairs(table, consensus.units, pks, anonymous=alone)
+    all_kinds = kinds_of(kinds, len(pairs))
+    result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
+    result["longer"] = preference_for_longer(
+        [(pair.first, pair.second) for pair in pairs], winners, all_kinds
+    )
+    accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
+    result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
+    result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
+    how |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
+    if further := compute_pair_readings(
+        inputs.readings, pairs, documents, judged, metrics=inputs.computed, **how
+    ):
+        result["readings"] = further
+    return judged, settings, result | scope_fields(winners.deletions)
+
+
+def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
+    """Return the metrics' figures, and what captions add to the settings and the result."""
+    study, table, consensus, readings = inputs.study, inputs.table, inputs.consensus, inputs.readings
+    comparison, seed = kind_of(study).comparison, design_of(study).seed
+    captions, counts = judged_captions(
+        study, consensus, table, inputs.references, without_own=readings.without_own
+    )
+    documents = inputs.references.documents()
+    by = caption_clusters(study, table, consensus, captions) if inputs.clustered else NAIVE
+    how: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": by}
+    how["cuts"] = comparison.cuts
+    scored: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported}
+    judged = judge_captions(captions, documents, per_image=comparison.per_image, **scored, **how)
+    own = "left-out" if readings.without_own else "dropped"
+    settings = {"df": f"{len(documents)}-images", "own": own, "seed": seed}
+    cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
+    scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
+    graded = np.array([caption.people for caption in captions], dtype=np.float64)
+    weights = weights_of_captions(captions)
+    verdict = correlation_verdict(scores, graded, by, cells, weights)
+    result: dict[str, Any] = {"counts": counts, "verdict": {"all": verdict}}
+    if weights is not None:
+        settings["audited"] = float(weights.max())
+    cuts = readings.people_at_least or comparison.cuts
+    further = compute_caption_readings(readings, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
+    if readings.own_kept and inputs.computed:  # with references equal to the caption (H13 §4.1.1)
+        whole = [
+            replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
+            for caption in captions
+        ]
+        with_own = judge_captions(whole, documents, metrics=inputs.computed, per_image=False, **how)
+        further["own_kept"] = with_own.metrics
+    if further:
+        result["readings"] = further
+    return judged, settings, result | scope_fields(columns_and_deletions(by)[1])
 
 
 def texts_of_pairs(

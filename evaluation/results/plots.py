@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Any
@@ -425,9 +425,9 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     shown = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, NARROW)
-    known = [metrics[name] for name in names if metrics[name]["value"] is not None]
+    known = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
     chance = 0.0 if correlated else CHANCE
-    ends = [cell[key] for cell in known for key in ("low", "high", "value") if cell[key] is not None]
+    ends = [row[key] for row in known.values() for key in ("low", "high", "value") if row[key] is not None]
     ends.append(chance)
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
@@ -436,17 +436,9 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         chance, 1.0, _("chance"), transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=SMALL,
         color=INK,
     )  # fmt: skip
-    for row, name in enumerate(names):
-        value, low_end, high_end = (metrics[name][key] for key in ("value", "low", "high"))
-        if value is None:
-            continue
-        ahead = name in leaders and len(leaders) < len(names)
-        colour, alpha = (ACCENT, 1.0) if ahead else (INK, 0.62)
-        if low_end is not None:
-            axes.plot([low_end, high_end], [row, row], color=colour, alpha=alpha, linewidth=2)
-        axes.plot([value], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
-        end = value if high_end is None else high_end
-        write_beside(axes, shown(value), (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
+    for y, name in enumerate(names):
+        if name in known:
+            _draw_interval(axes, y, known[name], shown, leads=name in leaders and len(leaders) < len(names))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
@@ -463,11 +455,21 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     figure.subplots_adjust(
         left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
-    spoken = "; ".join(
-        f"{name} {shown(metrics[name]['value'])}" for name in names if metrics[name]["value"] is not None
-    )
+    spoken = "; ".join(f"{name} {shown(row['value'])}" for name, row in known.items())
     title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
     return to_svg(figure, f"metrics-{kind.lower()}", title, f"{spoken}.")
+
+
+def _draw_interval(
+    axes: Axes, y: int, row: Mapping[str, Any], shown: Callable[[float], str], *, leads: bool
+) -> None:
+    value, low, high = (row[key] for key in ("value", "low", "high"))
+    colour, alpha = (ACCENT, 1.0) if leads else (INK, 0.62)
+    if low is not None:
+        axes.plot([low, high], [y, y], color=colour, alpha=alpha, linewidth=2)
+    axes.plot([value], [y], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
+    end = value if high is None else high
+    write_beside(axes, shown(value), (end, y), (7, 0), alpha=SOFT_OPACITY, va="center")
 
 
 def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:

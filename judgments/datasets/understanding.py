@@ -533,13 +533,33 @@ class _Tally:
         )
 
 
+_Tallies = dict[tuple[str, str], _Tally]  # by system, and by column if columns hold captions
+
+
 def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[list[Part], set[str]]:
     """Return the sources of a table's captions, and the names of its images."""
+    tallies, images, columns = _tallies(file, table, go_on)
+    if not tallies:
+        expected = "a column caption, or a column for each system" if columns else "at least one row"
+        raise ImportProblem(file, None, None, "no captions", expected)
+    table = replace(table, texts="text" in columns)
+    if _is_wide(columns):
+        return _parts_of_columns(table, columns, tallies), images
+    systems = [system for system, _ in tallies]
+    if len(systems) > MOST_SYSTEMS:
+        raise ImportProblem(
+            file, None, "system", f"{len(systems)} systems", f"at most {MOST_SYSTEMS} in a file"
+        )
+    return _parts_of_rows(table, columns, tallies), images
+
+
+def _tallies(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[_Tallies, set[str], list[str]]:
+    """Return the captions of each system and column, the names of the images, and the columns."""
     records = TABLE_FORMATS[table.format]
     if table.mapping is not None:
         records = table.mapping.reader(records)
     records = numbering_items(records)
-    tallies: dict[tuple[str, str], _Tally] = defaultdict(_Tally)
+    tallies: _Tallies = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
     wanted = Columns(("image",), tuple(ABOUT - {"image"}), loose=True)
@@ -552,33 +572,30 @@ def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[li
         images.add(str(record.get("image") or ""))
         _tally(record, columns, tallies)
     # a column of empty cells alone is nobody's
-    tallies = {key: tally for key, tally in tallies.items() if key[0] or tally.empty < tally.captions}
-    if not tallies:
-        expected = "a column caption, or a column for each system" if columns else "at least one row"
-        raise ImportProblem(file, None, None, "no captions", expected)
-    table = replace(table, texts="text" in columns)
-    if _is_wide(columns):
-        wide = [column for _, column in tallies if column]
-        people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
-        parts = [
-            tallies["", column].part(table, role=SYSTEM, system=column, columns=(column,))
-            for column in wide
-            if column not in people
-        ]
-        if people:
-            whole = _joined([tallies["", column] for column in people])
-            parts.insert(0, whole.part(table, columns=tuple(people)))
-        elif "text" in columns:
-            parts.insert(0, tallies["", ""].part(table, sources=True))
-        return parts, images
+    filled = {key: tally for key, tally in tallies.items() if key[0] or tally.empty < tally.captions}
+    return filled, images, columns
+
+
+def _parts_of_columns(table: Part, columns: Sequence[str], tallies: _Tallies) -> list[Part]:
+    wide = [column for _, column in tallies if column]
+    people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
+    parts = [
+        tallies["", column].part(table, role=SYSTEM, system=column, columns=(column,))
+        for column in wide
+        if column not in people
+    ]
+    if people:
+        whole = _joined([tallies["", column] for column in people])
+        parts.insert(0, whole.part(table, columns=tuple(people)))
+    elif "text" in columns:
+        parts.insert(0, tallies["", ""].part(table, sources=True))
+    return parts
+
+
+def _parts_of_rows(table: Part, columns: Sequence[str], tallies: _Tallies) -> list[Part]:
     unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
-    systems = [system for system, _ in tallies]
-    if len(systems) > MOST_SYSTEMS:
-        raise ImportProblem(
-            file, None, "system", f"{len(systems)} systems", f"at most {MOST_SYSTEMS} in a file"
-        )
-    if systems == [""]:
-        return [tallies["", ""].part(table, role="", unused=unused)], images
+    if list(tallies) == [("", "")]:
+        return [tallies["", ""].part(table, role="", unused=unused)]
     return [
         tally.part(
             table,
@@ -588,7 +605,7 @@ def _table_parts(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[li
             unused=() if number else unused,  # said once for a file
         )
         for number, ((system, _), tally) in enumerate(tallies.items())
-    ], images
+    ]
 
 
 def _is_wide(columns: Sequence[str]) -> bool:
@@ -596,7 +613,7 @@ def _is_wide(columns: Sequence[str]) -> bool:
     return "caption" not in columns and bool(set(columns) - ABOUT)
 
 
-def _tally(record: Record, columns: Sequence[str], tallies: dict[tuple[str, str], _Tally]) -> None:
+def _tally(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
     image, text = str(record.get("image") or ""), record.get("text")
     if not _is_wide(columns):
         caption, system = record.get("caption") or text, str(record.get("system") or "").strip()

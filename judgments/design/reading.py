@@ -118,6 +118,35 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         }
         return
     yield from kind.contradictions(design)
+    yield from _contradictions_of_unused_tables(design, kind)
+    if design.arena.pages:
+        yield from _contradictions_of_arena(design, kind)
+    if design.by_hand and (design.arena.pages or design.chosen is not None):
+        yield gettext(
+            "by_hand changes single items, but these are drawn while people work, or were chosen by chance; "
+            "expected no arena and no choice beside it"
+        )
+    yield from _contradictions_of_scale(design, kind)
+    yield from _contradictions_of_labels(design, kind)
+    yield from contradictions_of_translations(design)
+    if design.crowd.backend == "mturk" and design.crowd.question == "html":
+        yield from _contradictions_of_html_question(design, kind)
+    size = kind.hit_size(design)
+    if design.controls.per_hit >= size:
+        yield gettext("controls.per_hit is %(per_hit)s, which leaves no place in a HIT of %(size)s") % {
+            "per_hit": design.controls.per_hit,
+            "size": size,
+        }
+    yield from _contradictions_of_sampling(design, kind)
+    if design.filter.audit and not design.filter.bleu_pre:
+        yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {
+            "audit": design.filter.audit
+        }
+    yield from _contradictions_of_stopping(design, kind)
+    yield from _contradictions_of_panel(design)
+
+
+def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.source.show and kind.no_source:
         yield gettext("source.show is true, but %(no_source)s; expected false") % {
             "no_source": kind.no_source
@@ -135,14 +164,9 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield gettext(
             "writing is for answers that people write, and %(name)s has none; expected no such table"
         ) % {"name": kind.name}
-    if design.arena.pages:
-        yield from _contradictions_of_arena(design, kind)
-    if design.by_hand and (design.arena.pages or design.chosen is not None):
-        yield gettext(
-            "by_hand changes single items, but these are drawn while people work, or were chosen by chance; "
-            "expected no arena and no choice beside it"
-        )
-    yield from _contradictions_of_scale(design, kind)
+
+
+def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.labels and design.scale is None and len(design.labels) != len(kind.labelled):
         wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
         yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {
@@ -152,15 +176,15 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         }
     elif len(set(design.labels)) < len(design.labels):
         yield gettext("labels has the same text twice, so that two answers could not be told apart")
-    yield from contradictions_of_translations(design)
-    size = kind.hit_size(design)
-    alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
-    if alone and design.writing != Writing():
+
+
+def _contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.writing != Writing():
         yield gettext(
             "writing is set, but a page of Mechanical Turk's own (crowd.question = 'html') notices nothing and is the "
             "same for everybody; expected 'external', or no such table"
         )
-    if alone and not kind.page.self_contained:
+    if not kind.page.self_contained:
         yield (
             gettext(
                 "crowd.question is 'html', but %(name)s cannot be asked on a page that stands alone; "
@@ -168,11 +192,9 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             )
             % {"name": kind.name}
         )
-    if design.controls.per_hit >= size:
-        yield gettext("controls.per_hit is %(per_hit)s, which leaves no place in a HIT of %(size)s") % {
-            "per_hit": design.controls.per_hit,
-            "size": size,
-        }
+
+
+def _contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.sampling.only and not kind.chosen_by_id:
         yield gettext("sampling.only names %(n)s ids, but %(name)s has none that could be chosen") % {
             "n": len(design.sampling.only),
@@ -184,12 +206,13 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             "chosen.chances and sampling.only name different items, such as %(apart)r; choose the items "
             "again, or take the choice back"
         ) % {"apart": apart}
-    if kind.judges_one_caption and design.sampling.pairs_from == "list" and not design.sampling.listed:
+    reads_list = kind.judges_one_caption and design.sampling.pairs_from == "list"
+    if reads_list and not design.sampling.listed:
         yield gettext(
             "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and "
             "a caption there"
         )
-    if design.sampling.listed and not (kind.judges_one_caption and design.sampling.pairs_from == "list"):
+    if design.sampling.listed and not reads_list:
         yield (
             gettext(
                 "sampling.listed holds %(n)s pairs, which sampling.pairs_from = %(pairs_from)r of "
@@ -197,10 +220,9 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             )
             % {"n": len(design.sampling.listed), "pairs_from": design.sampling.pairs_from, "name": kind.name}
         )
-    if design.filter.audit and not design.filter.bleu_pre:
-        yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {
-            "audit": design.filter.audit
-        }
+
+
+def _contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.stopping.rule != "none" and not kind.aggregation.settles:
         yield (
             gettext(
@@ -214,6 +236,9 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             gettext("stopping.minimum is %(minimum)s, more than judgments_per_unit = %(judgments_per_unit)s")
             % {"minimum": design.stopping.minimum, "judgments_per_unit": design.judgments_per_unit}
         )
+
+
+def _contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
     if not design.panel.api:
         for key in ("screen_out_cents", "demographics"):
             if getattr(design.crowd, key):

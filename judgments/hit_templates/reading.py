@@ -362,7 +362,7 @@ class _Scan(HTMLParser):
         if tag == "script":
             self.note("scripts", attributes.get("src", ""))
         elif tag in ("style", "link"):
-            self.note("sheets")
+            self.note("styles")
         elif tag == "base":
             self.note("base")
         elif tag == "meta" and attributes.get("http-equiv", "").lower() == "refresh":
@@ -400,50 +400,44 @@ def left_out_of(source: str) -> list[str]:
     return list(_sentences(scan))
 
 
+# What was noted -> its sentence, in the order of a page.
+_SENTENCES = {
+    "scripts": "%(counted)s left out: nothing of the template runs here.",
+    "handlers": "What scripts did on %(named)s is left out.",
+    "styles": "Styles are left out: the page has Quorum’s look, in light and dark, wide and on a phone.",
+    "frames": "%(counted)s left out%(bracketed)s.",
+    "action": "The form’s own address (%(named)s) is left out: answers go to Quorum.",
+    "base": "The base address of links is left out: links and pictures need whole addresses.",
+    "refresh": "The order to load another page (meta refresh) is left out.",
+    "drawn": "Drawings (%(named)s) are left out; a picture with an https address can stand there.",
+    "input-file": "The field%(quoted)s of type file is left out: files cannot be sent.",
+    "input-password": "The field%(quoted)s of type password is left out: passwords are not asked for.",
+    "crowd": "These elements need Amazon’s scripts and are left out, with what they ask: %(named)s.",
+    "addresses": "Addresses that are not http, https or mailto are left out: %(named)s.",
+    "placed": "A field that stands for an attribute is left out: %(named)s.",
+    "patterns": "Patterns of text fields are not checked.",
+    "tags": "These tags are left out, their text stays: %(named)s.",
+    "liquid": "Liquid ({{ … }}, {%% … %%}) is not carried out and stands on the page as it is; fields are ${name}.",
+}
+_COUNTED = {
+    "scripts": ("A script", "scripts"),
+    "frames": ("A frame from elsewhere", "frames from elsewhere"),
+}
+
+
 def _sentences(scan: _Scan) -> Iterator[str]:
-    counts, named = scan.counts, scan.named
-
-    def some(what: str) -> str:
-        names = named.get(what, [])
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        return ", ".join(names[:MOST_NAMED]) + more
-
-    def counted(what: str, singular: str, plural: str) -> str:
-        return singular if counts[what] == 1 else f"{counts[what]} {plural}"
-
-    if counts["scripts"]:
-        yield f"{counted('scripts', 'A script', 'scripts')} left out: nothing of the template runs here."
-    if counts["handlers"]:
-        yield f"What scripts did on {some('handlers')} is left out."
-    if counts["sheets"] or counts["styles"]:
-        yield "Styles are left out: the page has Quorum’s look, in light and dark, wide and on a phone."
-    if counts["frames"]:
-        where = f" ({some('frames')})" if some("frames") else ""
-        yield f"{counted('frames', 'A frame from elsewhere', 'frames from elsewhere')} left out{where}."
-    if counts["action"]:
-        yield f"The form’s own address ({some('action')}) is left out: answers go to Quorum."
-    if counts["base"]:
-        yield "The base address of links is left out: links and pictures need whole addresses."
-    if counts["refresh"]:
-        yield "The order to load another page (meta refresh) is left out."
-    if counts["drawn"]:
-        yield f"Drawings ({some('drawn')}) are left out; a picture with an https address can stand there."
-    for sort, reason in (("file", "files cannot be sent"), ("password", "passwords are not asked for")):
-        if counts[f"input-{sort}"]:
-            names = f" “{some(f'input-{sort}')}”" if some(f"input-{sort}") else ""
-            yield f"The field{names} of type {sort} is left out: {reason}."
-    if counts["crowd"]:
-        yield f"These elements need Amazon’s scripts and are left out, with what they ask: {some('crowd')}."
-    if counts["addresses"]:
-        yield f"Addresses that are not http, https or mailto are left out: {some('addresses')}."
-    if counts["placed"]:
-        yield f"A field that stands for an attribute is left out: {some('placed')}."
-    if counts["patterns"]:
-        yield "Patterns of text fields are not checked."
-    if counts["tags"]:
-        yield f"These tags are left out, their text stays: {some('tags')}."
-    if counts["liquid"]:
-        yield "Liquid ({{ … }}, {% … %}) is not carried out and stands on the page as it is; fields are ${name}."
+    for what, sentence in _SENTENCES.items():
+        if count := scan.counts[what]:
+            names = scan.named.get(what, [])
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            named = ", ".join(names[:MOST_NAMED]) + more
+            singular, plural = _COUNTED.get(what, ("", ""))
+            yield sentence % {
+                "named": named,
+                "bracketed": f" ({named})" if named else "",
+                "quoted": f" “{named}”" if named else "",
+                "counted": singular if count == 1 else f"{count} {plural}",
+            }
 
 
 class TemplateProblem(QuorumError):

@@ -217,7 +217,8 @@ class TableJudgments(JudgmentSource):
     ) -> Iterator[JudgmentRow]:
         def checked(record: Record) -> JudgmentRow:
             row = self._row(record, captions)
-            self._check_unit(record, row, images, captions)
+            self._check_names(record, row, images, captions)
+            self._check_unit(record, row, captions)
             self.protocol = self.protocol or row.protocol
             return row
 
@@ -225,9 +226,10 @@ class TableJudgments(JudgmentSource):
         if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
-    def _check_unit(
+    def _check_names(
         self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
     ) -> None:
+        """Refuse an image or a caption that the dataset lacks."""
         if images is not None and row.image is not None and row.image not in images:
             self._dataset_images = self._dataset_images or NamesOfImages(images)
             raise record.problem("image", quoted(row.image), self._dataset_images.expected(row.image))
@@ -242,6 +244,9 @@ class TableJudgments(JudgmentSource):
                 continue
             if name not in captions:
                 raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
+
+    def _check_unit(self, record: Record, row: JudgmentRow, captions: Captions | None) -> None:
+        """Refuse another content of a unit or pair than before, and a second answer of a person."""
         content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
         captions_shown = tuple(_caption_of(row, side) for side in ("reference", *SIDES))
         systems = row.systems() if isinstance(row, CreditedRow) else ()

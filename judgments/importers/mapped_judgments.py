@@ -135,27 +135,8 @@ class MappedJudgments(TableJudgments):
 
     def _named(self, record: Record) -> Record:
         """Return a record in our columns, with its unit, its person and the systems that it credits."""
-        values = {name: self._typed(record, name, value) for name, value in record.values.items()}
-        outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
-        values = {
-            name: value
-            for name, value in values.items()
-            if value is not None
-            and (value != "" or name not in OUTPUTS or (name in outputs and not self.as_before))
-        }
-        for name, labels in self._labels.items():
-            label = values.get(name)
-            if isinstance(label, str) and (first := labels.earlier(label)) is not None:
-                self.notes.count("alike", detail=f"{quoted(first)} and {quoted(label)}")
-        if not self.as_before:
-            for name in NAMED:
-                if isinstance(text := values.get(name), str):
-                    values[name] = self._name(record, name, text)
-        if self.how.workers != ANONYMOUS:
-            worker = str(values.get("worker", "")).strip()
-            if not worker:
-                raise _problem(record, "worker", None, "it in every row")
-            values["worker"] = self._worker_name(worker)
+        values = self._present(record)
+        self._compose_names(record, values)
         if values.get("used") in (False, "false"):
             self.notes.count("rejected-assignment")
         if isinstance(values.get("image"), str):
@@ -170,18 +151,49 @@ class MappedJudgments(TableJudgments):
         self._credit(record, values)
         if self.how.spans:
             values["answer"] = self._marks(record, values)
-        if "{" in record.origins.get("unit", "") and len(str(values.get("unit"))) > SHORT_NAME_LIMIT:
-            values["unit"] = content_key("unit", values["unit"])  # joined from columns
-        if "unit" not in values:
-            systems = [values[name] for name in SYSTEMS if name in values]
-            form = str if self.as_before else one_text
-            shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
-            values["unit"] = content_key("unit", *(shown.get(name) for name in WHAT), *systems)
+        values["unit"] = self._unit(record, values)
         if self.how.workers == ANONYMOUS:
             self._raters[unit := hash(values["unit"])] += 1
             values["worker"] = f"anon-{self._raters[unit]}"
         ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
         return replace(record, values=ours, textual=True)
+
+    def _present(self, record: Record) -> dict[str, Any]:
+        """Return the typed values that a record has, with its outputs that are empty on purpose."""
+        values = {name: self._typed(record, name, value) for name, value in record.values.items()}
+        outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None
+            and (value != "" or name not in OUTPUTS or (name in outputs and not self.as_before))
+        }
+
+    def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
+        """Name the image, the systems and the person as the platform does; note labels that look alike."""
+        for name, labels in self._labels.items():
+            label = values.get(name)
+            if isinstance(label, str) and (first := labels.earlier(label)) is not None:
+                self.notes.count("alike", detail=f"{quoted(first)} and {quoted(label)}")
+        if not self.as_before:
+            for name in NAMED:
+                if isinstance(text := values.get(name), str):
+                    values[name] = self._name(record, name, text)
+        if self.how.workers != ANONYMOUS:
+            worker = str(values.get("worker", "")).strip()
+            if not worker:
+                raise _problem(record, "worker", None, "it in every row")
+            values["worker"] = self._worker_name(worker)
+
+    def _unit(self, record: Record, values: dict[str, Any]) -> Any:
+        """Return the unit of a row; one that no column names is named by its content."""
+        if "unit" in values:
+            unit, joined = values["unit"], "{" in record.origins.get("unit", "")  # from columns
+            return content_key("unit", unit) if joined and len(str(unit)) > SHORT_NAME_LIMIT else unit
+        systems = [values[name] for name in SYSTEMS if name in values]
+        form = str if self.as_before else one_text
+        shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
+        return content_key("unit", *(shown.get(name) for name in WHAT), *systems)
 
     def _typed(self, record: Record, name: str, value: Any) -> Any:
         value = value if name in STRUCTURED else foreign.plain(value)

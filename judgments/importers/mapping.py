@@ -273,6 +273,11 @@ def _as_before(value: object, text: str) -> object:
         return text or None
 
 
+def _is_column(source: str) -> bool:
+    """Return whether a source is the name of one column, or of a numbered one."""
+    return "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
+
+
 class _Reading:
     """One reading of a file by a mapping."""
 
@@ -289,12 +294,7 @@ class _Reading:
         self.columns = replace(columns, loose=True, strict=False)
         required = how.asked or (() if how.title else how.single())
         needed = chain.from_iterable(self.sources.get(name, ()) for name in required)
-        self.unseen = {
-            source
-            for source in needed
-            if "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
-        }
-        self.unseen |= {*how.where, *self._columns_of_people()}
+        self.unseen = {*filter(_is_column, needed), *how.where, *self._columns_of_people()}
         self.needed = frozenset(self.unseen)
         names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *ours, *how.json_in))
         self.raw = Columns(
@@ -307,17 +307,14 @@ class _Reading:
         self.wanted = {column: foreign.cell_text(cell) for column, cell in how.where.items()}
         self.missing = set(map(foreign.cell_text, how.missing))
         with_numbers = [
-            name for name, sources in self.sources.items() if any(NUMBER in source for source in sources)
+            (name, source) for name, sources in self.sources.items() for source in sources if NUMBER in source
         ]
         self.numbered_sources = [
-            source
-            for name in with_numbers
-            for source in self.sources[name]
-            if NUMBER in source and (name, source) != ("worker", NUMBER)
+            source for name, source in with_numbers if (name, source) != ("worker", NUMBER)
         ]
         # a list of answers, where nothing else says that a row holds several
         self.list_source = ""
-        if not self.numbered_sources and ("worker" in with_numbers or how.workers):
+        if not self.numbered_sources and ("worker" in dict(with_numbers) or how.workers):
             self.list_source = self.sources.get("value", ("",))[0]
         self.keys_of: dict[tuple[str, ...], list[str]] = {}
 
@@ -411,9 +408,11 @@ class _Reading:
                 raise ImportProblem(self.path, record.line, source, "letters of places", expected)
         if not self.alone:
             self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
-        if not record.textual:
-            return
-        there = {*values, *(self.groups or ())}
+        if record.textual:
+            self._refuse_unknown(record, {*values, *(self.groups or ())})
+
+    def _refuse_unknown(self, record: Record, there: set[str]) -> None:
+        """Refuse a mapping that names columns besides those that are there."""
         workers = self.sources.get("worker", ())
         if (
             self.alone

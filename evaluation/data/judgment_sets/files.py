@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,6 +35,7 @@ from judgments.importers.names import Lookalikes
 from judgments.importers.records import (
     Columns,
     CreditedRow,
+    JudgmentRow,
     Record,
     json_cell,
     read_flag,
@@ -137,27 +138,13 @@ def read_judgment_table(
     values: list[float | str] = []
     protocol: str | None = None
     textual = False
-    rows = 0
     left_out: Counter[str] = Counter()
     shows: list[Content] = []
     items: list[str | None] = []
     document_of: dict[str, str] = {}
     says_answers, scale = False, ""
-    for record in _read_records(path, encoding, mapping):
-        rows += 1
-        if progress is not None and rows % _STEP == 0:
-            progress(record.line or 0)
-        unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
-        if not _read_flag(record, "used", True):
-            left_out["not used"] += 1
-            continue
-        if _read_flag(record, "control", False):
-            left_out["control items"] += 1
-            continue
-        value = _read_value(record, numeric)
-        if value is None:
-            left_out["without a value"] += 1
-            continue
+    records = _read_records(path, encoding, mapping)
+    for record, unit, worker, value in _included_records(records, numeric, left_out, progress):
         named = _read_optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
             raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
@@ -175,7 +162,7 @@ def read_judgment_table(
         workers.append(worker_index.setdefault(worker, len(worker_index)))
         lines.append(record.line or 0)
         values.append(value)
-    if not rows:
+    if not (values or left_out):
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
     values, alike = _without_types(values) if textual else (values, [])
     textual = any(isinstance(value, str) for value in values)
@@ -197,6 +184,37 @@ def read_judgment_table(
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
+
+
+def _included_records(
+    records: Iterable[Record], numeric: bool, left_out: Counter[str], progress: Callable[[int], None] | None
+) -> Iterator[tuple[Record, str, str, float | str]]:
+    """Yield the records that count, with unit, worker and value; count the others."""
+    for number, record in enumerate(records, 1):
+        if progress is not None and number % _STEP == 0:
+            progress(record.line or 0)
+        unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
+        if not _read_flag(record, "used", True):
+            left_out["not used"] += 1
+        elif _read_flag(record, "control", False):
+            left_out["control items"] += 1
+        elif (value := _read_value(record, numeric)) is None:
+            left_out["without a value"] += 1
+        else:
+            yield record, unit, worker, value
+
+
+def _included_rows(
+    rows: Iterable[JudgmentRow], left_out: Counter[str], progress: Callable[[int], None] | None
+) -> Iterator[JudgmentRow]:
+    """Yield the rows that are used and no control items; count the others."""
+    for number, row in enumerate(rows, 1):
+        if progress is not None and number % _STEP == 0:
+            progress(number)
+        if row.control or not row.used:
+            left_out[REASONS[1] if row.used else REASONS[0]] += 1
+        else:
+            yield row
 
 
 def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, str]) -> list[str]:
@@ -230,12 +248,7 @@ def read_open_judgments(
     document_of: dict[str, str] = {}
     left_out: Counter[str] = Counter()
     judgments, anonymous = 0, False
-    for number, row in enumerate(source.judgments(), 1):
-        if progress is not None and number % _STEP == 0:
-            progress(number)
-        if row.control or not row.used:
-            left_out[REASONS[1] if row.used else REASONS[0]] += 1
-            continue
+    for row in _included_rows(source.judgments(), left_out, progress):
         judgments, anonymous = judgments + 1, anonymous or row.anonymous
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
         of_parts = kind.aggregation.codes(unit, row.stored).items()
@@ -269,12 +282,7 @@ def read_source(
     rater_index: dict[str, int] = {}
     contents: list[Content] = []
     left_out: Counter[str] = Counter()
-    for number, row in enumerate(source.judgments(), 1):
-        if progress is not None and number % _STEP == 0:
-            progress(number)
-        if row.control or not row.used:
-            left_out[REASONS[1] if row.used else REASONS[0]] += 1
-            continue
+    for row in _included_rows(source.judgments(), left_out, progress):
         if row.value is None:
             left_out[REASONS[2]] += 1
             continue

@@ -170,6 +170,19 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
 def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
     quiet_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
+    _scale_panel(axes, panel, log)
+    for level in panel.levels:
+        style = LEVEL | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
+        axes.axhline(level.value, **style, zorder=1)
+    ends = _draw_panel_lines(axes, panel, label_length=20 if single else 16)
+    if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
+        axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
+    ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
+    label_ends(axes, ends)
+
+
+def _scale_panel(axes: Axes, panel: CurvePanel, log: bool) -> None:
+    """Fit the axes to all that a panel shows."""
     if log:
         axes.set_xscale("log")
     ticks = sorted({x for curve in panel.curves for x in curve.x})
@@ -184,28 +197,26 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
     axes.set_ylim(low - air, min(1.0, high + air) if high <= 1.0 else high + air)
     axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
-    for level in panel.levels:
-        style = LEVEL | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
-        axes.axhline(level.value, **style, zorder=1)
+
+
+def _draw_panel_lines(axes: Axes, panel: CurvePanel, *, label_length: int) -> list[End]:
     ends: list[End] = []
     for bound in panel.bounds:
-        known = [(x, y) for x, y in zip(bound.x, bound.y, strict=True) if y is not None]
-        if known:
+        if known := _known_points(bound.x, bound.y):
             style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
             axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
             ends.append((known[-1][1], shorten(bound.label, 20), INK, ""))
     for index, curve in enumerate(panel.curves):
-        known = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None]
-        if not known:
-            continue
-        colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
-        xs, ys = zip(*known, strict=True)
-        axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
-        ends.append((ys[-1], shorten(curve.label, 20 if single else 16), colour, marker))
-    if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
-        axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
-    ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
-    label_ends(axes, ends)
+        if known := _known_points(curve.x, curve.y):
+            colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
+            xs, ys = zip(*known, strict=True)
+            axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
+            ends.append((ys[-1], shorten(curve.label, label_length), colour, marker))
+    return ends
+
+
+def _known_points(xs: Sequence[float], ys: Sequence[float | None]) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in zip(xs, ys, strict=True) if y is not None]
 
 
 def _thin_ticks(ticks: Sequence[float]) -> list[str]:

@@ -336,25 +336,18 @@ def _caption_inputs(
 ) -> tuple[ReportInputs, dict[str, Any]]:
     kind = rows.settings.kind
     first = next(iter(by_metric.values()))
-    in_units = first[0]["unit"] is not None
-    if in_units:
+    pks: list[int] | None = None
+    ratings: list[Sequence[tuple[int, float]]] = []
+    if first[0]["unit"] is not None:
         positions = {row["unit"]: number for number, row in enumerate(rows.units)}
-        pks: list[int] | None = [positions[row["unit"]] for row in first]
-        people = people_of_units(inputs.consensus, pks or [])
-        captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks or []]
-        ratings: list[Sequence[tuple[int, float]]] = []
+        pks = [positions[row["unit"]] for row in first]
+        people = people_of_units(inputs.consensus, pks)
+        captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks]
     else:
-        pks = None
-        images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
-        rated = (kind.results and kind.results.caption_scores(judged)) or []
-        # one text of several systems has a score for each, in the order of their units
-        scores_of: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
-        for score in rated:
-            scores_of[images[score.item], score.key].append(score)
         captions = [(row["image"], row["caption"]) for row in first]
-        of_rows = [scores_of[caption].pop(0) for caption in captions]
-        people = np.array([score.score for score in of_rows], dtype=np.float64)
-        ratings = [score.ratings for score in of_rows]
+        rated = _scores_of_captions(rows, judged, captions)
+        people = np.array([score.score for score in rated], dtype=np.float64)
+        ratings = [score.ratings for score in rated]
     numbers: dict[str, int] = {}
     groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
     keys, documents = [key for _, key in captions], rows.documents
@@ -401,6 +394,18 @@ def _caption_inputs(
         **scope_fields(columns_and_deletions(clusters)[1]),
     }
     return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result
+
+
+def _scores_of_captions(
+    rows: ReleasedRows, judged: Sequence[IncludedJudgment], captions: Sequence[tuple[str, str]]
+) -> list[CaptionScore]:
+    """Return people's scores; one text of several systems has a score for each, in the order of their units."""
+    results = rows.settings.kind.results
+    images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
+    scores_of: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
+    for score in (results and results.caption_scores(judged)) or []:
+        scores_of[images[score.item], score.key].append(score)
+    return [scores_of[caption].pop(0) for caption in captions]
 
 
 def _texts(rows: ReleasedRows) -> Texts | None:

@@ -255,13 +255,8 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     standings = inputs.standings
     if standings is None:
         return None
-    rows = []
-    for pair in inputs.consensus.pairs:
-        system, other = inputs.systems[pair.key]
-        outcome = inputs.consensus.of_pair[pair.pk]
-        if system != other and (outcome.value is not None or outcome.tie):
-            rows.append((pair.pk, system, other, outcome.value or 0))
-    pks, first, second, winners = (list(column) for column in zip(*rows, strict=True))
+    decided = _decided_comparisons(inputs)
+    pks, first, second, winners = (list(column) for column in zip(*decided, strict=True))
     people = tournament(first, second, winners, resamples=0)
     order = people.order.tolist()
     names = [str(people.systems[index]) for index in order]
@@ -299,21 +294,36 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     )
     plots = [plot(sentence, drawing, data)]
     if not strengths.reason:
-        shown = zip(names[:MOST_SHOWN], strength, strict=False)
-        ranked = sorted(shown, key=lambda row: -(row[1].value or 0.0))
-        levels = (Level("mean", 0.0), *_human(names, strength))
-        drawing = Dots(
-            tuple(name for name, _ in ranked),
-            (Panel("", tuple(estimate for _, estimate in ranked), levels),),
-            "log-strength, 95 % interval",
-            "number",
-            tuple(leaders),
-        )
         caption = say("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
+        drawing = _dots_of_strengths(names, strength, leaders)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
     by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
     sentences = [sentence, *([say("tournament-live")] if inputs.live else [])]
     return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
+
+
+def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]]:
+    """Return row id, systems and winner of the pairs of two systems; 0 is a tie."""
+    rows = []
+    for pair in inputs.consensus.pairs:
+        system, other = inputs.systems[pair.key]
+        outcome = inputs.consensus.of_pair[pair.pk]
+        if system != other and (outcome.value is not None or outcome.tie):
+            rows.append((pair.pk, system, other, outcome.value or 0))
+    return rows
+
+
+def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leaders: Sequence[str]) -> Dots:
+    shown = zip(names[:MOST_SHOWN], strength, strict=False)
+    ranked = sorted(shown, key=lambda row: -(row[1].value or 0.0))
+    levels = (Level("mean", 0.0), *_human(names, strength))
+    return Dots(
+        tuple(name for name, _ in ranked),
+        (Panel("", tuple(estimate for _, estimate in ranked), levels),),
+        "log-strength, 95 % interval",
+        "number",
+        tuple(leaders),
+    )
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:

@@ -18,7 +18,7 @@ Hardoon's program, which approximates by partial Gram-Schmidt orthogonalisation;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -49,7 +49,7 @@ from evaluation.results.ranking_systems.similarities import (
     alignment_similarity,
     distributional_similarity,
 )
-from judgments.models import Caption, Dataset
+from judgments.models import Caption, Dataset, Item
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import borda_count
 
@@ -326,12 +326,7 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by("position")
     for owner, key, text in rows.values_list("item", "key", "text"):
         captions.setdefault(owner, []).append((key, text))
-    splits = {item.pk: item.split for item in items}
-    if not any(splits.values()):
-        order = np.random.default_rng(seed).permutation(len(items)).tolist()
-        ends = [round(share * len(items)) for share in SHARES]
-        for position, number in enumerate(order):
-            splits[items[number].pk] = PARTS[sum(position >= end for end in ends)]
+    splits = _splits(items, seed)
     parts = []
     for name in PARTS:
         images = [item for item in items if splits[item.pk] == name]
@@ -341,36 +336,51 @@ def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
                 f"{', '.join(PARTS)}, or none, to have them drawn)."
             )
         for item in images:
-            if not item.picture:
-                raise EvaluationError(
-                    f"Image {item.name!r} of dataset {dataset.name!r} has no picture file here; expected pictures "
-                    "imported with --images and a folder."
-                )
-            if len(captions.get(item.pk, ())) <= (0 if name == "train" else caption):
-                raise EvaluationError(
-                    f"Image {item.name!r} of dataset {dataset.name!r} has {len(captions.get(item.pk, ()))} "
-                    f"captions, expected caption number {caption}."
-                )
-            # The run names the images and captions of the test split alone.
-            caption_key = captions[item.pk][caption][0] if name == "test" else None
-            if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
-                raise EvaluationError(
-                    f"Image {item.name!r} of dataset {dataset.name!r}, or its caption {caption_key!r}, has a "
-                    "blank in its name, which a TREC run cannot hold; rename it and import the dataset again."
-                )
-        tokens = words_of([text for item in images for _, text in captions[item.pk]])
-        counts = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
-        documents: list[Document] = [
-            tokens[start:end] for start, end in zip([0, *counts], [*counts, len(tokens)], strict=True)
-        ]
-        chosen = [min(caption, len(document) - 1) for document in documents]
-        parts.append(
-            Part(
-                [item.name for item in images],
-                [Path(item.picture.path) for item in images],
-                documents,
-                [captions[item.pk][number][0] for item, number in zip(images, chosen, strict=True)],
-                [[document[number]] for document, number in zip(documents, chosen, strict=True)],
-            )
-        )
+            _check_image(item, captions.get(item.pk, ()), caption, name)
+        parts.append(_part(images, captions, caption))
     return parts
+
+
+def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
+    """Return row id -> split of the items; drawn at random if none has one."""
+    splits = {item.pk: item.split for item in items}
+    if not any(splits.values()):
+        order = np.random.default_rng(seed).permutation(len(items)).tolist()
+        ends = [round(share * len(items)) for share in SHARES]
+        for position, number in enumerate(order):
+            splits[items[number].pk] = PARTS[sum(position >= end for end in ends)]
+    return splits
+
+
+def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, split: str) -> None:
+    """Raise EvaluationError for an image without a picture or enough captions, or with a blank in a name of the run."""
+    image = f"Image {item.name!r} of dataset {item.dataset.name!r}"
+    if not item.picture:
+        raise EvaluationError(
+            f"{image} has no picture file here; expected pictures imported with --images and a folder."
+        )
+    if len(captions) <= (0 if split == "train" else caption):
+        raise EvaluationError(f"{image} has {len(captions)} captions, expected caption number {caption}.")
+    # The run names the images and captions of the test split alone.
+    caption_key = captions[caption][0] if split == "test" else None
+    if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
+        raise EvaluationError(
+            f"{image}, or its caption {caption_key!r}, has a blank in its name, which a TREC run cannot hold; rename "
+            "it and import the dataset again."
+        )
+
+
+def _part(images: Sequence[Item], captions: Mapping[int, Sequence[tuple[str, str]]], caption: int) -> Part:
+    tokens = words_of([text for item in images for _, text in captions[item.pk]])
+    counts = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
+    documents: list[Document] = [
+        tokens[start:end] for start, end in zip([0, *counts], [*counts, len(tokens)], strict=True)
+    ]
+    chosen = [min(caption, len(document) - 1) for document in documents]
+    return Part(
+        [item.name for item in images],
+        [Path(item.picture.path) for item in images],
+        documents,
+        [captions[item.pk][number][0] for item, number in zip(images, chosen, strict=True)],
+        [[document[number]] for document, number in zip(documents, chosen, strict=True)],
+    )

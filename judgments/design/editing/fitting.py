@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ from judgments.design.study_design import PURPOSES, StudyDesign
 from judgments.design.tables import Arena, Controls, usual_least
 from judgments.design.wordings import CAPTION
 from judgments.drawing.controls import divide_images, pool_of
-from judgments.drawing.material import Material
+from judgments.drawing.material import Image, Material
 from judgments.drawing.pairing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation import load_material, set_aside
 
@@ -53,7 +54,9 @@ class Holdings:
     def missing_for(self, preset: Preset) -> str:
         """Return what a preset needs and the dataset lacks; "" if nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
-        two_captions = self.captions > self.captioned
+        return self._missing_to_show(kind, shows_text) or self._missing_to_judge(kind)
+
+    def _missing_to_show(self, kind: Kind, shows_text: bool) -> str:
         if shows_text and self.texts < self.images:
             return self._short(gettext("It needs a source text for each item"), self.texts)
         if "texts" in kind.needs and not self.texts:
@@ -63,6 +66,10 @@ class Holdings:
         can_show_text = "text" in kind.wordings and not kind.no_source and self.texts == self.images
         if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
             return self._short(gettext("It needs a picture for each item"), self.pictures)
+        return ""
+
+    def _missing_to_judge(self, kind: Kind) -> str:
+        two_captions = self.captions > self.captioned
         if self.systems < kind.least_options:
             return gettext("It needs %(least)d systems or more: there are %(systems)d.") % {
                 "least": kind.least_options,
@@ -252,11 +259,7 @@ class _Fitting:
             requested = {"MM": contests_of_systems(images)}
         wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published or sampling["source"] == "references":
-            # one of each kind for an image, so that no kind outweighs the others
-            wanted = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
-            if "MM" in wanted and bare:  # but systems, which meet on all images
-                contests = contests_of_systems(images)
-                wanted["MM"] = min(requested.get("MM", contests), contests)
+            wanted = _one_an_image(wanted, requested, images, systems_meet=bare)
         references = design.sampling.references
         drawing: dict[str, Any] = {"source": design.sampling.source, "seed": design.seed, "bare": bare}
         there = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
@@ -282,16 +285,8 @@ class _Fitting:
         sampling["pairs"] = {
             name: there.get(name, 0) for name in PAIR_WORDS if name in named or there.get(name)
         }
-        cut = [name for name, count in requested.items() if there[name] < count]
-        if cut:
-            listed = "; ".join(
-                f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
-            )
-            of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
-            self.sentences.append(
-                gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
-                % {"listed": listed, "of": of}
-            )
+        if any(there[name] < count for name, count in requested.items()):
+            self.sentences.append(_pairs_sentence(requested, there))
 
     def fit_captions(self, material: Material) -> None:
         """Judge ranked lists, else systems' texts, else people's captions."""
@@ -366,3 +361,23 @@ class _Fitting:
             else:
                 self.lasts = pool_of(batch.hits, grouped=kind.grouped).lasts
                 return
+
+
+def _one_an_image(
+    wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
+) -> dict[str, int]:
+    """Return a pair of each kind for an image, so that no kind outweighs the others."""
+    pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
+    if "MM" in pairs and systems_meet:  # on all images
+        contests = contests_of_systems(images)
+        pairs["MM"] = min(requested.get("MM", contests), contests)
+    return pairs
+
+
+def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> str:
+    listed = "; ".join(
+        f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
+    )
+    of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
+    sentence = gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
+    return sentence % {"listed": listed, "of": of}

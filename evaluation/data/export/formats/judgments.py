@@ -341,23 +341,11 @@ class JudgmentRows:
         replaces = self._replaced(units)
         work = lru_cache(WORK_AT_ONCE)(self._work)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
-        judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
-        stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
-            *STORED,
-            *(("unit__item__fields",) if documents else ()),
-            *(("unit__content",) if kind.is_open else ()),
-            *((Subquery(DRAWN_BY),) if live else ()),
-        )
-        rows = by_unit_and_name(
-            converted_rows(stored),
-            unit=STORED.index("unit_id"),
-            worker=STORED.index("assignment__worker__name"),
-        )
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
             presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
-        ) in rows:  # fmt: skip
+        ) in self._stored(units, documents=documents, live=live):  # fmt: skip
             fields = shown.pop(0) if documents else ()
             content = shown[0] if kind.is_open else {}
             named, invalidated, counted = work(assignment, worker_id)
@@ -414,6 +402,23 @@ class JudgmentRows:
             for name in left_out:
                 del row[name]
             yield row
+
+    def _stored(
+        self, units: Sequence[int] | None, *, documents: bool, live: bool
+    ) -> Iterator[tuple[Any, ...]]:
+        moment = self.moment
+        judgments = (moment.all_judgments if self.revisions else moment.judgments)(self.study, units=units)
+        stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
+            *STORED,
+            *(("unit__item__fields",) if documents else ()),
+            *(("unit__content",) if KINDS[self.study.protocol].is_open else ()),
+            *((Subquery(DRAWN_BY),) if live else ()),
+        )
+        return by_unit_and_name(
+            converted_rows(stored),
+            unit=STORED.index("unit_id"),
+            worker=STORED.index("assignment__worker__name"),
+        )
 
     def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
         return (
