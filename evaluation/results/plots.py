@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from math import inf
 from statistics import median
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -419,7 +420,8 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
     """Plot each metric's value; ``cell`` from ``accuracy_so_far`` or ``correlation_so_far``."""
     metrics, leaders = cell["metrics"], cell["verdict"]["leaders"]
-    names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
+    values = {name: row["value"] for name, row in metrics.items()}
+    names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
     if not names or metrics[names[0]]["value"] is None:
         return ""
     shown = coefficient if correlated else percent

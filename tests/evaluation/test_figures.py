@@ -17,6 +17,7 @@ from evaluation.results.plots import (
     agreement_figure,
     agreement_sentence,
     earlier_figure,
+    metrics_figure,
     progress_figure,
     progress_sentence,
     workers_figure,
@@ -264,3 +265,9 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
         said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))
     assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
     assert {".71", "chance .50"} <= set(said["coefficient"])
+
+
+def test_a_metric_that_agrees_by_chance_alone_is_drawn_before_one_without_a_value() -> None:
+    metrics = {"meteor": cell(None), "bleu-1": cell(0.0), "rouge-l": cell(-0.5)}
+    drawn = metrics_figure("HC", {"metrics": metrics, "verdict": {"leaders": ["bleu-1"]}}, correlated=True)
+    assert "bleu-1 .00; rouge-l -.50." in drawn
