@@ -76,6 +76,9 @@ for label in ("auth", *OWN_APPS, *settings.CONTRIB_APPS):
         lists = import_module(f"{app.name}.admin")
         if module_has_submodule(lists, "pages"):
             import_module(f"{app.name}.admin.pages")
+for feature in settings.FEATURES.values():
+    for page in feature.pages:
+        import_module(page)
 _translate_names()
 
 

@@ -30,6 +30,8 @@ class Feature(AppConfig):
         middleware: each with the middleware after which it stands.
         commands: by section and by words of ``quorum``, as in ``quorum.words``.
         urls: the module of its addresses.
+        pages: modules that are loaded with the admin, where they register their pages and operations.
+        calls: the module of its addresses below /api/.
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
@@ -37,6 +39,8 @@ class Feature(AppConfig):
     middleware: ClassVar[Mapping[str, str]] = {}
     commands: ClassVar[Commands] = {}
     urls: ClassVar[str] = ""
+    pages: ClassVar[tuple[str, ...]] = ()
+    calls: ClassVar[str] = ""
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
     @classmethod
@@ -56,11 +60,15 @@ class Feature(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
+        self.connect_erasing()
         if self.label in settings.CONTRIB_APPS:
             self.start()
 
+    def connect_erasing(self) -> None:
+        """Connect what removes data of people who are erased; called once, whether the feature is on or off."""
+
     def start(self) -> None:
-        """Connect signals and registries; called once if the feature is on."""
+        """Connect signals and register jobs; called once if the feature is on."""
 
 
 def all_features() -> dict[str, type[Feature]]:

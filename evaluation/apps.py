@@ -18,7 +18,6 @@ class EvaluationConfig(AppConfig):
 
         for signal, path in (
             (ids_forgotten, "evaluation.data.export.exporting.remove_personal_files"),
-            (ids_forgotten, "evaluation.results.disagreement.analysis.remove_personal_figures"),
             (person_erased, "evaluation.data.releases.storage.forget_person"),
             (erasure_committed, "evaluation.data.releases.storage.remove_files"),
             (pages_in_use, "evaluation.data.releases.storage.describe_computed_results"),
@@ -35,7 +34,7 @@ class EvaluationConfig(AppConfig):
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release", "publish_release"),
             (INTERACTIVE, "studies"): ("select_items",),
-            (READING, "studies"): ("import_predictions", "import_scores"),
+            (READING, "studies"): ("import_scores",),
             (HEAVY, "studies"): ("rehearse", "ask_judge"),
             (HEAVY, "submissions"): ("score_submission",),
             (INTERACTIVE, "submissions"): ("rank_submissions",),

@@ -48,7 +48,6 @@ from evaluation.results.challenges.challenges import (
 from evaluation.results.challenges.submissions import About, positions_of, read_captions, store_captions
 from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.results.disagreement.analysis import store_predictions
 from evaluation.results.judges.asking import ask_model
 from evaluation.results.judges.findings import compare_judges as judges_beside_people
 from evaluation.results.judges.findings import store_comparison
@@ -56,7 +55,6 @@ from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bou
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from judgments.access.roles import Right, has_right, require_editor
 from judgments.datasets import uploads
-from judgments.importers.textio import read_lines
 from judgments.jobs import LostClaim, Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
@@ -278,14 +276,6 @@ def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **ho
         with run.commit() as result:
             done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
             result["notes"] = [done.summary()]
-    uploads.discard_upload(upload)
-
-
-def import_predictions(run: Run, *, study: str, upload: str, name: str) -> None:
-    with uploads.open_upload(upload) as files, run.commit() as result:
-        lines = (line for _, line in read_lines(files.path, newline=""))
-        sentence = store_predictions(study=find_study(study), name=name, lines=lines, by=acting_person())
-        result["notes"] = [sentence]
     uploads.discard_upload(upload)
 
 

@@ -41,11 +41,9 @@ call_command("evaluate", study, metrics="cider-d", stdout=said)
 call_command("export_judgments", study, format="jsonl", output=judgments, stdout=said)
 call_command("check_integrity", stdout=said)
 study = Study.objects.get(slug=study)
-account, _ = User.objects.update_or_create(username="ada", defaults={"is_staff": True, "is_superuser": True})
-account.set_password("a long enough password")
-account.save()
+User.objects.create_superuser("rosa", password="a long enough password")
 browser = Client(HTTP_HOST="localhost")
-form = {"username": "ada", "password": "a long enough password"}
+form = {"username": "rosa", "password": "a long enough password"}
 answer = {
     "said": said.getvalue(),
     "name": study.name,
@@ -57,7 +55,7 @@ answer = {
     "tables": browser.get("/admin/otp_totp/totpdevice/").status_code,
 }
 unanswered = Study.objects.filter(assignments__isnull=True).earliest("pk")
-answer["deleted"] = [unanswered.delete()[0] > 0, account.delete()[0] > 0]
+answer["deleted"] = [unanswered.delete()[0] > 0, User.objects.all().delete()[0] > 0]
 print(json.dumps(answer))
 """
 

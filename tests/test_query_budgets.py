@@ -8,11 +8,13 @@ the admin are searched and filtered besides. Any other is looked at twice, and t
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import connection
@@ -112,7 +114,11 @@ def filled_study() -> Study:
 
 def listed() -> list[Model]:
     """Each model that has a list, and those that its rows point to."""
-    querysets = [getattr(view, "queryset", None) for _, view, _ in router.registry]
+    of_features = [
+        import_module(feature.calls).router for feature in settings.FEATURES.values() if feature.calls
+    ]
+    views = [view for one in (router, *of_features) for _, view, _ in one.registry]
+    querysets = [getattr(view, "queryset", None) for view in views]
     return in_order([*admin.site._registry, *(rows.model for rows in querysets if rows is not None)])
 
 

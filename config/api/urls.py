@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
@@ -42,8 +43,6 @@ from evaluation.results.challenges import views as challenges_api
 from evaluation.results.comparing import views as comparing_api
 from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import views as dashboard_api
-from evaluation.results.disagreement import views as disagreement_api
-from evaluation.results.disagreement.analysis import import_predictions
 from evaluation.results.error_analysis import views as error_analysis_api
 from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.judges import views as judges_api
@@ -73,7 +72,6 @@ router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
 router.register("consensus", results_api.ConsensusResource, "consensus")
 router.register("judges", judges_api.JudgeResource, "judges")
-router.register("predictions", disagreement_api.PredictionResource, "predictions")
 router.register("judge-answers", judges_api.JudgeAnswerResource, "judge-answers")
 router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
@@ -153,7 +151,6 @@ urlpatterns = [
             make_report,
             use_plan,
             import_judge,
-            import_predictions,
             ask_judge,
             compare_judges,
             select_items,
@@ -189,7 +186,6 @@ urlpatterns = [
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path(f"{STUDY}/judges/", judges_api.JudgesView.as_view(), name="study-judges"),
     path(f"{STUDY}/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
-    path(f"{STUDY}/soft-labels/", disagreement_api.SoftLabelsView.as_view(), name="soft-labels"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
     operation_path(quality.set_rule, quality_api.RuleView, "rules/<str:rule>"),
     path(f"{STUDY}/replay/", quality_api.ReplayView.as_view(), name="replay"),
@@ -213,6 +209,7 @@ urlpatterns = [
     ),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),
+    *(path("", include(feature.calls)) for feature in settings.FEATURES.values() if feature.calls),
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(), name="docs"),

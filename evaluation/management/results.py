@@ -12,16 +12,13 @@ from django.core.management.base import CommandError
 from common.amounts import as_json, counted
 from common.commands import QuorumCommand, progress_bar
 from common.errors import NotThere
-from common.incoming import unpacked_name
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, Judge
 from evaluation.presentation.content import (
     Cell,
     Estimate,
-    Table,
     estimate_of,
     format_cell,
-    p_in_text,
     plain_table,
 )
 from judgments.management.base import (
@@ -260,108 +257,6 @@ class Strengths(QuorumCommand):
             if sentence:
                 self.say(f"Note: {sentence}")
         self.say(strengths["signature"])
-
-
-MOST_SAMPLES = 9_999
-
-
-class SoftLabels(QuorumCommand):
-    help = (
-        "Soft labels of a study: the entropy of people's answers, how well metrics and single people predict their "
-        "distribution, and groups of raters who differ (docs/disagreement.md)."
-    )
-    example = "manage.py soft_labels triplets-50 --output disagreement.json"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study")
-        parser.add_argument(
-            "--bootstraps",
-            type=int,
-            metavar="N",
-            help="samples for the test of groups of raters (default: 99, of large studies 39; 0: no test)",
-        )
-        parser.add_argument(
-            "--predictions",
-            type=Path,
-            action="append",
-            default=[],
-            metavar="FILE",
-            help="a model's predicted distributions, JSON lines as the export soft-labels has them; may be repeated",
-        )
-        self.add_output(parser)
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.disagreement.analysis import compute_disagreement
-
-        study, bootstraps = find_study(options["study"]), options["bootstraps"]
-        if bootstraps is not None and not 0 <= bootstraps <= MOST_SAMPLES:
-            raise EvaluationError(
-                f"--bootstraps is {bootstraps}, expected a whole number from 0 to {MOST_SAMPLES}."
-            )
-        with progress_bar() as progress:
-            disagreement = compute_disagreement(
-                study=study,
-                bootstraps=bootstraps,
-                predictions={Path(unpacked_name(path.name)).stem: path for path in options["predictions"]},
-                progress=progress,
-            )
-        self.write_output(options, disagreement)
-        self.say(disagreement["in_words"])
-        self.say_tables(_tables(disagreement))
-        groups = disagreement.get("groups", {})
-        if groups and groups["reason"]:
-            self.say(f"Groups of raters were not tested: {groups['reason']}.")
-        if not disagreement["per_worker"]["available"]:
-            self.say(disagreement["per_worker"]["reason"])
-
-
-def _tables(result: dict[str, Any]) -> list[Table]:
-    rows = [
-        (
-            row["name"],
-            estimate_of(row["cross_entropy"]),
-            row["above_floor"],
-            row["jensen_shannon"]["value"],
-            row["n"],
-        )
-        for row in result["predictors"]
-    ]
-    rows.append(("floor", Estimate(result["entropy"]["floor"]), 0.0, None, result["units"]))
-    columns = [
-        ("prediction", "text"), ("cross-entropy [95 % interval]", "coefficient"), ("above floor", "coefficient"),
-        ("Jensen-Shannon", "coefficient"), ("units", "count"),
-    ]  # fmt: skip
-    tables = [plain_table("What predicts the distribution of answers", columns, rows)]
-    heads = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
-    groups = result.get("groups", {})
-    if groups and not groups["reason"]:
-        of_model = [
-            (str(number), group["raters"], group["within"], group["accuracy"])
-            for number, group in enumerate(groups["groups"], start=1)
-        ]
-        title = _title("Two groups of raters", groups)
-        tables.append(plain_table(title, [*heads, ("accuracy", "percent")], of_model))
-    for split in result.get("known", ()):
-        known = [(group["name"], group["raters"], group["within"]) for group in split["groups"]]
-        tables.append(plain_table(_title(f"Raters by {split['by']}", split), heads, known))
-    return tables
-
-
-def _title(subject: str, groups: dict[str, Any]) -> str:
-    p = "no test" if groups["p"] is None else p_in_text(groups["p"])
-    return f"{subject} ({p}; agreeing pairs across: {format_cell(groups['between'], 'percent')})"
-
-
-class ImportPredictions(FileOperationCommand):
-    operation = operation_at("evaluation.results.disagreement.analysis.import_predictions")
-    parameter = "predictions"
-    others = "evaluation.results.disagreement.analysis.PredictionsName"
-    expected = "JSON lines"
-    help = (
-        "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be held "
-        "against people's (docs/disagreement.md)."
-    )
-    example = "manage.py import_predictions triplets-50 net.jsonl --name soft-net-1"
 
 
 class ErrorSpans(QuorumCommand):

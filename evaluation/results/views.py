@@ -289,7 +289,9 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["ways"] = [
             {"label": _(label), "link": page_address(study, name)}
             for name, label in WAYS.items()
-            if PAGES[name].shown(study) and PAGES[name].permission in context["rights"]
+            if name in PAGES  # its feature may be off
+            and PAGES[name].shown(study)
+            and PAGES[name].permission in context["rights"]
         ]
     return TemplateResponse(request, "evaluation/study_results.html", context)
 

@@ -18,11 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import QuorumError
-from evaluation.data.export.formats.consensus import has_soft_labels
-from evaluation.errors import EvaluationError
-from evaluation.models import Prediction
-from evaluation.results.consensus import SIDE_LABELS
-from evaluation.results.disagreement.analysis import (
+from contrib.disagreement.analysis import (
     ALWAYS,
     CROWD,
     EQUALLY,
@@ -32,6 +28,10 @@ from evaluation.results.disagreement.analysis import (
     import_predictions,
     remove_predictions,
 )
+from evaluation.data.export.formats.consensus import has_soft_labels
+from evaluation.errors import EvaluationError
+from evaluation.models import Prediction
+from evaluation.results.consensus import SIDE_LABELS
 from judgments.access.permissions import require, staff_of, study_for
 from judgments.admin.base import signed_in
 from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter

@@ -16,11 +16,11 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import Demographics, Worker
 from common.files import FiguresEncoder, indented
 from config.api.framework import FiguresRenderer
+from contrib.disagreement.analysis import compute_disagreement, describe_disagreement
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Prediction
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.disagreement.analysis import compute_disagreement, describe_disagreement
 from evaluation.results.judges.operations import store_answers
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures

@@ -1,0 +1,1 @@
+"""Disagreement as data: soft labels, what predicts them, and groups of raters."""

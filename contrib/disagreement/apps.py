@@ -1,0 +1,46 @@
+"""What disagreement as data adds to the platform."""
+
+from typing import Any
+
+from config.features import Feature
+
+
+class DisagreementConfig(Feature):
+    name = "contrib.disagreement"
+    pages = ("contrib.disagreement.views",)
+    calls = "contrib.disagreement.calls"
+    commands = {
+        "Results": {
+            "disagreement": (
+                "soft_labels",
+                "soft labels, what predicts them, groups of raters",
+                "contrib.disagreement.management.SoftLabels",
+            ),
+            "predictions import": (
+                "import_predictions",
+                "a model's own distributions of people's answers",
+                "contrib.disagreement.management.ImportPredictions",
+            ),
+        }
+    }
+
+    def start(self) -> None:
+        from judgments.jobs import READING, register
+
+        register(
+            "import_predictions",
+            "contrib.disagreement.handlers.import_predictions",
+            queue=READING,
+            scope="studies",
+        )
+
+    def connect_erasing(self) -> None:
+        from annotation.models.people import ids_forgotten
+
+        ids_forgotten.connect(_remove_personal_figures)
+
+
+def _remove_personal_figures(**about: Any) -> None:
+    from contrib.disagreement.analysis import remove_personal_figures
+
+    remove_personal_figures(**about)

@@ -1,0 +1,17 @@
+"""The addresses of disagreement below /api/."""
+
+from django.urls import include, path
+from rest_framework.routers import SimpleRouter
+
+from contrib.disagreement.analysis import import_predictions
+from contrib.disagreement.views import PredictionResource, SoftLabelsView
+from judgments.api.resources import operation_path
+
+router = SimpleRouter()
+router.register("predictions", PredictionResource, "predictions")
+
+urlpatterns = [
+    operation_path(import_predictions),
+    path("studies/<str:slug>/soft-labels/", SoftLabelsView.as_view(), name="soft-labels"),
+    path("", include(router.urls)),
+]
