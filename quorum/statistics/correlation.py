@@ -499,7 +499,7 @@ def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flag
     read = score_vector if missing == "refuse" else gappy_vector
     vectors = {name: read(values, name) for name, values in columns.items()}
     same_length(**vectors)
-    complete: Flags = ~np.isnan(list(vectors.values())).any(axis=0)
+    complete: Flags = ~np.any([np.isnan(vector) for vector in vectors.values()], axis=0)
     return list(vectors.values()), complete
 
 
