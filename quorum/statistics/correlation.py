@@ -305,8 +305,6 @@ def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
     return np.asarray(above[codes], dtype=np.float64)
 
 
-# Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
-_EXACT = 33
 _ENUMERATED = 9  # observations: 9! orders take a third of a second, once
 TOO_FEW = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
@@ -346,17 +344,17 @@ def correlation(
     """
     chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    x, y, complete = paired_observations(first, second, missing)
+    (x, y), complete = observations(missing, first=first, second=second)
     x, y = x[complete], y[complete]
     mass = observation_weights(weights, complete)
     left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
     inference = chosen.undefined(_undefined(x, y))
     if not inference.reason:
-        if coefficient.startswith("kendall") and weights is None:
-            value, p = _kendall(x, y, coefficient)
+        value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, mass)[0])
+        if coefficient.startswith("kendall"):
+            p = float(scipy.stats.kendalltau(x, y).pvalue) if weights is None else math.nan
         else:
-            value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, mass)[0])
             p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _ENUMERATED
             if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
@@ -429,16 +427,8 @@ def correlation_difference(
     chosen, deletions = Options.with_raters(resamples=0, **options)
     chosen = replace(chosen, seed=None)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    one_of(missing, ("refuse", "leave-out"), "missing")
-    read = score_vector if missing == "refuse" else gappy_vector
-    columns = {
-        "first": read(first, "first"),
-        "second": read(second, "second"),
-        "people": read(people, "people"),
-    }
-    same_length(**columns)
-    complete: Flags = ~np.any([np.isnan(column) for column in columns.values()], axis=0)
-    first_scores, second_scores, human = (column[complete] for column in columns.values())
+    columns, complete = observations(missing, first=first, second=second, people=people)
+    first_scores, second_scores, human = (column[complete] for column in columns)
     n, mass, ends = len(human), observation_weights(weights, complete), np.array([0, int(complete.sum())])
     left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     reasons = (_undefined(first_scores, human), _undefined(second_scores, human))
@@ -503,19 +493,14 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
     return correlation(first, second, "kendall-tau-b", resamples=0).value
 
 
-def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
-    return correlation(first, second, "kendall-tau-c", resamples=0).value
-
-
-def paired_observations(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, Flags]:
+def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flags]:
+    """Return (N,) columns by name, and which rows have them all; nan raises BadValue unless `missing` leaves it out."""
     one_of(missing, ("refuse", "leave-out"), "missing")
-    if missing == "refuse":
-        x, y = score_vector(first, "first"), score_vector(second, "second")
-        same_length(first=x, second=y)
-        return x, y, np.ones(len(x), dtype=np.bool_)
-    x, y = gappy_vector(first, "first"), gappy_vector(second, "second")
-    same_length(first=x, second=y)
-    return x, y, ~(np.isnan(x) | np.isnan(y))
+    read = score_vector if missing == "refuse" else gappy_vector
+    vectors = {name: read(values, name) for name, values in columns.items()}
+    same_length(**vectors)
+    complete: Flags = ~np.any([np.isnan(vector) for vector in vectors.values()], axis=0)
+    return list(vectors.values()), complete
 
 
 def _undefined(x: Floats, y: Floats) -> str:
@@ -538,25 +523,3 @@ def _rhos_of_orders(n: int) -> Floats:
     """Return (n!,) rho of each order of n ranks with their own."""
     ranks = np.arange(n) - (n - 1) / 2
     return np.array(list(permutations(ranks))) @ ranks / (ranks @ ranks)
-
-
-def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
-    n = len(x)
-    ends = np.array([0, n])
-    rows, columns, levels, _ = kendall_codes(x, y, ends)
-    sums = kendall_groups(rows, columns, np.ones(n), ends, levels)
-    value, balance = float(taus(sums, coefficient)[0]), float(sums[0, 0])
-    x_sizes, y_sizes = (np.bincount(codes).astype(np.float64) for codes in (rows, columns))
-    pairs = n * (n - 1) / 2
-    if len(x_sizes) == n == len(y_sizes) and (n <= _EXACT or pairs - abs(balance) <= 2):
-        return value, float(scipy.stats.kendalltau(x, y, method="exact").pvalue)
-    tied, once, twice = [], [], []
-    for sizes in (x_sizes, y_sizes):
-        tied.append(float((sizes * (sizes - 1)).sum()))
-        once.append(float((sizes * (sizes - 1) * (2 * sizes + 5)).sum()))
-        twice.append(float((sizes * (sizes - 1) * (sizes - 2)).sum()))
-    ordered = n * (n - 1.0)
-    variance = (ordered * (2 * n + 5) - sum(once)) / 18 + tied[0] * tied[1] / (2 * ordered)
-    # Two observations that differ in both variables have no ties, so there are three or more here.
-    variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
-    return value, float(2 * scipy.special.ndtr(-abs(balance) / math.sqrt(variance)))

@@ -126,6 +126,10 @@ def alternative_annotator_test(
         clusters: one column of what units share; by default each unit is its own.
     """
     one_of(scoring, SCORINGS, "scoring")
+    one_of(few, FEW, "few")
+    if not 0 <= epsilon < 1:
+        raise BadOption(f"epsilon is {epsilon!r}, expected 0 or more and less than 1")
+    level = check_confidence(level, "level")
     _, unit = encode(units, "units")
     names, rater = encode(raters, "raters")
     same_length(units=unit, raters=rater)
@@ -134,64 +138,26 @@ def alternative_annotator_test(
     if scoring == ACCURACY:
         labels, person, judge_code = encode_both(answers, judge, "answers", "judge")
         same_length(units=unit, answers=person)
-        person_score, judge_score = _agreements(unit, person, judge_code, len(labels))
+        nearness, judge_nearness = _agreements(unit, person, judge_code, len(labels))
     else:
         values, predictions = (
             finite_vector(np.asarray(answers), "answers"),
             finite_vector(np.asarray(judge), "judge"),
         )
         same_length(units=unit, answers=values, judge=predictions)
-        person_score, judge_score = _nearness(unit, values, predictions)
-    return alternative_annotator_test_of_scores(
-        unit,
-        names[rater],
-        person_score,
-        judge_score,
-        epsilon=epsilon,
-        level=level,
-        least_units=least_units,
-        few=few,
-        clusters=clusters,
-    )
-
-
-@signed("alternative-annotator", input="scores")
-def alternative_annotator_test_of_scores(
-    units: Iterable[Any],
-    raters: Iterable[Any],
-    person_scores: ArrayLike,
-    judge_scores: ArrayLike,
-    *,
-    epsilon: float = EPSILON,
-    level: float = LEVEL,
-    least_units: int = FEWEST_UNITS,
-    few: str = LEAVE_OUT,
-    clusters: ClusterColumns = NAIVE,
-) -> AlternativeAnnotatorResult:
-    """Do the test on (N,) scores of how near a person, and the judge, is to the others who judged the unit.
-
-    A score can be any similarity, the higher the nearer. Rows with nan, which nobody else judged, are left out.
-    """
-    one_of(few, FEW, "few")
-    if not 0 <= epsilon < 1:
-        raise BadOption(f"epsilon is {epsilon!r}, expected 0 or more and less than 1")
-    level = check_confidence(level, "level")
-    _, unit = encode(units, "units")
-    names, rater = encode(raters, "raters")
-    person, judge = float_vector(person_scores, "person_scores"), float_vector(judge_scores, "judge_scores")
-    same_length(units=unit, raters=rater, person_scores=person, judge_scores=judge)
+        nearness, judge_nearness = _nearness(unit, values, predictions)
     # With less than two units nothing varies, whatever is asked for.
     least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
     name, cluster = _one_column(clusters, unit, "a row")
     # Leave out rows that nobody else judged, and people with few units.
-    usable = ~np.isnan(person) & ~np.isnan(judge)
+    usable = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
     counts = np.bincount(rater[usable], minlength=len(names))
     tested = np.flatnonzero(counts >= least)
     keep = usable & np.isin(rater, tested)
     unit, rater, cluster = unit[keep], renumbered(rater[keep]), cluster[keep]
     # Who is nearer to the others, row by row, and how often.
-    judge_wins = (judge >= person)[keep].astype(np.float64)
-    person_wins = (person >= judge)[keep].astype(np.float64)
+    judge_wins = (judge_nearness >= nearness)[keep].astype(np.float64)
+    person_wins = (nearness >= judge_nearness)[keep].astype(np.float64)
     n = counts[tested]
     by_judge = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
     by_person = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)

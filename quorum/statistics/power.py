@@ -496,7 +496,6 @@ class Plan:
     costs: tuple[int, ...]
     wanted: float
     best: PowerResult | None
-    best_cost: int | None
     fewer_votes: PowerResult | None
     half_the_pairs: PowerResult | None
 
@@ -526,7 +525,7 @@ def plan_design(
     costs = [cost(size) for size in sizes]
     reaching = [number for number, result in enumerate(tried) if result.low >= wanted]
     if not reaching:
-        return Plan(tuple(tried), tuple(costs), wanted, None, None, None, None)
+        return Plan(tuple(tried), tuple(costs), wanted, None, None, None)
     # The cheapest design that reaches the power; of equally cheap ones that of the fewest judgments.
     best = min(reaching, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
@@ -541,7 +540,6 @@ def plan_design(
         costs=tuple(costs),
         wanted=wanted,
         best=beside[size],
-        best_cost=costs[best],
         fewer_votes=beside.get(fewer) if fewer else None,
         half_the_pairs=beside.get(half) if half else None,
     )

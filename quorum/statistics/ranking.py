@@ -49,8 +49,8 @@ class RankingResult(Result):
     """One measure, such as "R@5".
 
     value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); a rank is inf where no
-    relevant item was returned. `undefined` queries have no relevant item and are nan. unjudged: items in total and
-    (Q,) per query; None if `relevant` does not tell. best_case, best_per_query: if these were relevant.
+    relevant item was returned. `undefined` queries have no relevant item and are nan. unjudged: items in total; None
+    if `relevant` does not tell. best_case, best_per_query: if these were relevant.
     """
 
     measure: str
@@ -59,7 +59,6 @@ class RankingResult(Result):
     queries: int
     undefined: int
     unjudged: int | None
-    unjudged_per_query: Ints | None
     best_case: float
     best_per_query: Floats
 
@@ -311,7 +310,6 @@ def _result(
         queries=len(known),
         undefined=int((~known).sum()),
         unjudged=int(unjudged_items.sum()) if lists.judged else None,
-        unjudged_per_query=unjudged_items if lists.judged else None,
         best_case=float(middle(best[known])) if known.any() else math.nan,
         best_per_query=best,
         reason="" if known.any() else NOTHING_RELEVANT,

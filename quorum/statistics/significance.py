@@ -309,7 +309,7 @@ LEVEL = 0.05
 class McNemarResult(Result):
     """McNemar's test; first_only and second_only are the discordant pairs.
 
-    `statistic` and `p` are chi-square with continuity correction, `plain_statistic` and `plain_p` without.
+    `statistic` and `p` are chi-square with continuity correction.
     `clustered_p` is of t on the share of the first only, or, without variance, of the signs of the clusters' sums; nan
     without clusters.
     """
@@ -319,8 +319,6 @@ class McNemarResult(Result):
     exact_p: float
     statistic: float
     p: float
-    plain_statistic: float
-    plain_p: float
     clustered_p: float = math.nan
 
     @property
@@ -363,7 +361,7 @@ def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
 def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     """Do McNemar's test from the counts b and c of discordant pairs.
 
-    Exact: min(b, c) of b + c at 1/2. Chi-square: (|b - c| - 1)^2 / (b + c), plain (b - c)^2 / (b + c).
+    Exact: min(b, c) of b + c at 1/2. Chi-square: (|b - c| - 1)^2 / (b + c).
     """
     for name, count in (("first_only", first_only), ("second_only", second_only)):
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:
@@ -371,13 +369,11 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     b, c = int(first_only), int(second_only)
     n = b + c
     if not n:
-        return McNemarResult(0, 0, 1.0, math.nan, math.nan, math.nan, math.nan, reason=NO_DISCORDANT)
+        return McNemarResult(0, 0, 1.0, math.nan, math.nan, reason=NO_DISCORDANT)
     exact = float(scipy.stats.binomtest(min(b, c), n, 0.5).pvalue)
     # As in the tables' programs: the corrected difference is |b - c| - 1 even where b = c.
     corrected = (abs(b - c) - 1) ** 2 / n
-    plain = (b - c) ** 2 / n
-    tails = [float(scipy.special.chdtrc(1, value)) for value in (corrected, plain)]  # of chi-square
-    return McNemarResult(b, c, exact, corrected, tails[0], plain, tails[1])
+    return McNemarResult(b, c, exact, corrected, float(scipy.special.chdtrc(1, corrected)))
 
 
 def _outcomes(values: ArrayLike, name: str) -> Floats:

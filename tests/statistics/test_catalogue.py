@@ -57,12 +57,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
         *JUDGMENTS,
         [1, 1, 2, 2, 1, 1],
     ),
-    "alternative-annotator|input:scores|epsilon:0.2|level:0.05|least_units:2|few:wilcoxon|v:1.0": (
-        UNITS,
-        WORKERS,
-        [1.0, 0.5, 1, 1, 0, 0],
-        [1, 1, 0.5, 1, 0, 1],
-    ),
     "prediction-powered-mean|power:null|confidence:0.9|v:1.0": ([*ONE, *[np.nan] * 6], [*ONE, *TWO]),
     "prediction-powered-savings|sizes:[6]|draws:3|confidence:0.9|seed:2|v:1.0": ([*ONE, *TWO], [*TWO, *ONE]),
     "best-worst-scores|v:1.0": CHOICES,

@@ -63,8 +63,6 @@ def test_every_grouping_is_the_plain_loop_over_its_groups(
         assert result.value == pytest.approx(value, abs=1e-9, nan_ok=True)
         has_interval = grouping != "system-level" and not math.isnan(value)
         assert (result.reason == "", math.isnan(result.low)) == (has_interval, not has_interval)
-        assert result.groups == len(result.group_names) == len(result.group_values)
-        assert result.undefined_groups == np.isnan(result.group_values).sum()
 
 
 @pytest.mark.large
@@ -107,7 +105,6 @@ def test_items_without_two_different_grades_are_left_out_and_counted() -> None:
     result = grouped_correlation(metric, people, items, ["a", "b", "c"] * 2 + ["a"], "kendall-tau-b")
     assert result.value == 1
     assert (result.groups, result.undefined_groups, result.items, result.systems) == (3, 2, 3, 3)
-    assert result.group_names.tolist() == ["alone", "flat", "rising"]
     assert result.undefined_resamples > 0
 
 

@@ -10,7 +10,6 @@ import scipy.stats
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
 from quorum.statistics.judges import (
     alternative_annotator_test,
-    alternative_annotator_test_of_scores,
     prediction_powered_mean,
     savings_curve,
 )
@@ -157,16 +156,6 @@ def test_many_different_answers_are_counted_alike() -> None:
     found = alternative_annotator_test(units, raters, answers, np.where(units % 2, -1, n + units))
     assert found.judge_advantage == pytest.approx([1 - 50 / 2300] * 2)
     assert found.rater_advantage.tolist() == [1, 1]
-
-
-def test_similarities_of_texts_can_be_scored_elsewhere() -> None:
-    units, raters = np.divmod(np.arange(150), 3)
-    alone = [(50, 0)]  # a unit that one person judged
-    scores = np.append(np.random.default_rng(0).random(150), np.nan)
-    found = alternative_annotator_test_of_scores(
-        [*units, *(unit for unit, _ in alone)], [*raters, *(one for _, one in alone)], scores, scores
-    )
-    assert (found.all_units, found.winning_rate) == (50, 1)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,6 @@ def test_mcnemar_is_that_of_statsmodels(case: dict[str, Any]) -> None:
     if "chi2_plain" in case:
         assert result.statistic == pytest.approx(case["chi2_corrected"]["statistic"], abs=1e-12)
         assert result.p == pytest.approx(case["chi2_corrected"]["p"], abs=1e-12)
-        assert result.plain_statistic == pytest.approx(case["chi2_plain"]["statistic"], abs=1e-12)
-        assert result.plain_p == pytest.approx(case["chi2_plain"]["p"], abs=1e-12)
     else:
         assert math.isnan(result.statistic)
         assert result.reason == "the two outcomes never differ"

@@ -450,7 +450,7 @@ _LIGHT = 1e-9
 class StandardisedResult(Result):
     """Mean of (U,) n ratings, and mean z of the z_n ratings whose raters have one.
 
-    rater_mean, rater_deviation (with n - 1): (R,). `left_out` raters have no z: one rating, or all equal.
+    `left_out` of the (R,) raters have no z: one rating, or all equal.
     """
 
     units: NDArray[Any]
@@ -459,8 +459,6 @@ class StandardisedResult(Result):
     z_n: Ints
     z: Floats
     raters: NDArray[Any]
-    rater_mean: Floats
-    rater_deviation: Floats
     left_out: int
 
 
@@ -490,8 +488,6 @@ def standardised_mean(
         z_n=z_n,
         z=ratio(np.bincount(unit[scored], weights=z, minlength=len(unit_names)), z_n),
         raters=rater_names,
-        rater_mean=centre,
-        rater_deviation=deviation,
         left_out=int((~usable).sum()),
     )
 

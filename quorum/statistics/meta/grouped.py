@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
+from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
 from quorum.statistics.correlation import (
     COEFFICIENTS,
     Patterns,
     correlation_influences,
     group_coefficients,
     observation_weights,
-    paired_observations,
+    observations,
 )
 from quorum.statistics.crossed import (
     CONFIDENCE,
@@ -65,8 +65,6 @@ class GroupedCorrelationResult(Inference):
     systems: int
     groups: int
     undefined_groups: int
-    group_names: NDArray[Any]
-    group_values: Floats
     resampled: str
 
 
@@ -121,12 +119,11 @@ def grouped_correlation(
         )
     if chosen.columns and grouping == "system-level":
         raise BadOption("clusters has columns at the system level, expected 'naive': it has no interval")
-    x, y, table = long_table(first, second, items, systems, missing)
+    x, y, table, complete = long_table(first, second, items, systems, missing)
     if weights is not None and grouping != "item":
         raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
-    complete = paired_observations(first, second, missing)[2]
     mass = observation_weights(weights, complete)
-    names, statistic, values = _arranged(x, y, table, coefficient, grouping, mass)
+    statistic, values = _arranged(x, y, table, coefficient, grouping, mass)
     defined = ~np.isnan(values)
     value = float(values[defined].mean()) if defined.any() else math.nan
     over = "systems" if grouping == "system" else "items"
@@ -156,8 +153,6 @@ def grouped_correlation(
         systems=len(table.system_names),
         groups=len(values),
         undefined_groups=int((~defined).sum()),
-        group_names=names,
-        group_values=values,
         resampled=over,
         **inference.shared(),
     )
@@ -225,8 +220,8 @@ def _changes_without_raters(
 
 def long_table(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
-) -> tuple[Floats, Floats, Table]:
-    x, y, complete = paired_observations(first, second, missing)
+) -> tuple[Floats, Floats, Table, Flags]:
+    (x, y), complete = observations(missing, first=first, second=second)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
         names, codes = encode(values, name)
@@ -236,7 +231,7 @@ def long_table(
         columns.append((names[present], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
     table = Table(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
-    return x[complete], y[complete], table
+    return x[complete], y[complete], table, complete
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
@@ -247,28 +242,25 @@ def rounded(means: Floats, scores: Floats) -> Floats:
 
 def _arranged(
     x: Floats, y: Floats, table: Table, coefficient: str, grouping: str, weights: Floats
-) -> tuple[NDArray[Any], Estimator, Floats]:
-    everything = np.array(["all"], dtype=object)
+) -> tuple[Estimator, Floats]:
     if not len(x):
         values = np.array([np.nan])
-        return everything, _mean_of(values), values
+        return _mean_of(values), values
     if grouping == "none":
         values = group_coefficients(x, y, np.array([0, len(x)]), coefficient)
         if np.isnan(values[0]):
-            return everything, _mean_of(values), values
-        return everything, _by_items(x, y, table, coefficient), values
+            return _mean_of(values), values
+        return _by_items(x, y, table, coefficient), values
     if grouping == "system-level":
         counts = np.bincount(table.systems)
         of_x, of_y = (rounded(np.bincount(table.systems, scores) / counts, scores) for scores in (x, y))
         values = group_coefficients(of_x, of_y, np.array([0, len(counts)]), coefficient)
-        return everything, _mean_of(values), values
-    codes, names = (
-        (table.items, table.item_names) if grouping == "item" else (table.systems, table.system_names)
-    )
+        return _mean_of(values), values
+    codes = table.items if grouping == "item" else table.systems
     order = np.argsort(codes, kind="stable")
     starts = starts_of(np.bincount(codes))
     values = group_coefficients(x[order], y[order], starts, coefficient, weights[order])
-    return names, _mean_of(values), values
+    return _mean_of(values), values
 
 
 def _by_items(x: Floats, y: Floats, table: Table, coefficient: str) -> Estimator:

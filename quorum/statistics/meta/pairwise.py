@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
 from quorum.statistics.correlation import (
     group_levels,
+    observations,
     owners,
-    paired_observations,
 )
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, ClusterColumns, share_of_rows
 from quorum.statistics.inference import Inference, Options, Result, signed
@@ -102,7 +102,7 @@ def pairwise_accuracy(
     calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
     if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
-    metric, human, complete = paired_observations(scores, people, missing)
+    (metric, human), complete = observations(missing, first=scores, second=people)
     codes = np.zeros(len(complete), dtype=np.int64)
     if groups is not None:
         codes = encode(groups, "groups")[1]
