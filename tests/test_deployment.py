@@ -115,7 +115,10 @@ def test_every_threat_has_a_test() -> None:
     """And every test that docs/security.md names for a promise is there."""
     promises = (ROOT / "docs/security.md").read_text().partition("\n## Promises\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+) \| .+ \| (.+) \|$", promises, re.M)[2:]
-    named = {promise: re.findall(r"`((?:tests|contrib/\w+/tests)/[^`:]+)(?:::(\w+))?`", tests) for promise, tests in rows}
+    named = {
+        promise: re.findall(r"`((?:tests|contrib/\w+/tests)/[^`:]+)(?:::(\w+))?`", tests)
+        for promise, tests in rows
+    }
     assert len(named) > 25
     assert [promise for promise, tests in named.items() if not tests] == []
     for file, test in (one for tests in named.values() for one in tests):
