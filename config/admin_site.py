@@ -68,17 +68,23 @@ def _own_models() -> list[type[Model]]:
     return [model for model in admin.site._registry if model._meta.app_label in OWN_APPS]
 
 
-site = admin.site
-# Of no other app: pages of devices show secrets to other administrators, the REST framework's tokens open nothing.
-for label in ("auth", *OWN_APPS, *settings.CONTRIB_APPS):
-    app = apps.get_app_config(label)
-    if module_has_submodule(app.module, "admin"):
+def _load_pages() -> None:
+    """Load the lists and pages of accounts, of the platform and of features that are on, and of no other app.
+
+    Pages of devices show secrets to other administrators; tokens of the REST framework open nothing.
+    """
+    for label in ("auth", *OWN_APPS):
+        app = apps.get_app_config(label)
         lists = import_module(f"{app.name}.admin")
         if module_has_submodule(lists, "pages"):
             import_module(f"{app.name}.admin.pages")
-for feature in settings.FEATURES.values():
-    for page in feature.pages:
-        import_module(page)
+    for feature in settings.FEATURES.values():
+        for page in feature.pages:
+            import_module(page)
+
+
+site = admin.site
+_load_pages()
 _translate_names()
 
 
