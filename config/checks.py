@@ -1,5 +1,6 @@
 """Checks of dangerous settings for `manage.py check`; with --deploy also for public servers."""
 
+import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from common.incoming.services import THIS_MACHINE
+from config.features import all_features, names_of
 from config.installation import exposed_files, sentence_of_exposed
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
@@ -53,6 +55,18 @@ def check_database_is_of_0_5_0_or_newer(
                 id="quorum.E004",
             )
             return
+
+
+@checks.register
+def check_needs_of_features(**_: object) -> Iterator[checks.CheckMessage]:
+    for name in names_of(os.environ.get("CONTRIB_APPS")):
+        if name not in settings.FEATURES:
+            needs = [need for need in all_features()[name].needs if need not in settings.FEATURES]
+            yield checks.Warning(
+                f"CONTRIB_APPS names {name}, which is off: it needs {', '.join(needs)}.",
+                hint=f"Add {', '.join(needs)} to CONTRIB_APPS, or leave {name} out.",
+                id="quorum.W005",
+            )
 
 
 @checks.register(checks.Tags.security)

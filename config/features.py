@@ -1,9 +1,15 @@
-"""Features that an installation can leave out: apps of the folder ``contrib``, and what they add to the platform."""
+"""Features that an installation can leave out, and what they add to the platform.
+
+They are the apps of the folder ``contrib``, and those of packages that name theirs as an entry point of the group
+``quorum.features``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
     from common.environment import Environment
 
 FOLDER = Path(__file__).resolve().parent.parent / "contrib"
+GROUP = "quorum.features"  # entry points of other packages
 
 
 class Feature(AppConfig):
@@ -26,6 +33,7 @@ class Feature(AppConfig):
     It adds nothing else.
 
     Attributes:
+        needs: names of features without which it is off, too.
         packages: Django apps of other packages that it builds on.
         middleware: each with the middleware after which it stands.
         commands: by section and by words of ``quorum``, as in ``quorum.words``.
@@ -35,6 +43,7 @@ class Feature(AppConfig):
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
+    needs: ClassVar[tuple[str, ...]] = ()
     packages: ClassVar[tuple[str, ...]] = ()
     middleware: ClassVar[Mapping[str, str]] = {}
     commands: ClassVar[Commands] = {}
@@ -71,12 +80,14 @@ class Feature(AppConfig):
         """Connect signals and register jobs; called once if the feature is on."""
 
 
+@cache
 def all_features() -> dict[str, type[Feature]]:
-    """Return the features of the folder ``contrib`` by name."""
-    return {
+    """Return the features of the folder ``contrib`` and of other packages, by name."""
+    own = {
         path.parent.name: _feature_of(f"contrib.{path.parent.name}")
         for path in sorted(FOLDER.glob("*/apps.py"))
     }
+    return own | {point.name: point.load() for point in sorted(entry_points(group=GROUP))}
 
 
 def _feature_of(name: str) -> type[Feature]:
@@ -85,19 +96,28 @@ def _feature_of(name: str) -> type[Feature]:
     return feature
 
 
-def features_of(setting: str | None) -> dict[str, type[Feature]]:
-    """Return the features that are on, all without the setting. Raise ImproperlyConfigured for an unknown name."""
-    features = all_features()
+def names_of(setting: str | None) -> list[str]:
+    """Return the features that the setting names, all without it. Raise ImproperlyConfigured for an unknown name."""
     if setting is None:
-        return features
+        return list(all_features())
     names = [name.strip() for name in setting.split(",") if name.strip()]
     for name in names:
-        if name not in features:
+        if name not in all_features():
             raise ImproperlyConfigured(
-                f"CONTRIB_APPS is {setting!r}, and {name!r} is no feature; expected some of {', '.join(features)}, "
-                "separated by commas, or nothing for none."
+                f"CONTRIB_APPS is {setting!r}, and {name!r} is no feature; expected some of "
+                f"{', '.join(all_features())}, separated by commas, or nothing for none."
             )
-    return {name: feature for name, feature in features.items() if name in names}
+    return names
+
+
+def features_of(setting: str | None) -> dict[str, type[Feature]]:
+    """Return the features that are on: those that the setting names, and whose needs are on."""
+    names = names_of(setting)
+    features = {name: feature for name, feature in all_features().items() if name in names}
+    while unmet := [name for name, feature in features.items() if not features.keys() >= {*feature.needs}]:
+        for name in unmet:
+            del features[name]
+    return features
 
 
 def with_middleware(middleware: list[str], features: Iterable[type[Feature]]) -> list[str]:
