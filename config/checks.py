@@ -1,6 +1,5 @@
 """Checks of dangerous settings for `manage.py check`; with --deploy also for public servers."""
 
-import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from urllib.parse import urlsplit
@@ -11,7 +10,7 @@ from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from common.incoming.services import THIS_MACHINE
-from config.features import all_features, names_of
+from config.features import all_features
 from config.installation import exposed_files, sentence_of_exposed
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
@@ -59,7 +58,7 @@ def check_database_is_of_0_5_0_or_newer(
 
 @checks.register
 def check_needs_of_features(**_: object) -> Iterator[checks.CheckMessage]:
-    for name in names_of(os.environ.get("CONTRIB_APPS")):
+    for name in settings.CONTRIB_APPS:
         if name not in settings.FEATURES:
             needs = [need for need in all_features()[name].needs if need not in settings.FEATURES]
             yield checks.Warning(

@@ -40,6 +40,11 @@ class Feature(AppConfig):
         urls: the module of its addresses.
         pages: modules that are loaded with the admin, where they register their pages and operations.
         calls: the module of its addresses below /api/.
+        kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
+        crowd_offers: paths of what crowds offer (``judgments.design.requirements.CrowdOffer``).
+        crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
+        detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
+        formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
@@ -50,6 +55,11 @@ class Feature(AppConfig):
     urls: ClassVar[str] = ""
     pages: ClassVar[tuple[str, ...]] = ()
     calls: ClassVar[str] = ""
+    kinds: ClassVar[tuple[str, ...]] = ()
+    crowd_offers: ClassVar[tuple[str, ...]] = ()
+    crowds: ClassVar[tuple[str, ...]] = ()
+    detectors: ClassVar[tuple[str, ...]] = ()
+    formats: ClassVar[tuple[str, ...]] = ()
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
     @classmethod
@@ -70,7 +80,7 @@ class Feature(AppConfig):
         from django.conf import settings
 
         self.connect_erasing()
-        if self.label in settings.CONTRIB_APPS:
+        if self.label in settings.FEATURES:
             self.start()
 
     def connect_erasing(self) -> None:
@@ -110,9 +120,8 @@ def names_of(setting: str | None) -> list[str]:
     return names
 
 
-def features_of(setting: str | None) -> dict[str, type[Feature]]:
-    """Return the features that are on: those that the setting names, and whose needs are on."""
-    names = names_of(setting)
+def features_of(names: Iterable[str]) -> dict[str, type[Feature]]:
+    """Return the features that are on: those of the names whose needs are on, too."""
     features = {name: feature for name, feature in all_features().items() if name in names}
     while unmet := [name for name, feature in features.items() if not features.keys() >= {*feature.needs}]:
         for name in unmet:

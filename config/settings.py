@@ -12,7 +12,7 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
 from common.environment import DEFAULTS, Environment, Limits
-from config.features import all_features, features_of, with_middleware
+from config.features import all_features, features_of, names_of, with_middleware
 from config.installation import data_folder, load_secret_key
 from config.observing.logs import FORMATS, LEVELS
 
@@ -23,8 +23,8 @@ env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))  # the environ
 
 # Features that are on (docs/install.md#features): all without the variable, none if it is empty, which `env` takes for
 # the same
-FEATURES = features_of(os.environ.get("CONTRIB_APPS"))
-CONTRIB_APPS = tuple(FEATURES)
+CONTRIB_APPS = names_of(os.environ.get("CONTRIB_APPS"))
+FEATURES = features_of(CONTRIB_APPS)
 for _name, _feature in all_features().items():
     if _name in FEATURES:
         globals().update(_feature.settings(env))

@@ -47,11 +47,13 @@ def all_words() -> Words:
     """Return the platform's words and those of the features that are on."""
     from django.core.exceptions import ImproperlyConfigured
 
-    from config.features import features_of
+    from config.features import features_of, names_of
 
     _read_settings_file(Path(os.environ.get("ENV_FILE") or (".env" if INSTALLED else PLATFORM / ".env")))
     try:
-        return Words(*(feature.commands for feature in features_of(os.environ.get("CONTRIB_APPS")).values()))
+        return Words(
+            *(feature.commands for feature in features_of(names_of(os.environ.get("CONTRIB_APPS"))).values())
+        )
     except ImproperlyConfigured as error:
         sys.exit(str(error))
 

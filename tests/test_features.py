@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from config.features import all_features
 from tests.installations import ROOT, Installation, Installations
+from tests.metrics.test_score import install
 
 NAMES = list(all_features())
 LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
@@ -104,6 +107,33 @@ def test_the_main_job_is_done_without_a_feature(installation: Installation, abse
             assert words not in listed
         for _, address in feature.account_pages:
             assert address not in answer["home"]
+
+
+NEEDS_ANOTHER = """
+from config.features import Feature
+
+
+class Dependent(Feature):
+    name = "dependent"
+    needs = ("second_factor",)
+"""
+
+
+def test_a_feature_whose_need_is_off_is_off_and_the_checks_say_so(tmp_path: Path) -> None:
+    (tmp_path / "dependent").mkdir()
+    (tmp_path / "dependent" / "__init__.py").touch()
+    (tmp_path / "dependent" / "apps.py").write_text(NEEDS_ANOTHER)
+    install(tmp_path, "dependent", "1", "[quorum.features]\ndependent = dependent.apps:Dependent\n")
+    code = "import django; django.setup(); from django.conf import settings; print(*settings.FEATURES)"
+    for names, features, sentence in (
+        ("dependent", "", "CONTRIB_APPS names dependent, which is off: it needs second_factor."),
+        ("dependent,second_factor", "second_factor dependent", "no issues"),
+    ):
+        env = os.environ | {"CONTRIB_APPS": names, "PYTHONPATH": str(tmp_path)}
+        start = partial(subprocess.run, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+        assert start([sys.executable, "-c", code]).stdout.strip() == features
+        said = start([sys.executable, "manage.py", "check"])
+        assert sentence in said.stdout + said.stderr
 
 
 @pytest.mark.parametrize(

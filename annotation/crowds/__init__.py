@@ -7,11 +7,18 @@ from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.panel.backend import ExternalBackend
 from annotation.crowds.prolific.backend import ProlificBackend
 from common.errors import WrongState
+from common.features import of_features
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.studies import design_of
 
-BACKENDS: tuple[CrowdBackend, ...] = (LocalBackend(), ExternalBackend(), ProlificBackend(), MTurkBackend())
+BACKENDS: tuple[CrowdBackend, ...] = (
+    LocalBackend(),
+    ExternalBackend(),
+    ProlificBackend(),
+    MTurkBackend(),
+    *(crowd() for crowd in of_features("crowds")),
+)
 
 
 def backend_for(design: StudyDesign) -> CrowdBackend:

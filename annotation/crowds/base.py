@@ -280,5 +280,8 @@ class LocalBackend(CrowdBackend):
     requirements = CROWDS["local"].requirements
     sends_people = False
 
+    def platform(self, design: StudyDesign) -> str:
+        return "local"  # people of subclasses join here, too
+
     def describe_entrance(self, study: Study) -> str:
         return _("Participants join at /s/%(slug)s/ on this server.") % {"slug": study.slug}

@@ -320,7 +320,9 @@ def pages_of(study: Study) -> Iterator[SubmittedPage]:
         for answer in control_answers(study)
     }
     reader = _JudgmentReader.of(study)
-    in_order = finished_judgments(study).order_by("assignment__submitted_at", "assignment_id", "pk")
+    in_order = finished_judgments(study).order_by(
+        "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
+    )
     rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
     for assignment, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(-2)):
         page = list(group)

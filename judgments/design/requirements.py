@@ -22,6 +22,7 @@ import numpy as np
 from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from common.features import of_features
 from judgments.drawing.material import content_key, shuffled
 
 
@@ -80,7 +81,7 @@ LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications"
 
 @dataclass(frozen=True, slots=True)
 class CrowdOffer:
-    """A crowd's label, and the requirements that it states or that are checked here.
+    """A crowd's name in study files, its label, and the requirements that it states or that are checked here.
 
     Here, workers declare their country, and approval is this installation's record.
 
@@ -88,6 +89,7 @@ class CrowdOffer:
         currency: the only one that it pays in; "" if a study may name it.
     """
 
+    name: str
     label: str
     requirements: frozenset[str]
     currency: str = ""
@@ -98,16 +100,22 @@ COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOS
 BY_PROLIFIC = COMMON_REQUIREMENTS | {LANGUAGES, DEVICES, QUOTAS}  # with panel.api
 
 CROWDS: dict[str, CrowdOffer] = {
-    "external": CrowdOffer(
-        "A panel that sends its people here (Prolific, CloudResearch Connect, SONA, links of your own)",
-        frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
-    ),
-    "local": CrowdOffer("People who come by the link", COMMON_REQUIREMENTS),
-    "mturk": CrowdOffer(
-        "Mechanical Turk, which Amazon closed on 30 September 2026: an emulator or a server with its API",
-        COMMON_REQUIREMENTS,
-        currency="USD",
-    ),
+    offer.name: offer
+    for offer in (
+        CrowdOffer(
+            "external",
+            "A panel that sends its people here (Prolific, CloudResearch Connect, SONA, links of your own)",
+            frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
+        ),
+        CrowdOffer("local", "People who come by the link", COMMON_REQUIREMENTS),
+        CrowdOffer(
+            "mturk",
+            "Mechanical Turk, which Amazon closed on 30 September 2026: an emulator or a server with its API",
+            COMMON_REQUIREMENTS,
+            currency="USD",
+        ),
+        *of_features("crowd_offers"),
+    )
 }
 
 MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")

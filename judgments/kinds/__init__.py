@@ -1,5 +1,6 @@
 """The kinds of HIT. A new kind is a module here, a template, and a line in ``KINDS``."""
 
+from common.features import of_features
 from judgments.hit_templates.kind import HITTemplate
 from judgments.kinds.base import (
     CaptionScore,
@@ -35,6 +36,7 @@ KINDS: dict[str, Kind] = {
         Keywords(),
         Grounding(),
         HITTemplate(),
+        *(kind() for kind in of_features("kinds")),
     )
 }
 

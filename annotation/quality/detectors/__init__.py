@@ -22,6 +22,7 @@ from annotation.quality.detectors.answers import (
 )
 from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
+from common.features import of_features
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
@@ -37,6 +38,7 @@ RULES: dict[str, type[Rule]] = {
         HiddenLine,
         ControlAccuracy,
         RepeatConsistency,
+        *of_features("detectors"),
     )
 }
 

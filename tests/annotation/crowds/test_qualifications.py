@@ -259,7 +259,7 @@ class NoticeBoard(CrowdBackend):
 def board(monkeypatch: pytest.MonkeyPatch) -> NoticeBoard:
     made = NoticeBoard()
     monkeypatch.setattr(backends, "BACKENDS", (*backends.BACKENDS, made))
-    monkeypatch.setitem(crowds.CROWDS, "board", CrowdOffer("A notice board", frozenset()))
+    monkeypatch.setitem(crowds.CROWDS, "board", CrowdOffer("board", "A notice board", frozenset()))
     return made
 
 

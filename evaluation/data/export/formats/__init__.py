@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
+from common.features import of_features
 from evaluation.data.export.formats import consensus, judgments
 from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
@@ -147,7 +148,7 @@ _FORMATS = (
         _SPANS, consensus.SpanLines,
     ),
 )  # fmt: skip
-FORMATS = {file_format.name: file_format for file_format in _FORMATS}
+FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}
 
 
 def format_named(name: str) -> Format:

@@ -172,13 +172,15 @@ class GoldLines(Encoding):
         for some, answers in work.answers():
             lines = 0
             for unit, consensus in _consensus_of(work.study, list(answers.items())):
-                write_line(file, self.row(unit, consensus))
-                lines += 1
+                if (row := self.row(unit, consensus)) is not None:
+                    write_line(file, row)
+                    lines += 1
             work.counts[self.lines] += lines
             work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines
 
     @abstractmethod
-    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]: ...
+    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
+        """Return a unit's line, or None to omit it."""
 
 
 class KeywordLines(GoldLines):
@@ -256,7 +258,7 @@ def _consensus_of(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterat
     consensus = kind_of(study).aggregation.consensus(
         [unit for unit, _ in answers], [answer for _, answer in answers]
     )
-    units = Unit.objects.select_related("item", "first").in_bulk([unit for unit, _ in some])
+    units = Unit.objects.select_related("item", "first", "second").in_bulk([unit for unit, _ in some])
     for unit, _ in some:
         if unit in consensus:
             yield units[unit], consensus[unit]

@@ -1,0 +1,40 @@
+"""What features that an installation can leave out add to the lists of the platform, and how models move to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+if TYPE_CHECKING:
+    from django.db.migrations import RunPython
+
+
+def of_features(attribute: str) -> list[Any]:
+    """Return what the features that are on declare under an attribute of ``config.features.Feature``, loaded."""
+    features = getattr(settings, "FEATURES", {})  # commands on files run without
+    return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
+
+
+def move_content_types(*models: str, before: str, after: str) -> RunPython:
+    """Return an operation that gives the content types of models whose tables stay the label of another app.
+
+    Permissions of groups and the entries of the admin's log refer to content types, so they stay, too.
+
+    Args:
+        models: their names in small letters.
+        before: the label of the app that they leave.
+        after: the label of the app that they join.
+    """
+
+    from django.db.migrations import RunPython  # which takes time, and migrations alone need
+
+    def move(apps: Any, schema_editor: Any, before: str, after: str) -> None:
+        types = apps.get_model("contenttypes", "ContentType").objects.using(schema_editor.connection.alias)
+        types.filter(app_label=before, model__in=models).update(app_label=after)
+
+    return RunPython(
+        lambda apps, schema_editor: move(apps, schema_editor, before, after),
+        lambda apps, schema_editor: move(apps, schema_editor, after, before),
+    )

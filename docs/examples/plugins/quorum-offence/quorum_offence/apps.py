@@ -1,0 +1,8 @@
+"""A kind of HIT."""
+
+from config.features import Feature
+
+
+class Offence(Feature):
+    name = "quorum_offence"
+    kinds = ("quorum_offence.kind.Offence",)

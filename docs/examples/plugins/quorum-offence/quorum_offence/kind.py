@@ -1,0 +1,32 @@
+"""Offence: yes or no to a caption, decided by the majority."""
+
+from typing import Any
+
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import divide_images
+from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key
+from judgments.kinds.base import Choice, ChoiceKind, Page
+from judgments.kinds.image_caption import TwoThirds
+
+
+class Offence(ChoiceKind):
+    """Ask whether a caption hurts somebody."""
+
+    name = "offence"
+    title = "Offence: does the caption hurt somebody?"
+    values = (0, 1)
+    choices = (Choice(0, "No", "0"), Choice(1, "Yes", "1"))
+    defaults = {"question": "Does this caption hurt somebody?"}
+    page = Page("annotation/kinds/offence.html")
+    aggregation = TwoThirds()
+
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
+        units = [
+            UnitSpec(key=content_key("unit", self.name, design.seed, text.key), image=image.name, first=text)
+            for image in divide_images(design, material).judged
+            for text in image.references
+        ]
+        return Batch(hits=self.hits(design, [Group(unit.image, (unit,)) for unit in units]))
+
+    def present_unit(self, unit: Any, *, side: str, picture_url: Any) -> dict[str, Any]:
+        return {"caption": {"text": unit.first.text}}

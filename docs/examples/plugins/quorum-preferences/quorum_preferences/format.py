@@ -1,0 +1,44 @@
+"""Preference pairs: a line for each unit of a pair that a majority decided, as trainers of models read them."""
+
+from typing import Any
+
+from evaluation.data.export.formats import Format
+from evaluation.data.export.formats.consensus import GoldLines
+from judgments.kinds import KINDS, Consensus
+from judgments.kinds.pairs import FIRST, SECOND
+from judgments.models import Study, Unit
+
+
+class PreferenceLines(GoldLines):
+    lines = "pairs"
+
+    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
+        if consensus.value not in (FIRST, SECOND) or not (unit.first and unit.second):
+            return None  # a tie, or texts that are there no longer
+        texts = unit.first.text, unit.second.text
+        chosen, rejected = texts if consensus.value == FIRST else reversed(texts)
+        return {
+            "prompt": unit.item.name,
+            "chosen": chosen,
+            "rejected": rejected,
+            "people": consensus.n,
+            "share": consensus.share,
+        }
+
+
+def why_not(study: Study) -> str:
+    return (
+        ""
+        if KINDS[study.protocol].compares_pairs
+        else "it holds choices between two texts (triplet, pairwise)"
+    )
+
+
+PREFERENCES = Format(
+    "preferences",
+    "preferences.jsonl",
+    "application/jsonl",
+    "Preference pairs for training: the text that most people chose, and the other",
+    why_not,
+    PreferenceLines,
+)
