@@ -425,7 +425,7 @@ class RehearsalReport:
     by_sort: tuple[SortReport, ...] = ()
 
 
-def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
+def _report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
     kind = kind_of(study)
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}
@@ -485,7 +485,7 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
             reached = Study.State.CLOSED
         finally:
             _end(study, crowd, state=reached)
-    return report_of(study, people, truth, crowd.seed)
+    return _report_of(study, people, truth, crowd.seed)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ Captions = Mapping[str, list[str]]
 Bag = Counter[str]
 
 
-def read_captions(path: Path) -> dict[str, list[str]]:
+def _read_captions(path: Path) -> dict[str, list[str]]:
     captions: dict[str, list[str]] = {}
     for row in open_dataset("jsonl", path).references():
         captions.setdefault(row.image, []).append(row.text)
@@ -94,15 +94,15 @@ def at_random(captions: Captions, seed: int) -> dict[str, str]:
     return chosen
 
 
-def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+def _write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def make_demo(folder: Path) -> None:
-    captions = read_captions(HERE / "captions.jsonl")
-    write_lines(
+    captions = _read_captions(HERE / "captions.jsonl")
+    _write_lines(
         folder / "dataset.jsonl",
         (
             {
@@ -116,7 +116,7 @@ def make_demo(folder: Path) -> None:
         ),
     )
     for name, chosen in (("nearest", nearest(captions)), ("random", at_random(captions, SEED))):
-        write_lines(
+        _write_lines(
             folder / "systems" / f"{name}.jsonl",
             ({"image": image, "caption": text} for image, text in chosen.items()),
         )

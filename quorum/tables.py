@@ -47,7 +47,7 @@ def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METR
     if references is not None:
         raise InvalidInput("references are given beside a table, expected them in its column references")
     table = pa.table(candidates)
-    texts, lists = (column.to_pylist() for column in columns_of(table, "candidate", "references"))
+    texts, lists = (column.to_pylist() for column in _columns_of(table, "candidate", "references"))
     scores = score_texts(texts, lists, metrics, **options)
     for name, of_metric in scores.scores.items():
         table = table.append_column(name, pa.array(of_metric.images))
@@ -164,7 +164,7 @@ def bradley_terry(comparisons: Any, **options: Any) -> Any:
     if not is_table(comparisons):
         return aggregation.bradley_terry(comparisons, **options)
     fit = aggregation.bradley_terry_of_comparisons(
-        *(column.to_numpy() for column in columns_of(comparisons, "first", "second", "winner")), **options
+        *(column.to_numpy() for column in _columns_of(comparisons, "first", "second", "winner")), **options
     )
     if not np.isfinite(fit.log_strength).all():
         raise BadValue(fit.reason)
@@ -176,7 +176,7 @@ def is_table(data: Any) -> TypeGuard[Any]:
     return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
 
 
-def columns_of(table: Any, *names: str) -> list[pa.ChunkedArray]:
+def _columns_of(table: Any, *names: str) -> list[pa.ChunkedArray]:
     """Return columns of a table. Raise BadShape for one that it does not have."""
     arrow = pa.table(table)
     for name in names:
@@ -188,7 +188,7 @@ def columns_of(table: Any, *names: str) -> list[pa.ChunkedArray]:
 def judgments_of(table: Any, *names: str) -> list[Column]:
     """Return columns of the judgments that count; the last is that of values."""
     arrow = pa.table(table)
-    columns = columns_of(arrow, *names)
+    columns = _columns_of(arrow, *names)
     counted = columns[-1].is_valid()
     for name, expected in (("used", True), ("control", False)):
         if name in arrow.column_names:

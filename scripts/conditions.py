@@ -52,7 +52,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def environment(options: argparse.Namespace, home: str) -> dict[str, str]:
+def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
     passed = {name: text for name, text in os.environ.items() if name.upper().startswith(PASSED_ON)}
     python = shutil.which(options.python)
     if not python:
@@ -179,7 +179,7 @@ def shifted_clock(at: str, folder: str) -> dict[str, str]:
     return {"LD_PRELOAD": library, "CLOCK_AHEAD": str(ahead), "CLOCK_SINCE": str(since)}
 
 
-def run(options: argparse.Namespace, folder: str) -> int:
+def _run(options: argparse.Namespace, folder: str) -> int:
     clone, home = os.path.join(folder, "quorum"), os.path.join(folder, "home")
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     if options.environment:
@@ -192,7 +192,7 @@ def run(options: argparse.Namespace, folder: str) -> int:
         subprocess.run(["chown", "--recursive", f"{options.user}:nogroup", folder], check=True)
     if options.home_read_only:
         home = "/dev/null"  # root could write a folder without its permission
-    values = environment(options, home)
+    values = _environment(options, home)
     # A shifted clock would find the certificates of the package index too old.
     subprocess.run([*before, "make", "browser"], cwd=clone, env=values, check=True)
     if options.at:
@@ -211,7 +211,7 @@ def main() -> int:
     options = arguments()
     say("$ python3 -m scripts.conditions " + shlex.join(sys.argv[1:]))
     with tempfile.TemporaryDirectory(prefix="quorum-conditions-") as folder:
-        return run(options, folder)
+        return _run(options, folder)
 
 
 if __name__ == "__main__":

@@ -295,7 +295,7 @@ def stored(language: str, *, staff: bool = False) -> Catalog:
     )
 
 
-def compiled(catalog: Catalog) -> bytes:
+def _compiled(catalog: Catalog) -> bytes:
     buffer = io.BytesIO()
     write_mo(buffer, catalog)
     return buffer.getvalue()
@@ -316,7 +316,7 @@ def update(language: str, *, staff: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_po(file, catalog, width=110, sort_output=True, include_lineno=False, ignore_obsolete=True)
-    path.with_suffix(".mo").write_bytes(compiled(stored(language, staff=staff)))
+    path.with_suffix(".mo").write_bytes(_compiled(stored(language, staff=staff)))
 
 
 def problems(language: str, *, staff: bool = False) -> list[str]:
@@ -342,7 +342,7 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
         for problem in disagreements(message, c2py(catalog.plural_expr))
     ]
     mo = _path(language, staff=staff).with_suffix(".mo")
-    if not mo.exists() or _texts(mo.read_bytes()) != _texts(compiled(catalog)):
+    if not mo.exists() or _texts(mo.read_bytes()) != _texts(_compiled(catalog)):
         faults.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
     return faults
 

@@ -52,7 +52,7 @@ def main() -> None:
         run.wait_for_answer(site, services)
         for name in (run.WORKER, run.HEAVY):
             run.start(services, name, installation)
-        crowd = publish(environment)
+        crowd = _publish(environment)
         say(
             BANNER.format(
                 address=address,
@@ -102,7 +102,7 @@ def begin_anew(folder: str) -> None:
         pass
 
 
-def publish(environment: dict[str, str]) -> str:
+def _publish(environment: dict[str, str]) -> str:
     """Put the study up; return the path of its page of the crowd."""
     say("Putting the study up ...")
     # in one process, since each takes seconds to start

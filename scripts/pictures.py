@@ -35,7 +35,7 @@ AT_ITS_PLACE = (
 COLOURS = 96  # enough for text and plots, at a fifth of the bytes
 
 
-class Picture(NamedTuple):
+class _Picture(NamedTuple):
     """A picture: its file, its address, and the part of the page: the top of what matches, or a whole card."""
 
     name: str
@@ -65,13 +65,13 @@ def main() -> None:
     add = reverse("admin:judgments_study_add")
     results = page_address(finished, "results")
     pictures = [
-        Picture("findings", results, height=1140),
-        Picture("results-agreement", results, ".q-card:has(> h3:text-is('Do people agree?'))"),
-        Picture("results-metrics", results, ".q-card:has(> h3:text-is('Which metric agrees with people?'))"),
-        Picture("design-start", f"{add}?dataset=demo", height=900),
-        Picture("design-form", f"{add}?dataset=demo&preset=vedantam-2015-pairwise"),
-        Picture("review", page_address(watched_study(), "review"), height=720),
-        Picture("work-triplet", preview_address(opened), "main", height=640),
+        _Picture("findings", results, height=1140),
+        _Picture("results-agreement", results, ".q-card:has(> h3:text-is('Do people agree?'))"),
+        _Picture("results-metrics", results, ".q-card:has(> h3:text-is('Which metric agrees with people?'))"),
+        _Picture("design-start", f"{add}?dataset=demo", height=900),
+        _Picture("design-form", f"{add}?dataset=demo&preset=vedantam-2015-pairwise"),
+        _Picture("review", page_address(watched_study(), "review"), height=720),
+        _Picture("work-triplet", preview_address(opened), "main", height=640),
     ]
     visitor = Client()
     visitor.force_login(User.objects.filter(is_superuser=True)[0])
@@ -109,7 +109,9 @@ def watched_study() -> Study:
     return study
 
 
-def _screenshots(pictures: Sequence[Picture], address: str, session: str) -> Iterator[tuple[Picture, bytes]]:
+def _screenshots(
+    pictures: Sequence[_Picture], address: str, session: str
+) -> Iterator[tuple[_Picture, bytes]]:
     chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

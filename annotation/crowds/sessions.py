@@ -389,12 +389,12 @@ def _bring_answers(
         return  # a panel's workers have many HITs; their own pages tell them what is missing
     if last is None:
         raise IncompleteWork("Nothing was ever answered here under that assignment.")
-    if not is_complete(last):
+    if not _is_complete(last):
         raise IncompleteWork("Some of its answers were never saved here.")
     _store_saved(last)
 
 
-def is_complete(assignment: Assignment) -> bool:
+def _is_complete(assignment: Assignment) -> bool:
     key = answer_key(KINDS[assignment.study.protocol])
     return all(
         key in assignment.answers.get(str(page_unit.position), {}) for page_unit in page_units_of(assignment)

@@ -173,7 +173,7 @@ FORMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     """Similar calls in one line of the log; ``about`` is the worker or HIT, ``cents`` are bonuses without fees."""
 
     first: CrowdCall
@@ -349,13 +349,13 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     ]
 
 
-def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
+def _lines(calls: QuerySet[CrowdCall]) -> list[_Line]:
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
     lines = []
     for _key, group in groupby(rows, key=_group_key):
         same = list(group)
         lines.append(
-            Line(
+            _Line(
                 first=same[0],
                 count=len(same),
                 what=_describe_order(same[0]),

@@ -125,7 +125,7 @@ UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class _Preview:
     """The effects of an erasure.
 
     Attributes:
@@ -202,7 +202,7 @@ def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def preview(*, study: Study, worker: Worker, way: str) -> Preview:
+def preview(*, study: Study, worker: Worker, way: str) -> _Preview:
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
@@ -217,7 +217,7 @@ def preview(*, study: Study, worker: Worker, way: str) -> Preview:
     ]
     staying = [(label, _rows(model, study, worker).count()) for model, label in {**MOVED, **MONEY}.items()]
     staying.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
-    return Preview(
+    return _Preview(
         worker=worker,
         removed=[(_(label), n) for label, n in removed if n],
         kept=[(_(label), n) for label, n in staying if n],

@@ -334,11 +334,11 @@ class ControlFigures:
     suspects: list[SuspectRow]
 
 
-def count_answers(figures: ControlFigures) -> int:
+def _count_answers(figures: ControlFigures) -> int:
     return sum(counts.seen for _, counts in figures.by_kind)
 
 
-def as_json(figures: ControlFigures) -> dict[str, Any]:
+def _as_json(figures: ControlFigures) -> dict[str, Any]:
     return {
         "fared": {unit: [entry.seen, entry.right] for unit, entry in figures.by_unit.items()},
         "by_kind": [[name, entry.seen, entry.right] for name, entry in figures.by_kind],
@@ -347,7 +347,7 @@ def as_json(figures: ControlFigures) -> dict[str, Any]:
 
 
 def from_json(value: dict[str, Any]) -> ControlFigures:
-    """Return the figures of ``as_json`` with the suspects' current rows."""
+    """Return the figures of ``_as_json`` with the suspects' current rows."""
     texts = ("study", "item", "reference", "first", "second")
     pks = [pk for units, _ in value["suspects"] for pk in units]
     units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
@@ -481,8 +481,8 @@ FIGURES = add_figures(
     Figures(
         "controls",
         compute_control_figures,
-        rows=count_answers,
-        as_json=as_json,
+        rows=_count_answers,
+        as_json=_as_json,
         from_json=from_json,
         many=has_many_assignments,
     )

@@ -418,7 +418,7 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
     return adjudication
 
 
-def decisions_of(study: Study) -> dict[int, Adjudication]:
+def _decisions_of(study: Study) -> dict[int, Adjudication]:
     rows = Adjudication.objects.filter(study=study, state=State.DECIDED).annotate(
         who=F("adjudicator__username")
     )

@@ -541,7 +541,7 @@ def script_words(*, pictures: bool) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class _Row:
     """A unit on the page.
 
     Attributes:
@@ -569,11 +569,11 @@ class Step:
     """
 
     number: int
-    rows: tuple[Row, ...]
+    rows: tuple[_Row, ...]
     missing: bool
 
     @property
-    def first(self) -> Row:
+    def first(self) -> _Row:
         return self.rows[0]
 
     @property
@@ -612,7 +612,7 @@ def steps_of(
     kind = KINDS[design.protocol]
     for number, group in enumerate(screens_of(page_units, kind), start=1):
         rows = tuple(
-            Row(
+            _Row(
                 position=page_unit.position,
                 shown=add_sizes(
                     shown_unit(page_unit, design=design, picture_url=picture_url), item_of(page_unit)

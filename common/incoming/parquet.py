@@ -30,7 +30,7 @@ READ_AT_ONCE = 65_536
 OUT_OF_MEMORY = 3  # this process's state when it ends
 
 
-def rows_of(path: str) -> Iterator[list[Any]]:
+def _rows_of(path: str) -> Iterator[list[Any]]:
     """Yield the names of the columns, then rows. Bytes, such as pictures, are not read."""
     with pq.ParquetFile(path, buffer_size=READ_AT_ONCE) as file:
         about, names = file.metadata, file.schema_arrow.names
@@ -78,7 +78,7 @@ def _plain(value: Any) -> Any:
 def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
     """Write the rows up to the first limit, and return what is beyond it, and what was expected."""
     until, size = time.monotonic() + limits["seconds"], 0
-    for number, row in enumerate(rows_of(path)):
+    for number, row in enumerate(_rows_of(path)):
         if not number and len(row) > MOST_COLUMNS:
             return f"{len(row):,} columns", f"at most {MOST_COLUMNS:,}"
         text = json.dumps(row, ensure_ascii=False)

@@ -60,7 +60,7 @@ Sentences = Iterator[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class _Findings:
     """Broken invariants, and notes on stale data; one sentence each."""
 
     problems: list[str]
@@ -651,8 +651,8 @@ def results_older_than_the_data() -> Sentences:
 NOTES = (leases_that_ended, results_older_than_the_data)
 
 
-def check_integrity() -> Findings:
-    return Findings(
+def check_integrity() -> _Findings:
+    return _Findings(
         problems=[sentence for check in CHECKS for sentence in check()],
         notes=[sentence for check in NOTES for sentence in check()],
     )

@@ -165,7 +165,7 @@ def sort_into_lists(
     )  # fmt: skip
 
 
-def outputs_of(study: Study) -> QuerySet[Output]:
+def _outputs_of(study: Study) -> QuerySet[Output]:
     return Output.objects.of_study(study)
 
 
@@ -174,7 +174,7 @@ def scored_rows(study: Study) -> QuerySet[Any]:
     kind = KINDS[study.protocol]
     if kind.system_content:
         return SystemContent.objects.of_study(study, kind.system_content)
-    return outputs_of(study) if kind.judges_one_caption else Output.objects.none()
+    return _outputs_of(study) if kind.judges_one_caption else Output.objects.none()
 
 
 def newest_output(study: Study) -> int:
@@ -263,7 +263,7 @@ def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) 
 def _outputs(study: Study, splits: set[str]) -> Ints:
     """Return (5, N) system, image, caption, rank, and 1 for search results, by row id."""
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
-    rows = outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
+    rows = _outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
     columns = rows.order_by().values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
     *fields, pk = columns_of(columns, 6).astype(np.int64)
     return np.stack(fields)[:, np.argsort(pk)]

@@ -55,7 +55,7 @@ MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class _Rehearsal:
     study: Study
     crowd: Crowd
     result: dict[str, Any]
@@ -64,7 +64,7 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class _Pairs:
     """Pair row id -> true winner (1 or 2), and what the pair is clustered by."""
 
     truth: Mapping[int, int]
@@ -73,7 +73,7 @@ class Pairs:
 
 def compute_rehearsal(
     *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
-) -> Rehearsal:
+) -> _Rehearsal:
     """Evaluate a finished rehearsal against the truth, without storing the result."""
     aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
     evaluation, reason = None, ""
@@ -104,7 +104,7 @@ def compute_rehearsal(
         power = _simulate_power(study, people, systems, metrics, right, meetings, pairs, crowd.seed)
     elif (relevance := kind_of(study).relevance) is not None and relevance.averaged:
         power = _power_of_means(study, relevance, aggregation.consensus.decisions, truths)
-    return Rehearsal(
+    return _Rehearsal(
         study=study,
         crowd=crowd,
         result={
@@ -136,11 +136,11 @@ def _share(right: Sequence[bool], clusters: Sequence[int] | Ints) -> dict[str, A
     return clustered_share(np.array(right, dtype=np.bool_), np.ones(len(right), dtype=np.bool_), columns)
 
 
-def _known_pairs(study: Study, truths: Mapping[int, Any]) -> Pairs:
+def _known_pairs(study: Study, truths: Mapping[int, Any]) -> _Pairs:
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     rows = {pair: (unit, item) for pair, unit, item in units.values_list("pair_id", "pk", "item_id")}
     clusters = loaders.clusters_of_items(study, [item for _, item in rows.values()])
-    return Pairs(
+    return _Pairs(
         truth={pair: int(truths[unit]) for pair, (unit, _) in rows.items()},
         cluster=dict(zip(rows, clusters.tolist(), strict=True)),
     )
@@ -165,7 +165,7 @@ def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
         return None
 
 
-def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, dict[int, int]]:
+def _metric_hits(evaluation: MetaEvaluation | None, pairs: _Pairs) -> dict[str, dict[int, int]]:
     if evaluation is None or evaluation.judged.pks is None:
         return {}
     pks = evaluation.judged.pks.tolist()
@@ -179,7 +179,7 @@ def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, d
     }
 
 
-def _share_of_truth(named: Mapping[int, int], pairs: Pairs) -> dict[str, Any]:
+def _share_of_truth(named: Mapping[int, int], pairs: _Pairs) -> dict[str, Any]:
     """Return on how many pairs the named side is truly the winner."""
     right = [side == pairs.truth[pair] for pair, side in named.items()]
     return _share(right, [pairs.cluster[pair] for pair in named])
@@ -191,14 +191,14 @@ def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, An
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
 
 
-def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
+def _meetings(study: Study, pairs: _Pairs) -> dict[int, tuple[str, str]]:
     of_pair = loaders.systems_of_pairs(study)
     rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in pairs.truth}
     return {pk: names for pk, names in rows.items() if names[0] != names[1]}
 
 
 def _system_rows(
-    meetings: Mapping[int, tuple[str, str]], pairs: Pairs, verdict: SystemsVerdict | None
+    meetings: Mapping[int, tuple[str, str]], pairs: _Pairs, verdict: SystemsVerdict | None
 ) -> list[dict[str, Any]]:
     """Return how often each system wins in truth, and by the votes as results show it."""
     results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
@@ -217,7 +217,7 @@ def _simulate_power(
     metrics: list[dict[str, Any]],
     named: Mapping[str, Mapping[int, int]],
     meetings: Mapping[int, tuple[str, str]],
-    pairs: Pairs,
+    pairs: _Pairs,
     seed: int,
 ) -> list[dict[str, Any]]:
     """Simulate such studies of two systems and of two metrics that differ by so much.
@@ -269,7 +269,7 @@ def _questions_of_systems(study: Study, meetings: Mapping[int, tuple[str, str]])
 
 
 def _questions_of_metrics(
-    metrics: list[dict[str, Any]], named: Mapping[str, Mapping[int, int]], pairs: Pairs
+    metrics: list[dict[str, Any]], named: Mapping[str, Mapping[int, int]], pairs: _Pairs
 ) -> Iterator[QuestionRow]:
     if len(metrics) < 2:
         return
@@ -362,7 +362,7 @@ def _count_work(study: Study) -> dict[str, Any]:
 
 
 @transaction.atomic
-def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
+def store_rehearsal(rehearsal: _Rehearsal) -> Analysis:
     aggregation = store_aggregation(rehearsal.aggregation)
     if rehearsal.evaluation is not None:
         store_evaluation(rehearsal.evaluation)

@@ -435,7 +435,7 @@ def name_controls(refusal: str) -> str:
     return refusal
 
 
-def chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """Return our column -> the file's, as a page has sent them."""
     sent = ((values.get(f"column-{prefix}{number}"), name) for number, name in enumerate(names))
     sources: dict[str, list[str]] = {}
@@ -465,7 +465,7 @@ def posted_maps(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[
         how = mapping_of(texts, Path(name)) or ColumnMapping()
         maps[name] = how.model_dump(mode="json", exclude_defaults=True)
         if how.header_row == table.header_row:  # the columns of another header are guessed anew
-            maps[name]["columns"] = chosen(table.names, values, prefix=f"{number}-")
+            maps[name]["columns"] = _chosen(table.names, values, prefix=f"{number}-")
     return maps
 
 
@@ -488,7 +488,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
         ]
         return args
     before = args.get("mapping") or {}
-    table.chosen = chosen(table.names, values)
+    table.chosen = _chosen(table.names, values)
     answers, field = values.get("words", "").strip(), Path(gettext("Answers in words"))
     if values.get("each_file"):
         table.chosen["worker"] = f"{{{FILE}}}"

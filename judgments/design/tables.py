@@ -807,7 +807,7 @@ class Texts(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class _Claim:
     """One metric is right more often than another, on pairs of a kind or on all."""
 
     better: str
@@ -815,14 +815,14 @@ class Claim:
     kind: str
 
 
-def read_claim(text: str) -> Claim:
+def read_claim(text: str) -> _Claim:
     match = CLAIM.fullmatch(text)
     if match is None or match["better"] == match["worse"]:
         raise ValueError(
             gettext("the claim %(text)r cannot be checked; expected a form such as 'cider-d > rouge-l on HC'")
             % {"text": text}
         )
-    return Claim(match["better"], match["worse"], match["kind"] or "all")
+    return _Claim(match["better"], match["worse"], match["kind"] or "all")
 
 
 class Hypothesis(Part):

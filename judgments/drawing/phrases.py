@@ -60,7 +60,7 @@ def words_of(text: str) -> list[str]:
     return [word for token in normalise_text(text).split() if (word := trim_punctuation(token))]
 
 
-def parts_of(word: str) -> list[str]:
+def _parts_of(word: str) -> list[str]:
     """Return the words inside a word: "well-known" gives "well" and "known", "london's" "london"."""
     parts = [part for piece in word.replace("/", "-").split("-") if (part := trim_punctuation(piece))]
     owners = [part[:-2] for part in (word, *parts) if part.endswith("'s") and len(part) > 2]
@@ -71,7 +71,7 @@ def vocabulary(text: str) -> dict[str, None]:
     """Return the words of the text and the words inside them, in order."""
     forms: dict[str, None] = {}
     for word in words_of(text):
-        for form in (word, *parts_of(word)):
+        for form in (word, *_parts_of(word)):
             forms.setdefault(form)
     return forms
 

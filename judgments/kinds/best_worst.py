@@ -83,7 +83,7 @@ class ShownCaption:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class _Answers:
     """N answers as columns; ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image.
 
     ``worst`` is None where the best alone was asked for.
@@ -96,7 +96,7 @@ class Answers:
     worst: list[int] | None
 
 
-def read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> Answers:
+def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> _Answers:
     """Return answers as columns; ``by_system`` takes a text of other credited systems for another caption."""
     places: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judged}
@@ -115,7 +115,7 @@ def read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False)
     def places_of(end: str) -> list[int]:
         return [row[judgment.answer[end] - 1] for row, judgment in zip(shown, judged, strict=True)]
 
-    return Answers(
+    return _Answers(
         captions=list(places),
         units=[judgment.unit.key for judgment in judged],
         shown=shown,
@@ -124,7 +124,7 @@ def read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False)
     )
 
 
-def scores_of(answers: Answers) -> list[float]:
+def scores_of(answers: _Answers) -> list[float]:
     """Return the best-worst score of each caption, or the share of its showings in which it was the best."""
     if answers.worst is not None:
         scores: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
@@ -133,7 +133,7 @@ def scores_of(answers: Answers) -> list[float]:
     return [best[caption] / shown[caption] for caption in range(len(answers.captions))]
 
 
-def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
+def _figures_of(answers: _Answers, *, seed: int) -> dict[str, Any]:
     """Return counts, score and strength of each caption, and the split-half reliability of best-worst scores."""
     if answers.worst is None:
         return _figures_of_best(answers)
@@ -176,7 +176,7 @@ def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
     }
 
 
-def _figures_of_best(answers: Answers) -> dict[str, Any]:
+def _figures_of_best(answers: _Answers) -> dict[str, Any]:
     """Return counts, share of best and Luce strength of each caption."""
     shown, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
     rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
@@ -197,7 +197,7 @@ def _figures_of_best(answers: Answers) -> dict[str, Any]:
     }
 
 
-def _choice_strengths(answers: Answers) -> list[float | None]:
+def _choice_strengths(answers: _Answers) -> list[float | None]:
     """Return Luce log-strengths with mean 0 per image."""
     items = [answers.captions[caption].item for caption in answers.best]
     strengths: list[float | None] = [None] * len(answers.captions)
@@ -212,7 +212,7 @@ def _choice_strengths(answers: Answers) -> list[float | None]:
     return strengths
 
 
-def _strengths(answers: Answers, worst: Sequence[int]) -> list[float | None]:
+def _strengths(answers: _Answers, worst: Sequence[int]) -> list[float | None]:
     """Return Bradley-Terry log-strengths with mean 0 per image, from the comparisons that answers imply.
 
     There are no intervals: comparisons from one answer are dependent, and the model would treat them as
@@ -274,13 +274,13 @@ class MostOften(OpenAggregation):
 
 class BestWorstScores(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        return KindResults(study=figures_of(read_answers(judged), seed=seed) if judged else {})
+        return KindResults(study=_figures_of(_read_answers(judged), seed=seed) if judged else {})
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return the best-worst score of each caption of each image, or its share of best."""
         if not judged:
             return []
-        answers = read_answers(judged, by_system=True)
+        answers = _read_answers(judged, by_system=True)
         ratings: list[list[tuple[int, float]]] = [[] for _ in answers.captions]
         worst: Sequence[int | None] = answers.worst or [None] * len(judged)
         for judgment, shown, best, least in zip(judged, answers.shown, answers.best, worst, strict=True):
@@ -292,13 +292,13 @@ class BestWorstScores(Results):
         ]
 
 
-class Option(Shown):
+class _Option(Shown):
     key: str
     text: str
 
 
 class ShownOptions(Shown):
-    options: list[Option]
+    options: list[_Option]
 
 
 class CaptionIds(Exchange):

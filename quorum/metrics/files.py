@@ -95,7 +95,7 @@ def _figures(result: Scores, images: Iterable[str]) -> dict[str, Any]:
     }
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """A caption of a file; `where` begins an error message about it."""
 
     where: str
@@ -113,11 +113,11 @@ class _Object(dict[str, Any]):
             self.repeated = next(name for name, count in names.items() if count > 1)
 
 
-Document = Callable[[Path, Any], Iterator[Row]]
+Document = Callable[[Path, Any], Iterator[_Row]]
 _DECODE = json.JSONDecoder(object_pairs_hook=_Object).decode
 
 
-def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
+def _reference_rows(path: Path, document: Any) -> Iterator[_Row]:
     if not isinstance(document, _Object):
         _refuse(path, document, "COCO captions JSON or an object of lists of captions")
     annotations = document.get("annotations")
@@ -132,10 +132,10 @@ def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
             raise InvalidFile(f"{where} has no captions, expected at least one")
         name = _composed(image)
         for caption in captions:
-            yield Row(where, name, caption)
+            yield _Row(where, name, caption)
 
 
-def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
+def _candidate_rows(path: Path, document: Any) -> Iterator[_Row]:
     if isinstance(document, list):
         yield from _coco_rows(path, document)
         return
@@ -144,17 +144,17 @@ def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
     for image, caption in _distinct(path, document).items():
         if not isinstance(caption, str):
             raise InvalidFile(f"{path}: image {image!r} has {_describe_value(caption)}, expected a caption")
-        yield Row(str(path), _composed(image), caption)
+        yield _Row(str(path), _composed(image), caption)
 
 
-def _coco_rows(path: Path, rows: list[Any]) -> Iterator[Row]:
+def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_Row]:
     for number, value in enumerate(rows, start=1):
         where = f"{path}, row {number}"
         if not isinstance(value, dict):
             raise InvalidFile(
                 f"{where}: found {_describe_value(value)}, expected an object with image_id and caption"
             )
-        yield Row(where, _image(value, "image_id", where), _caption(value, where))
+        yield _Row(where, _image(value, "image_id", where), _caption(value, where))
 
 
 def _distinct(path: Path, images: _Object) -> _Object:
@@ -167,7 +167,7 @@ def _refuse(path: Path, document: Any, expected: str) -> NoReturn:
     raise InvalidFile(f"{path}: found {_describe_value(document)}, expected {expected}")
 
 
-def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
+def _caption_rows(path: Path, document: Document) -> Iterator[_Row]:
     empty = True
     for row in _formatted_rows(path, document):
         empty = False
@@ -176,7 +176,7 @@ def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
         raise InvalidFile(f"{path}: found no captions, expected at least one")
 
 
-def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
+def _formatted_rows(path: Path, document: Document) -> Iterator[_Row]:
     try:
         with path.open("rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"
@@ -205,7 +205,7 @@ def _is_row(line: str) -> bool:
     return isinstance(value, dict) and {"image", "caption"} <= value.keys()
 
 
-def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
+def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
     line_prefix = f"{path}, line "
     for number, line in lines:
         if not line.strip():
@@ -219,7 +219,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
         system = value.get("system")
         if system is not None and (not isinstance(system, str) or not system):
             raise InvalidFile(f"{where}: system is {_describe_value(system)}, expected a name")
-        yield Row(where, _image(value, "image", where), _caption(value, where), system)
+        yield _Row(where, _image(value, "image", where), _caption(value, where), system)
 
 
 def _parsed(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:

@@ -90,7 +90,7 @@ _NON = re.compile(r"non[\s-](.*)", re.ASCII)
 
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
     """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
-    check_texts(keywords, "keywords")
+    _check_texts(keywords, "keywords")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
     # By the paper's rules nothing is left of the word "s".
     return [" ".join(filter(None, stemmed(cut(keyword)))) or keyword.strip() for keyword in keywords]
@@ -100,7 +100,7 @@ def keyword_terms(
     texts: Sequence[str], *, stem: str = "porter", stop_words: Collection[str] = frozenset()
 ) -> list[list[str]]:
     """Return the stemmed words of each text in order, without `stop_words` (such as `stemming.smart_stop_words()`)."""
-    check_texts(texts, "texts")
+    _check_texts(texts, "texts")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
     dropped = frozenset(stop_words)
     known: dict[str, str] = {}
@@ -124,7 +124,7 @@ def gold_tags(
     for image, people in enumerate(annotations):
         tags: Counter[str] = Counter()
         for person, keywords in enumerate(people):
-            check_texts(keywords, f"annotations[{image}][{person}]")
+            _check_texts(keywords, f"annotations[{image}][{person}]")
             tags.update(filter(None, keyword_forms(list(dict.fromkeys(keywords)), stem=stem)))
         tags_of_images.append(tags)
     return tags_of_images
@@ -139,7 +139,7 @@ def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) ->
     return frozenset(word for word, count in counts.items() if count >= least)
 
 
-def check_texts(texts: Any, where: str) -> None:
+def _check_texts(texts: Any, where: str) -> None:
     check_collection(texts, where, "a list of texts")
     for text in texts:
         if not isinstance(text, str):

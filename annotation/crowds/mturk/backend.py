@@ -96,7 +96,7 @@ def annotation_of(token: str, study: Study) -> str:
     return f"{token} {installation_word()} {study.slug}"
 
 
-def token_of(annotation: str, study: Study) -> str:
+def _token_of(annotation: str, study: Study) -> str:
     token, _, rest = annotation.partition(" ")
     return token if rest == f"{installation_word()} {study.slug}" else ""
 
@@ -114,7 +114,7 @@ def is_tested_there(design: StudyDesign) -> bool:
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
 
-def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
+def _question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
     if design.crowd.question == "html":
         language = language_of(design)
         design = design_in(design, language)
@@ -141,7 +141,7 @@ def _is_old(call: CrowdCall) -> bool:
     return began is not None and now - began > REMEMBERED
 
 
-def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = call.publication_now(), call.study
     if _is_old(call):
         existing = _marked(client, study, call.key)
@@ -149,7 +149,7 @@ def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             return _published(existing)
     design = design_of(study)
     assert publication.hit is not None  # every plan here has one
-    question = question_of(study, design, publication.hit)
+    question = _question_of(study, design, publication.hit)
     hit_type = _hit_type(client, call.platform, study, design)
     try:
         hit = client.create_hit(
@@ -175,7 +175,7 @@ def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _marked(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
-    return next((hit for hit in client.hits() if token_of(hit.annotation, study) == token), None)
+    return next((hit for hit in client.hits() if _token_of(hit.annotation, study) == token), None)
 
 
 def _published(hit: TurkHIT) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def auto_approval(design: StudyDesign) -> timedelta:
     return min(LONGEST_DELAY, timedelta(hours=hours) + NET) if hours else LONGEST_DELAY
 
 
-def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication = call.publication_now()
     places = int(call.payload.get("places", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
@@ -236,7 +236,7 @@ def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return {}
 
 
-def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Close to new workers by a past time, a new one at each attempt, since an equal one is refused."""
     publication = call.publication_now()
     try:
@@ -249,7 +249,7 @@ def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return {}
 
 
-def delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Delete a HIT after checking that all of its work is decided and booked here."""
     publication = call.publication_now()
     if _is_gone(client, publication.external_id):
@@ -286,13 +286,13 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
     _once(lambda: client.set_expiration(hit, at))
 
 
-def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _decide(
         client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
     )
 
 
-def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _decide(client, call, client.reject, Status.REJECTED)
 
 
@@ -328,7 +328,7 @@ def _status(client: TurkClient, session: CrowdSession) -> str:
     return there.status
 
 
-def send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
     session, cents = call.session_now(), int(call.payload["bonus_cents"])
     bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
@@ -347,17 +347,17 @@ def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
     return list(client.bonuses(bonus.assignment)).count(bonus) > booked
 
 
-def block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     client.block(_raw_id_of(call), reason=call.why or "Blocked.")
     return {}
 
 
-def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     client.unblock(_raw_id_of(call), reason=call.why or "Unblocked.")
     return {}
 
 
-def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     qualification = _qualification_id(client, call.payload["qualification"])
     value = int(call.payload.get("value", 1))
     if value:
@@ -410,7 +410,7 @@ def _qualification_name(wanted: str) -> str:
     return f"{wanted} ({installation_word()})"
 
 
-def send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Message a worker at most once, as NotifyWorkers has no token."""
     if call.first_started_at != call.started_at:
         raise Refused(
@@ -479,17 +479,17 @@ def _once(order: Callable[[], None]) -> None:
 
 
 ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
-    Ability.PUBLISH: publish,
-    Ability.EXTEND: extend,
-    Ability.EXPIRE: expire,
-    Ability.DELETE: delete,
-    Ability.APPROVE: approve,
-    Ability.REJECT: reject,
-    Ability.BONUS: send_bonus,
-    Ability.BLOCK: block,
-    Ability.UNBLOCK: unblock,
-    Ability.QUALIFY: qualify,
-    Ability.MESSAGE: send_message,
+    Ability.PUBLISH: _publish,
+    Ability.EXTEND: _extend,
+    Ability.EXPIRE: _expire,
+    Ability.DELETE: _delete,
+    Ability.APPROVE: _approve,
+    Ability.REJECT: _reject,
+    Ability.BONUS: _send_bonus,
+    Ability.BLOCK: _block,
+    Ability.UNBLOCK: _unblock,
+    Ability.QUALIFY: _qualify,
+    Ability.MESSAGE: _send_message,
 }
 
 # MTURK.md 2, Money
@@ -590,7 +590,7 @@ class MTurkBackend(CrowdBackend):
             if is_tested_there(design):
                 qualification_test(design.quiz, seed=design.seed, title=title_of(design))
             for hit in HIT.objects.filter(study=study).order_by("position"):
-                question_of(study, design, hit)
+                _question_of(study, design, hit)
                 if crowd.question == "external":
                     break  # all HITs are alike in this
         except QuestionProblem as problem:
@@ -605,7 +605,7 @@ class MTurkBackend(CrowdBackend):
         wanted = {publication.external_id: publication for publication in known if publication.external_id}
         seen: set[str] = set()
         for hit in client.hits():
-            token = token_of(hit.annotation, study)
+            token = _token_of(hit.annotation, study)
             if hit.id in wanted or token:
                 seen.add(hit.id)
                 yield _read_publication(hit, token or wanted[hit.id].token)

@@ -101,7 +101,7 @@ def root(name: str, namespace: str) -> Element:
     return Element(name, {"xmlns": namespace})
 
 
-def add(parent: Element, name: str, text: str | int | None = None) -> Element:
+def _add(parent: Element, name: str, text: str | int | None = None) -> Element:
     child = SubElement(parent, name)
     if text is not None:
         child.text = storable(str(text))
@@ -129,16 +129,16 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     """
     _check_address(url, hit=hit, loopback=loopback)
     document = root("ExternalQuestion", EXTERNAL_QUESTION)
-    add(document, "ExternalURL", url)
-    add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
+    _add(document, "ExternalURL", url)
+    _add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     return _check_question_size(serialized(document), hit=hit)
 
 
 def html_question_of(page: str, *, hit: str) -> str:
     """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
     document = root("HTMLQuestion", HTML_QUESTION)
-    add(document, "HTMLContent", CONTENT)
-    add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
+    _add(document, "HTMLContent", CONTENT)
+    _add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     before, _, after = serialized(document).partition(CONTENT)
     # CDATA ends at the first "]]>", so split one inside the page
     inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
@@ -382,33 +382,33 @@ def percent_needed(questions: int, pass_mark: float) -> int:
 
 def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
     document = root("QuestionForm", QUESTION_FORM)
-    add(add(document, "Overview"), "Title", title)
+    _add(_add(document, "Overview"), "Title", title)
     for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
-        part = add(document, "Question")
-        add(part, "QuestionIdentifier", _identifier(number))
-        add(part, "DisplayName", f"{number} / {len(questions)}")
-        add(part, "IsRequired", "true")
-        add(add(part, "QuestionContent"), "Text", question.text)
-        answer = add(add(part, "AnswerSpecification"), "SelectionAnswer")
-        add(answer, "StyleSuggestion", "radiobutton")
-        selections = add(answer, "Selections")
+        part = _add(document, "Question")
+        _add(part, "QuestionIdentifier", _identifier(number))
+        _add(part, "DisplayName", f"{number} / {len(questions)}")
+        _add(part, "IsRequired", "true")
+        _add(_add(part, "QuestionContent"), "Text", question.text)
+        answer = _add(_add(part, "AnswerSpecification"), "SelectionAnswer")
+        _add(answer, "StyleSuggestion", "radiobutton")
+        selections = _add(answer, "Selections")
         for option in order:
-            selection = add(selections, "Selection")
-            add(selection, "SelectionIdentifier", _selection(option))
-            add(selection, "Text", question.options[option])
+            selection = _add(selections, "Selection")
+            _add(selection, "SelectionIdentifier", _selection(option))
+            _add(selection, "Text", question.options[option])
     return document
 
 
 def _key(questions: Sequence[Question]) -> Element:
     document = root("AnswerKey", ANSWER_KEY)
     for number, question in enumerate(questions, start=1):
-        part = add(document, "Question")
-        add(part, "QuestionIdentifier", _identifier(number))
-        option = add(part, "AnswerOption")
-        add(option, "SelectionIdentifier", _selection(question.right))
-        add(option, "AnswerScore", 1)
-    mapping = add(add(document, "QualificationValueMapping"), "PercentageMapping")
-    add(mapping, "MaximumSummedScore", len(questions))
+        part = _add(document, "Question")
+        _add(part, "QuestionIdentifier", _identifier(number))
+        option = _add(part, "AnswerOption")
+        _add(option, "SelectionIdentifier", _selection(question.right))
+        _add(option, "AnswerScore", 1)
+    mapping = _add(_add(document, "QualificationValueMapping"), "PercentageMapping")
+    _add(mapping, "MaximumSummedScore", len(questions))
     return document
 
 

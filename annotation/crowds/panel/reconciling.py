@@ -206,7 +206,7 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
     return "".join(f"{csv_line(guard_formula(str(cell)) for cell in row)}\n" for row in rows)
 
 
-class Verdict(NamedTuple):
+class _Verdict(NamedTuple):
     verdict: str
     reason: str
     books: str = ""
@@ -329,47 +329,47 @@ def _only_here(here: CrowdSession, raw: str) -> Compared:
 
 def _compare_both(
     there: Submission, here: CrowdSession, *, code: str, finished: Collection[str], against: Sequence[str]
-) -> Verdict:
+) -> _Verdict:
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
     if there.status == "":
         sentence = _("The panel says %(said)r, which is not understood here.") % {"said": there.panel_status}
-        return Verdict("wait", sentence, odd=True)
+        return _Verdict("wait", sentence, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
         return _finished_here(there, here, code=code, against=against)
     return _unfinished_here(there, here, finished=finished)
 
 
-def _paid_here(there: Submission) -> Verdict:
+def _paid_here(there: Submission) -> _Verdict:
     if there.status == Status.APPROVED:
-        return Verdict("paid", _("Approved here and there."))
+        return _Verdict("paid", _("Approved here and there."))
     if there.status == Status.SUBMITTED:
-        return Verdict("pay", _("Approved here, and not there yet."))
-    return Verdict(
+        return _Verdict("pay", _("Approved here, and not there yet."))
+    return _Verdict(
         "no", _("Approved here, but the panel says %(said)r.") % {"said": there.panel_status}, odd=True
     )
 
 
-def _finished_here(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> Verdict:
+def _finished_here(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> _Verdict:
     if there.status == Status.APPROVED:
-        return Verdict("paid", _("Approved there."), books=Status.APPROVED)
+        return _Verdict("paid", _("Approved there."), books=Status.APPROVED)
     if there.status == Status.REJECTED:
         books = Status.REJECTED if here.status == Status.SUBMITTED else ""
-        return Verdict("no", _("Rejected there."), books=books)
+        return _Verdict("no", _("Rejected there."), books=books)
     if here.status == Status.REJECTED:
-        return Verdict(
+        return _Verdict(
             "no", _("Rejected here: %(value)s") % {"value": here.feedback or "no reason was noted"}
         )
     if there.status == Status.RETURNED:
-        return Verdict("no", _("Finished here, but given back there."), books=Status.RETURNED, odd=True)
+        return _Verdict("no", _("Finished here, but given back there."), books=Status.RETURNED, odd=True)
     if against:
-        return Verdict("no", _("Look at the work first: %(reasons)s") % {"reasons": " ".join(against)})
+        return _Verdict("no", _("Look at the work first: %(reasons)s") % {"reasons": " ".join(against)})
     if there.status == Status.WORKING:
-        return Verdict(
+        return _Verdict(
             "wait", _("Finished here; there it is under way: the person has not gone back yet."), odd=True
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
-        return Verdict(
+        return _Verdict(
             "pay",
             _("Finished here; there it is %(said)r: pay it by hand there.") % {"said": there.panel_status},
             odd=True,
@@ -380,20 +380,20 @@ def _finished_here(there: Submission, here: CrowdSession, *, code: str, against:
             if there.code
             else _("there is no code there")
         )
-        return Verdict(
+        return _Verdict(
             "pay",
             _("Finished here; %(given)s instead of %(code)s.") % {"given": difference, "code": code},
             odd=True,
         )
-    return Verdict("pay", _("Finished here and there."))
+    return _Verdict("pay", _("Finished here and there."))
 
 
-def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collection[str]) -> Verdict:
+def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collection[str]) -> _Verdict:
     state = here.get_status_display()
     books = there.status if here.status == Status.WORKING and there.status in OVER_THERE else ""
     why = f": {here.feedback}" if here.feedback else ""
     if there.status == Status.APPROVED:
-        return Verdict(
+        return _Verdict(
             "no",
             _("Paid there, though it is %(state)s here%(why)s.") % {"state": state, "why": why},
             odd=True,
@@ -401,7 +401,7 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
     if there.code.lower() in finished:
         done = pages_handed_in(here)
         wanted = design_of(here.study).panel.hits
-        return Verdict(
+        return _Verdict(
             "no",
             _("Has the code of finished sessions with %(done)s of %(wanted)s pages submitted here.")
             % {"done": done, "wanted": wanted},
@@ -409,14 +409,14 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
             True,
         )
     if there.status == Status.SUBMITTED:
-        return Verdict(
+        return _Verdict(
             "no",
             _("Submitted there; here it is %(state)s%(why)s.") % {"state": state, "why": why},
             odd=here.status == Status.WORKING,
         )
     if there.status == Status.WORKING and here.status == Status.WORKING:
-        return Verdict("wait", _("Under way here and there."))
-    return Verdict(
+        return _Verdict("wait", _("Under way here and there."))
+    return _Verdict(
         "no",
         _("There it is %(said)r, here %(state)s%(why)s.")
         % {"said": there.panel_status, "state": state, "why": why},

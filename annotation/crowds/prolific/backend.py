@@ -111,7 +111,7 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
         )
 
 
-def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+def _decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Approve or reject, unless decided before; return the current decision."""
     submission = _submission(client, call)
     if submission.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
@@ -144,7 +144,7 @@ def rejection_words(why: str) -> str:
     return message.ljust(SHORTEST_REJECTION, ".")
 
 
-def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+def _send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus once: set it up, which costs nothing, store the intent to pay, then pay.
 
     After a lost answer it is only looked for, as the service pays a set-up as often as it is asked.
@@ -196,7 +196,7 @@ def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
     )
 
 
-def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+def _send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Message a person at most once: nothing shows later whether it was sent."""
     if "sending" in call.answer:
         raise Unsure(
@@ -309,7 +309,7 @@ def needs_the_list(workers: Workers) -> bool:
     )
 
 
-def filters_of(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
+def _filters_of(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
     """Return the filters of the worker requirements, apart from groups.
 
     Raises:
@@ -486,7 +486,7 @@ class ProlificBackend(ExternalBackend):
             return
         with open_client() as client:
             refuse_other_currency(client, design)
-            filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
+            _filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
     def describe_entrance(self, study: Study) -> str:
         return pgettext("staff", "People come from Prolific, whose study leads to %(address)s.") % {
@@ -524,9 +524,9 @@ class ProlificBackend(ExternalBackend):
                 case Ability.EXPIRE:
                     return _expire(client, call)
                 case Ability.APPROVE | Ability.REJECT:
-                    return decide(client, call)
+                    return _decide(client, call)
                 case Ability.BONUS:
-                    return send_bonus(client, call)
+                    return _send_bonus(client, call)
                 case Ability.BLOCK | Ability.UNBLOCK:
                     return change_group(
                         client, call, name=blocked_group_name(), add=call.kind == Ability.BLOCK
@@ -535,7 +535,7 @@ class ProlificBackend(ExternalBackend):
                     name, add = str(call.payload.get("qualification", "")), bool(call.payload.get("value", 1))
                     return change_group(client, call, name=name, add=add)
                 case Ability.MESSAGE:
-                    return send_message(client, call)
+                    return _send_message(client, call)
         raise Refused(f"Prolific cannot be asked to {call.kind}.")
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
@@ -647,7 +647,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> dict[str, obje
     least = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))  # docs.prolific.com, maximum_allowed_time
     description = design.crowd.description or plain_text(design.question) or design.name
     earlier = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
-    blocked, needed = groups_of(client, design, platform=publication.platform)
+    blocked, needed = _groups_of(client, design, platform=publication.platform)
     studies = list(earlier.values_list("external_id", flat=True))
     # nobody in a blocked group or study sees it, nor anybody outside all groups of a needed qualification
     filters = [
@@ -656,7 +656,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> dict[str, obje
     ]
     for groups in needed:
         filters += _id_filter("participant_group_allowlist", groups, "participant group")
-    filters += filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
+    filters += _filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
     project = settings.PROLIFIC_PROJECT
     return {
         "name": design.crowd.title or design.name,
@@ -682,7 +682,7 @@ def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, obj
     return [{"filter_id": name, "selected_values": values}] if values else []
 
 
-def groups_of(
+def _groups_of(
     client: ProlificClient, design: StudyDesign, *, platform: str
 ) -> tuple[list[str], list[list[str]]]:
     """Return the groups whose members are kept out, and for each needed qualification the groups of its name.

@@ -53,7 +53,7 @@ CHECKED_EACH = 10_000  # rows
 KEYS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
 
-class Texts(Sequence[str]):
+class _Texts(Sequence[str]):
     """Strings kept as UTF-8, one after another: a list of them would take some 60 bytes more for each."""
 
     def __init__(self) -> None:
@@ -162,14 +162,14 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     Raises:
         ImportProblem: a record that does not fit, or more than half of the memory that a file may take.
     """
-    keys: dict[str, Texts] = {}
+    keys: dict[str, _Texts] = {}
     score_columns: list[str] = []
     cells, lines = array("d"), array("q")
     for record in records:
         if not keys:
             per, columns = _columns(record)
             score_columns = _metric_columns(record, metrics)
-            keys = {name: Texts() for name in columns}
+            keys = {name: _Texts() for name in columns}
         for name, column in keys.items():
             limit = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_output
             column.append(record.read(name, limit))

@@ -64,7 +64,7 @@ def chosen_of(study: Study) -> Chosen:
     return chosen
 
 
-def chances_of(study: Study) -> Mapping[str, float]:
+def _chances_of(study: Study) -> Mapping[str, float]:
     """Return pair or unit key -> probability of choice; empty if all items are judged."""
     chosen = design_of(study).chosen
     return chosen.chances if chosen else {}

@@ -218,7 +218,7 @@ def _chosen(settings: Sequence[Setting]) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class _Part:
     """A split's images with pictures and captions, as ids and as words; the pool has one caption per image."""
 
     images: list[str]
@@ -303,7 +303,7 @@ def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
 
 
 def _image_kernels(
-    parts: Sequence[Part], kernel: str, power: int, generator: np.random.Generator, progress: Progress
+    parts: Sequence[_Part], kernel: str, power: int, generator: np.random.Generator, progress: Progress
 ) -> Kernels:
     training = parts[0].pictures
     few = training
@@ -320,7 +320,7 @@ def _image_kernels(
     return Kernels(*(compare(rows, histograms[0], power) for rows in histograms))
 
 
-def _parts(dataset: Dataset, caption: int, seed: int) -> list[Part]:
+def _parts(dataset: Dataset, caption: int, seed: int) -> list[_Part]:
     items = list(dataset.items.order_by("position"))
     captions: dict[int, list[tuple[str, str]]] = {}
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by("position")
@@ -370,14 +370,14 @@ def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, 
         )
 
 
-def _part(images: Sequence[Item], captions: Mapping[int, Sequence[tuple[str, str]]], caption: int) -> Part:
+def _part(images: Sequence[Item], captions: Mapping[int, Sequence[tuple[str, str]]], caption: int) -> _Part:
     tokens = words_of([text for item in images for _, text in captions[item.pk]])
     counts = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
     documents: list[Document] = [
         tokens[start:end] for start, end in zip([0, *counts], [*counts, len(tokens)], strict=True)
     ]
     chosen = [min(caption, len(document) - 1) for document in documents]
-    return Part(
+    return _Part(
         [item.name for item in images],
         [Path(item.picture.path) for item in images],
         documents,

@@ -176,7 +176,7 @@ def strengths_of(
     if chosen and weights == WEIGHTS[0]:
         inverse = 1 / np.array([chosen.chances[key] for key in keys])[index]
     elif weights == WEIGHTS[0] and has_chances(study):
-        inverse = 1 / chances_of(study, table.unit[rows], table.worker[rows])
+        inverse = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
         inverse /= inverse.mean()
     strengths = preference_strengths(
         firsts[index].tolist(),
@@ -244,7 +244,7 @@ def _strengths_of_choices(study: Study, *, model: str, control: str, order_effec
     }
 
 
-class Shown(NamedTuple):
+class _Shown(NamedTuple):
     """A caption of an image that people chose from, and who gets what they say of it."""
 
     item: int
@@ -258,8 +258,8 @@ class Choices:
 
     strengths: LuceResult
     winners: list[list[str]]
-    shown: list[list[Shown]]
-    owners: dict[Shown, list[str]]
+    shown: list[list[_Shown]]
+    owners: dict[_Shown, list[str]]
     clusters: Mapping[str, Ints]
     items: int
 
@@ -342,7 +342,7 @@ def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
     return Contrast(share - 0.5, spread)
 
 
-def _options_of(study: Study) -> tuple[dict[Shown, list[str]], dict[int, list[Shown]]]:
+def _options_of(study: Study) -> tuple[dict[_Shown, list[str]], dict[int, list[_Shown]]]:
     """Return the systems of each option, and the options of each unit."""
     judged = Unit.objects.filter(study=study, control=False)
     outputs = Output.objects.annotations().filter(
@@ -352,8 +352,8 @@ def _options_of(study: Study) -> tuple[dict[Shown, list[str]], dict[int, list[Sh
     for item, text, system in outputs.order_by("system__name").values_list("item", "caption__text", "system"):
         gave.setdefault((item, one_text(text)), []).append(system)
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
-    owners: dict[Shown, list[str]] = {}
-    options: dict[int, list[Shown]] = {}
+    owners: dict[_Shown, list[str]] = {}
+    options: dict[int, list[_Shown]] = {}
     for pk, item, content, systems in judged.values_list("pk", "item", "content", "systems"):
         texts = [one_text(option["text"]) for option in content["options"]]
         options[pk] = []
@@ -361,13 +361,13 @@ def _options_of(study: Study) -> tuple[dict[Shown, list[str]], dict[int, list[Sh
             of_option = dict.fromkeys(
                 names[pk] for pk in credited(of_file, gave.get((item, text), ())) if pk in names
             )
-            option = Shown(item, text, tuple(of_option) or (PEOPLE,))
+            option = _Shown(item, text, tuple(of_option) or (PEOPLE,))
             owners[option] = list(option.systems)
             options[pk].append(option)
     return owners, options
 
 
-def chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
+def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
     """Return (N,) probabilities by which an arena drew the judgments' pairs of systems.
 
     Nobody judges a unit twice, so unit and person identify the HIT.

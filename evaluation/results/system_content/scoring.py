@@ -89,7 +89,7 @@ class Boxes:
         ]
 
 
-class Keywords:
+class _Keywords:
     measures, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
     means = True
     baselines = staticmethod(keyword_baselines)
@@ -144,8 +144,8 @@ def _mean_by(image: Ints, scores: Floats, images: int) -> Floats:
     return ratio(np.bincount(image[defined], scores[defined], minlength=images), count)
 
 
-Content = Boxes | Keywords
-CONTENTS: dict[str, Content] = {"boxes": Boxes(), "keywords": Keywords()}
+Content = Boxes | _Keywords
+CONTENTS: dict[str, Content] = {"boxes": Boxes(), "keywords": _Keywords()}
 
 
 @dataclass(frozen=True, slots=True)

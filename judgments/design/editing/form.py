@@ -74,7 +74,7 @@ IN_SIGHT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class _Section:
     """A group of the form, for one ``crowd`` or all ('').
 
     Attributes:
@@ -92,107 +92,107 @@ class Section:
 
 KIND_SECTION = "This kind"
 SECTIONS = (
-    Section("Data", "Names and seed", "", "name slug dataset purpose seed"),
-    Section(
+    _Section("Data", "Names and seed", "", "name slug dataset purpose seed"),
+    _Section(
         "Data", "Sampling", "Which images are judged.",
         "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "
         "sampling.listed sampling.source sampling.images sampling.split sampling.only "
         "sampling.not_in",
     ),
-    Section(
+    _Section(
         "Data", "Filter",
         "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
         "Hodosh et al. 2013).",
         "filter.*",
     ),
-    Section("Data", KIND_SECTION, "", ""),
-    Section(
+    _Section("Data", KIND_SECTION, "", ""),
+    _Section(
         "Question", "Texts", "Instructions may use Markdown.",
         "question judged labels instructions examples language",
     ),
-    Section(
+    _Section(
         "Question", "Scale",
         "The answers that people choose from. Left empty: those of the kind. A study with a scale of its own has its "
         "words here.",
         "scale.low scale.high scale.step scale.labels",
     ),
-    Section(
+    _Section(
         "Question", "Source text",
         "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
         "source.*",
     ),
-    Section(
+    _Section(
         "Question", "Other languages",
         "Participants choose the language of their page. A text that is left out is shown as it is written above.",
         "translations",
     ),
-    Section(
+    _Section(
         "People", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
     ),
-    Section(
+    _Section(
         "People", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
     ),
-    Section(
+    _Section(
         "People", "Personal data", "What is promised to participants. Say the same in the consent text.",
         "erasure.* retention.*",
     ),
-    Section(
+    _Section(
         "People", "Ethics board",
         "What a board asks and no other field says; it stands in the checklist for the board.",
         "ethics.*",
     ),
-    Section("People", "Who may join", "Participants need no password.", "access.*"),
-    Section(
+    _Section("People", "Who may join", "Participants need no password.", "access.*"),
+    _Section(
         "People", "Who is asked for", "A crowd that cannot check a requirement refuses the study.",
         "workers.requirements workers.countries workers.approval_above workers.approved_at_least "
         "workers.hits_at_most workers.languages workers.devices workers.requires workers.forbids workers.grants "
         "workers.quotas",
     ),
-    Section(
+    _Section(
         "People", "Panel", "How it sends its people, and how they go back.",
         "panel.preset panel.hits crowd.fee_percent panel.worker panel.session panel.project panel.signature "
         "panel.finish panel.personal_codes panel.api crowd.screen_out_cents crowd.screen_outs crowd.demographics "
         "panel.addresses.* panel.codes.*",
         crowd="external",
     ),
-    Section(
+    _Section(
         "People", "Mechanical Turk",
         "Amazon closed it on 30 September 2026; choose a panel to pay people. These are for an emulator, or a server "
         "with the same API.",
         "crowd.question crowd.keywords crowd.masters crowd.live",
         crowd="mturk",
     ),
-    Section(
+    _Section(
         "Quality", "Check questions",
         "Items whose right answer is known (control items). Participants cannot see which they are.",
         "controls.per_hit controls.threshold controls.least controls.split controls.kinds controls.after "
         "controls.known",
     ),
-    Section(
+    _Section(
         "Quality", "Quiz",
         "What participants pass before the work. Without questions and items there is none.",
         "quiz.*",
     ),
-    Section(
+    _Section(
         "Quality", "Detectors", "They look for answers that are too fast, always on one side, or copied.",
         "rules workers.show_accuracy",
     ),
-    Section(
+    _Section(
         "Quality", "How answers are written",
         "For the detectors of pasted text, typing and the hidden line. What they find is a sign and no proof.",
         "writing.*",
     ),
-    Section(
+    _Section(
         "Quality", "Early stopping",
         "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than "
         "its items need. The first rule loses nothing: the outcome is that of all votes.",
         "stopping.*",
     ),
-    Section(
+    _Section(
         "Cost", "Size and time", "",
         "images_per_hit captions_per_image units_per_hit seconds_per_unit crowd.edit_minutes",
     ),
-    Section(
+    _Section(
         "Cost", "Pay", "A study belongs to the crowd it is first opened to.",
         "crowd.reward_cents crowd.budget_cents crowd.currency crowd.floor_cents_per_hour crowd.approve_after_hours "
         "crowd.title crowd.description crowd.lifetime_hours",
@@ -221,7 +221,7 @@ USED_BY: dict[str, Callable[[Kind], object]] = {
 }
 
 
-def sections_for(kind: Kind) -> list[Section]:
+def sections_for(kind: Kind) -> list[_Section]:
     sections = []
     for section in SECTIONS:
         keys = list(kind.own_keys) if section.title == KIND_SECTION else _keys_used(section, kind)
@@ -236,16 +236,16 @@ def sections_for(kind: Kind) -> list[Section]:
     return sections
 
 
-def _keys_used(section: Section, kind: Kind) -> list[str]:
+def _keys_used(section: _Section, kind: Kind) -> list[str]:
     keys: list[str] = []
     for key in section.keys.split():
         table = key.removesuffix(".*")
         if all(is_used(kind) for name, is_used in USED_BY.items() if f"{table}.".startswith(f"{name}.")):
-            keys += [key] if table == key else [f"{table}.{name}" for name in fields_in(field_of(table))]
+            keys += [key] if table == key else [f"{table}.{name}" for name in _fields_in(field_of(table))]
     return keys
 
 
-def fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
+def _fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
     """Return the fields of a table, or of the keys that a mapping lists with titles and descriptions."""
     for table in (field.annotation, *get_args(field.annotation)):
         if (
@@ -266,7 +266,7 @@ def field_of(key: str) -> FieldInfo:
     fields = StudyDesign.model_fields
     for name in key.split("."):
         field = fields[name]
-        fields = fields_in(field)
+        fields = _fields_in(field)
     return field
 
 
@@ -469,7 +469,7 @@ def _all_fields(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str,
     for name, field in fields.items():
         if field.title:
             yield f"{table}{name}", field
-        yield from _all_fields(f"{table}{name}.", fields_in(field))
+        yield from _all_fields(f"{table}{name}.", _fields_in(field))
 
 
 def _columns(field: FieldInfo) -> dict[str, FieldInfo]:
@@ -563,7 +563,7 @@ class DesignForm(forms.Form):
         if self.is_bound:
             self._take_requirements_off()
 
-    def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
+    def groups(self) -> Iterator[tuple[_Section, list[BoundField]]]:
         for section in self.sections:
             yield section, [self[html_name(key)] for key in section.fields]
 
@@ -574,7 +574,7 @@ class DesignForm(forms.Form):
         wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
         return [key for key in keys if key in requested or key in wrong] or keys
 
-    def folded_values(self, sections: Iterable[Section]) -> list[tuple[str, str]]:
+    def folded_values(self, sections: Iterable[_Section]) -> list[tuple[str, str]]:
         folded = []
         for section in sections:
             for key, schema in section.fields.items():

@@ -187,7 +187,7 @@ class EditorPage:
             "form": self.form,
             "editor": self,
             "base_json": json.dumps(self.base),
-            "path": steps_of(self.form),
+            "path": _steps_of(self.form),
             "problems": self.form.problems() if self.form.is_bound else [],
             "preview_address": preview_of(self.key),
             "numbers_address": numbers_of(self.key),
@@ -196,7 +196,7 @@ class EditorPage:
         }
 
 
-def steps_of(form: DesignForm) -> list[dict[str, Any]]:
+def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
     steps: dict[str, dict[str, Any]] = {
         step: {
             "title": step,

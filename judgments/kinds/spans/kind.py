@@ -128,7 +128,7 @@ class SpanResults(Results):
         self.mqm = mqm
 
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        return figures_of(judged, self.mqm, seed=seed)
+        return _figures_of(judged, self.mqm, seed=seed)
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return the mean score of each text, item and credited systems."""
@@ -215,7 +215,7 @@ class SpanRehearsal(Rehearsal):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class _Run:
     """The texts of one document, in order, by the systems that gave the same ones."""
 
     document: str
@@ -459,12 +459,12 @@ class Spans(OpenKind):
             notes[SCREENS] = max(map(_screen_count, hits))
         return Batch(hits=hits, notes={"sentences": sentences, **notes})
 
-    def _documents(self, design: StudyDesign, runs: Sequence[Run], images: Sequence[Image]) -> list[Group]:
+    def _documents(self, design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) -> list[Group]:
         """Return each run as a group, or two of a document drawn by chance, item by item."""
         if not design.spans.contrastive:
             return [Group(run.document, self._units_of(design, run)) for run in runs]
         order = {image.name: number for number, image in enumerate(images)}
-        by_document: dict[str, list[Run]] = {}
+        by_document: dict[str, list[_Run]] = {}
         for run in runs:
             by_document.setdefault(run.document, []).append(run)
         groups = []
@@ -487,7 +487,7 @@ class Spans(OpenKind):
                 groups.append(Group(document, tuple(units)))
         return groups
 
-    def _units_of(self, design: StudyDesign, run: Run, *, passage: str = "") -> tuple[UnitSpec, ...]:
+    def _units_of(self, design: StudyDesign, run: _Run, *, passage: str = "") -> tuple[UnitSpec, ...]:
         before, units = "", []
         for part, (image, text) in enumerate(run.segments, start=1):
             document = {
@@ -776,23 +776,23 @@ def _notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]
     ]
 
 
-def _runs(images: Sequence[Image]) -> list[Run]:
+def _runs(images: Sequence[Image]) -> list[_Run]:
     """Group images by document, in import order; equal runs are one."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
             documents.setdefault(name, []).append(image)
-    runs: list[Run] = []
+    runs: list[_Run] = []
     for name, segments in documents.items():
         best: dict[str, dict[str, Text]] = {}  # of several texts of a system, the one that it ranks first
         for image in segments:
             for system, text in image.outputs:
                 best.setdefault(system, {}).setdefault(image.name, text)
-        columns: dict[tuple[str, ...], Run] = {}
+        columns: dict[tuple[str, ...], _Run] = {}
         for texts in best.values():
             parts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
             marks = tuple(f"{image.name} {text.key}" for image, text in parts)
-            columns.setdefault(marks, Run(name, len(columns) + 1, parts))
+            columns.setdefault(marks, _Run(name, len(columns) + 1, parts))
         runs += columns.values()
     return runs
 
@@ -800,7 +800,7 @@ def _runs(images: Sequence[Image]) -> list[Run]:
 RESAMPLES = 1000
 
 
-def figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -> KindResults:
+def _figures_of(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -> KindResults:
     """Return the study's ``spans``, and each unit's mean MQM and standardised score.
 
     Documents, else items, are resampled together.

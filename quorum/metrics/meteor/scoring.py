@@ -340,7 +340,7 @@ def _scores(counts: NDArray[np.int64], weights: Floats) -> Floats:
     return scores
 
 
-class Terms(NamedTuple):
+class _Terms(NamedTuple):
     """P, R, F and Pen of the module's formula; all 0 without a match."""
 
     precision: float
@@ -350,7 +350,7 @@ class Terms(NamedTuple):
 
 
 @compiled
-def _terms(counts: Ints, weights: Floats) -> Terms:
+def _terms(counts: Ints, weights: Floats) -> _Terms:
     weighted = np.zeros(2)
     matched = np.zeros(2)
     for kind in range(2):  # content words, then function words: the program's order of sums
@@ -360,7 +360,7 @@ def _terms(counts: Ints, weights: Floats) -> Terms:
                 weighted[side] += count * weights[stage] * (DELTA if kind == 0 else 1.0 - DELTA)
                 matched[side] += count
     if weighted[0] == 0.0 or weighted[1] == 0.0:
-        return Terms(0.0, 0.0, 0.0, 0.0)
+        return _Terms(0.0, 0.0, 0.0, 0.0)
     functions = (counts[FUNCTION_1], counts[FUNCTION_2])
     content = (counts[LENGTH_1] - functions[0], counts[LENGTH_2] - functions[1])
     precision = weighted[0] / (DELTA * content[0] + (1.0 - DELTA) * functions[0])
@@ -368,9 +368,9 @@ def _terms(counts: Ints, weights: Floats) -> Terms:
     mean = 1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall)
     whole = matched[0] == counts[LENGTH_1] and matched[1] == counts[LENGTH_2] and counts[CHUNKS] == 1
     fragments = 0.0 if whole else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
-    return Terms(precision, recall, mean, GAMMA * fragments**BETA)
+    return _Terms(precision, recall, mean, GAMMA * fragments**BETA)
 
 
 @compiled
-def _score(terms: Terms) -> float:
+def _score(terms: _Terms) -> float:
     return terms.mean * (1.0 - terms.penalty)

@@ -294,7 +294,7 @@ WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class _Scale:
     """Positions of the labels that occur (V,), and of the whole scale (Q,).
 
     kind is the distance in `kernels`; longest is D, or 1 without a distance.
@@ -306,7 +306,7 @@ class Scale:
     longest: float
 
 
-def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
+def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> _Scale:
     from quorum.statistics import kernels
 
     if weights not in WEIGHTS:
@@ -333,7 +333,7 @@ def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | Non
     if weights == "ratio" and len(positions) and positions[0] < 0:
         raise BadValue(f"the scale holds {order[0]}, expected no negative number where weights are ratios")
     longest = float(kernels.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
-    return Scale(kind, positions[places], positions, longest)
+    return _Scale(kind, positions[places], positions, longest)
 
 
 def percent_agreement(
@@ -386,12 +386,12 @@ class Percent:
 
     def sample(self, data: Data) -> ReadData:
         patterns = patterns_of(data, numeric=False).comparable()
-        scale = scale_of(patterns.labels, self.level, self.categories)
+        scale = _scale_of(patterns.labels, self.level, self.categories)
         return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
 
     def influences(self, data: Data) -> Influences | None:
         ratings = ratings_of(data)
-        scale = scale_of(ratings.labels, self.level, self.categories)
+        scale = _scale_of(ratings.labels, self.level, self.categories)
         return percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
 
 
@@ -406,7 +406,7 @@ class Gwet:
 
     def sample(self, data: Data) -> ReadData:
         patterns = patterns_of(data, numeric=False)
-        scale = scale_of(patterns.labels, self.level, self.categories)
+        scale = _scale_of(patterns.labels, self.level, self.categories)
         corrected = _chance_corrected(scale)
         observed = _percent_of_units(patterns, scale)
         each = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
@@ -420,7 +420,7 @@ class Gwet:
 
     def influences(self, data: Data) -> Influences | None:
         ratings = ratings_of(data)
-        scale = scale_of(ratings.labels, self.level, self.categories)
+        scale = _scale_of(ratings.labels, self.level, self.categories)
         observed = percent_agreement(ratings, self.level, categories=self.categories)
         on_percent = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
         if on_percent is None or len(scale.positions) < 2:
@@ -445,7 +445,7 @@ class Gwet:
         return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges, 1 - expected)
 
 
-def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
+def _percent_of_units(patterns: Patterns, scale: _Scale) -> OfUnits:
     from quorum.statistics.kernels import unit_disagreement
 
     counts = patterns.counts
@@ -463,7 +463,7 @@ def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
     return percent
 
 
-def _chance_factor(scale: Scale) -> float:
+def _chance_factor(scale: _Scale) -> float:
     """Return T_w / (q (q - 1)); nan for a single category, whatever was observed."""
     from quorum.statistics.kernels import all_distances
 
@@ -474,7 +474,7 @@ def _chance_factor(scale: Scale) -> float:
     return float(total_weight / (size * (size - 1)))
 
 
-def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
+def _chance_corrected(scale: _Scale) -> Callable[[Floats, Floats], Floats]:
     factor = _chance_factor(scale)
 
     def corrected(observed: Floats, shares: Floats) -> Floats:

@@ -108,7 +108,7 @@ def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: I
 def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
     if isinstance(data, Ratings):
         return check_numeric(data) if numeric else data
-    matrix = table_of(data, numeric=numeric)
+    matrix = _table_of(data, numeric=numeric)
     answered = is_given(matrix)
     if matrix.dtype.kind == "f" and np.isinf(matrix).any():
         raise BadValue(INFINITE)
@@ -125,7 +125,7 @@ def check_numeric(ratings: Ratings) -> Ratings:
     return ratings
 
 
-def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
+def _table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
     """Return the (raters, units) table as float64, or as it is if it may hold text."""
     try:
         matrix = np.asarray(reliability)
@@ -234,7 +234,7 @@ def patterns_of(data: Data | Patterns, *, numeric: bool) -> Patterns:
         rows = check_numeric(data) if numeric else data
         raters = int((np.bincount(rows.rater) > 0).sum())
         return patterns_of_rows(rows.unit, rows.code, rows.labels, raters=raters)
-    table = table_of(data, numeric=numeric)
+    table = _table_of(data, numeric=numeric)
     if table.dtype.kind == "f":
         return _of_numbers(table)
     answered = is_given(table)
@@ -371,7 +371,7 @@ class Influences:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class _Compared:
     """The judgments of units judged twice or more.
 
     counts: (M,) which of all judgments these are. unit, rater, code: (N,). apart: (N,) summed distances from the unit's
@@ -387,7 +387,7 @@ class Compared:
     disagreement: Floats
 
     @classmethod
-    def of(cls, ratings: Ratings, kind: int, positions: Floats) -> Compared:
+    def of(cls, ratings: Ratings, kind: int, positions: Floats) -> _Compared:
         several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
         counts = several[ratings.unit]
         compared = ratings if several.all() else ratings.subset(counts)
@@ -424,7 +424,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
     if np.count_nonzero(totals) < 2:
         return None
-    compared = Compared.of(ratings, kind, positions)
+    compared = _Compared.of(ratings, kind, positions)
     # alpha = 1 - (n - 1) O / E
     n, less = totals.sum(), compared.sizes - 1
     observed = float((compared.disagreement / less).sum())
@@ -451,7 +451,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     return replace(compared.influences(rows), chance_of_difference=chance)
 
 
-def _observed_slopes(compared: Compared, positions: Floats) -> Floats:
+def _observed_slopes(compared: _Compared, positions: Floats) -> Floats:
     at = positions[compared.code]
     sums = np.bincount(compared.unit, weights=at)
     moves = (
@@ -468,7 +468,7 @@ def _of_ranks(slopes: Floats) -> Floats:
 
 def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: float) -> Influences | None:
     """Return the influences on percent agreement, the mean over units of 1 - P / (m (m - 1) longest)."""
-    compared = Compared.of(ratings, kind, positions)
+    compared = _Compared.of(ratings, kind, positions)
     if not len(compared.sizes):
         return None
     pairs = compared.sizes * (compared.sizes - 1)

@@ -444,7 +444,7 @@ JSON_COLUMNS = {"answer", "content", "systems"}
 ROW_GROUP = 8_192
 
 
-def rows_of(work: ExportWork) -> JudgmentRows:
+def _rows_of(work: ExportWork) -> JudgmentRows:
     """Return the rows of a part."""
     return JudgmentRows(
         work.study, work.moment, work.revisions, only=work.pieces, counts=work.counts, tally=work.tally
@@ -503,14 +503,14 @@ class JsonLines(Encoding):
     counts = zero_counts()
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        write_jsonl(rows_of(work), file)
+        write_jsonl(_rows_of(work), file)
 
 
 class CsvLines(JsonLines):
     suffix = "csv"
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        write_csv(rows_of(work), file)
+        write_csv(_rows_of(work), file)
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         csv_writer(file).writerow(file_columns(work.study))
@@ -551,7 +551,7 @@ class ParquetParts(Encoding):
 
         schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
-            for batch in batched(rows_of(work), ROW_GROUP):
+            for batch in batched(_rows_of(work), ROW_GROUP):
                 writer.write_batch(
                     pa.RecordBatch.from_pylist([_parquet_row(row) for row in batch], schema=schema)
                 )
