@@ -45,6 +45,8 @@ class Feature(AppConfig):
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
+        registered_plans: paths of functions that return the registered plan of a study, or None
+            (``evaluation.reports.sections.registration.find_registered``).
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
@@ -60,6 +62,7 @@ class Feature(AppConfig):
     crowds: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
+    registered_plans: ClassVar[tuple[str, ...]] = ()
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
     @classmethod

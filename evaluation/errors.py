@@ -55,10 +55,6 @@ class PublishingError(QuorumError):
     title = "It is not published"
 
 
-class RegistrationError(QuorumError):
-    title = "The registration is not possible"
-
-
 class ChallengeError(QuorumError):
     """A challenge is invalid in ``field``."""
 

@@ -16,7 +16,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from common.rows import AppendOnlyRow, FiguresField
-from judgments.design.tables import Plan
 from judgments.models import CandidatePair, Dataset, Study, Unit
 from judgments.models.datasets import NumberField, Person, account_key
 
@@ -217,26 +216,6 @@ class Prediction(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class Registration(AppendOnlyRow):
-    """A study's plan, registered before it opened."""
-
-    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="registration")
-    content = models.JSONField(help_text="Hypotheses, rules, planned analyses and the design, as registered.")
-    sha256 = models.CharField(max_length=64, help_text="Of the content as canonical JSON.")
-    registered_at = models.DateTimeField(default=timezone.now)
-    registered_by = account_key(models.PROTECT, BY_COMMAND)
-
-    class Meta:
-        ordering = ["id"]
-
-    def __str__(self) -> str:
-        return f"Registration of {self.study}"
-
-    @property
-    def plan(self) -> Plan:
-        return Plan.model_validate(self.content["plan"])
 
 
 class Release(AppendOnlyRow):

@@ -49,8 +49,6 @@ SECTIONS: Commands = {
         "study export": ("export_study", "the study file of a study",
             "judgments.management.designs.ExportStudy"),
         "study diff": ("diff_designs", "how two designs differ", "judgments.management.designs.DiffDesigns"),
-        "study register": ("register", "fix hypotheses and rules before it opens",
-            "evaluation.management.planning.Register"),
         "study generate": ("generate_hits", "units, control items, HITs; the design is frozen",
             "judgments.management.studies.GenerateHits"),
         "study discard": ("discard_hits", "pages of work go, and the design is a draft again",

@@ -91,10 +91,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Link to the made pages, where pages and headings of docs/reference.md stand for them in the source.
+    """Link to the made pages, where docs/reference.md stands for them in the source, and to pages of features.
 
     The search also reads a page's tags: the questions that it answers. Reasons and lists come after answers.
     """
+    markdown = re.sub(r"\]\(\.\./((?:\.\./)*contrib/\w+)/README\.md", r"](\1.md", markdown)
     page.meta["tags"] = config.extra["questions"].get(page.file.src_uri, [])
     if page.file.src_uri.startswith(("decisions/", "reference/")):
         page.meta["search"] = {"boost": 0.2}

@@ -23,13 +23,13 @@ from annotation.models import (
     SpendingLimit,
     Webhook,
 )
+from contrib.registration.models import Registration
 from evaluation.models import (
     Analysis,
     Challenge,
     Consensus,
     MetricScore,
     Prediction,
-    Registration,
     Release,
     Submission,
 )

@@ -24,9 +24,10 @@ from django.urls import reverse
 
 from annotation.models import QualityRule
 from config.api.urls import router
+from contrib.registration.models import Registration
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
-from evaluation.models import Challenge, Registration
+from evaluation.models import Challenge
 from evaluation.results.error_analysis import analysis
 from judgments import cached_figures
 from judgments.admin.base import ReadOnlyAdmin

@@ -221,14 +221,6 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
             if not launch.problem:
                 sentence = _("%(words)s That freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
-        elif obstacle.about == "state" and study.source == Study.Source.DESIGNED:
-            yield launch.point(
-                _("Registration"),
-                blocks,
-                problem,
-                page="register",
-                link_words=_("Register the plan"),
-            )
         else:
             title, key, link_words = MENDED_AT.get(obstacle.about, MENDED_AT["crowd"])
             yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))

@@ -32,7 +32,6 @@ from evaluation.planning.choosing.weighing import choice_savings, weigh_back
 from evaluation.planning.follow_up import views as follow_up_api
 from evaluation.planning.follow_up.units import more_items, next_batch, reopen
 from evaluation.planning.planning import use_plan
-from evaluation.planning.registration import views as registration_api
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.releases.views import DepositResource
@@ -75,7 +74,6 @@ router.register("judges", judges_api.JudgeResource, "judges")
 router.register("judge-answers", judges_api.JudgeAnswerResource, "judge-answers")
 router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
-router.register("registrations", registration_api.RegistrationResource, "registrations")
 router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("deposits", DepositResource, "deposits")
 router.register("items", datasets_api.ItemResource, "items")

@@ -16,7 +16,6 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.planning import views as planning_page
 from evaluation.planning.choosing import views as choosing_page
 from evaluation.planning.follow_up import views as follow_up_page
-from evaluation.planning.registration import views as registration_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
@@ -143,7 +142,6 @@ __all__ = [
     "judges_page",
     "leave_one_out_page",
     "planning_page",
-    "registration_page",
     "releases_page",
     "report_page",
     "results_page",

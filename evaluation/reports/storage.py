@@ -32,7 +32,6 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.releases.storage import erased_since
 from evaluation.errors import ExportError
 from evaluation.models import Analysis
-from evaluation.planning.registration.plans import find_registered
 from evaluation.presentation.content import Report, Section
 from evaluation.presentation.rendering import (
     fill_template,
@@ -49,8 +48,9 @@ from evaluation.reports.multiverse.curve import (
     store_multiverse,
     stored_multiverse,
 )
-from evaluation.reports.sections import registration_section, sections_of
+from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.people import SPLITS
+from evaluation.reports.sections.registration import find_registered, registration_section
 from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.judges.findings import judges_section
 from evaluation.results.rankings import audit_sentence

@@ -19,6 +19,10 @@ from django.utils import timezone
 from common.rows import AppendOnlyRow, FiguresField
 from judgments.models.datasets import Caption, Dataset, Item, System, account_key
 
+# Receivers get ``study`` and return in a sentence why it cannot be opened yet, or "". They add that to the checklist
+# of the page "Launch" themselves (``annotation.launch.views.add_check``).
+opening = Signal()
+
 # Receivers get ``study`` and return a sentence about what they hold of its pages of work, or "".
 pages_in_use = Signal()
 

@@ -35,7 +35,14 @@ from judgments.models import (
     SystemPair,
     Unit,
 )
-from judgments.models.studies import DELETED_STUDY, QUIET_JOBS, of_studies, pages_discarded, pages_in_use
+from judgments.models.studies import (
+    DELETED_STUDY,
+    QUIET_JOBS,
+    of_studies,
+    opening,
+    pages_discarded,
+    pages_in_use,
+)
 
 # of codes that people type: without letters that look alike
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -275,6 +282,9 @@ def mark_open(*, study: Study) -> Study:
     if study.state == Study.State.OPEN:
         return study
     refuse_opening(study=study)
+    for _receiver, reason in opening.send(sender=Study, study=study):
+        if reason:
+            raise WrongState(reason)
     study.state = Study.State.OPEN
     study.opened_at = study.opened_at or timezone.now()
     study.save(update_fields=["state", "opened_at"])
@@ -282,7 +292,7 @@ def mark_open(*, study: Study) -> Study:
 
 
 def refuse_opening(*, study: Study) -> None:
-    """Raise WrongState if the study's own state or plan prevents opening."""
+    """Raise WrongState if the study's own state prevents opening; features object by the signal ``opening``."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is a draft; generate its pages of work first.") % {"slug": study.slug}
@@ -290,14 +300,6 @@ def refuse_opening(*, study: Study) -> None:
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
             gettext("Study %(slug)r holds imported judgments; it has no HITs to open.") % {"slug": study.slug}
-        )
-    if study.design.get("registration") and not study.simulated and not is_registered(study):
-        raise WrongState(
-            gettext(
-                "The study file of %(slug)r holds a plan that is not registered yet; register it "
-                "before the study opens."
-            )
-            % {"slug": study.slug}
         )
 
 

@@ -272,15 +272,6 @@ def test_cost_and_pay_of_a_design_that_cannot_be_drawn_are_not_being_counted(des
         assert points[title] == ("not known yet", "Known once pages of work can be drawn from the design.")
 
 
-def test_an_unregistered_plan_of_the_study_file_blocks(designer: Client) -> None:
-    plan = {"hypotheses": [{"text": "People prefer people."}]}
-    study = generated(registration=plan)
-    standing, text = checked(designer, study)["Registration"]
-    assert standing == "blocks"
-    assert "not registered yet" in text
-    assert page(study, "register") in text
-
-
 def test_an_open_study_shows_its_link_to_copy_and_to_scan_and_what_comes_next(designer: Client) -> None:
     study = generated(access={"join": "code", "code": "sunflower-7"})
     led = designer.post(do(study, "open"), {"page": "launch"})

@@ -18,6 +18,8 @@ from django.urls import reverse
 from common.files import indented
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.releases.bundle import MANIFEST, SUMS
+from evaluation.data.releases.storage import Terms
+from evaluation.reports.releases.making import release_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset, pets_judged
@@ -125,3 +127,19 @@ def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bo
     with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
         for name, data in files.items():
             bundle.writestr(name, data)
+
+
+def released(study: Study, path: Path, version: str = "1.0") -> Path:
+    release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path, salt=b"not a secret here")
+    return path
+
+
+def rewritten(path: Path, name: str, value: Any, *, without: tuple[str, ...] = ()) -> None:
+    """The bundle with another content of one file and without some, whose hashes fit again."""
+
+    def change(files: dict[str, bytes]) -> None:
+        files[name] = json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
+        for gone in without:
+            del files[gone]
+
+    rewrite(path, change, hashed=True)

@@ -1,4 +1,4 @@
-"""Releases of each kind, which follow from their rows, and of registered plans, with what became of them."""
+"""Releases of each kind, which follow from their rows."""
 
 import json
 from pathlib import Path
@@ -7,174 +7,27 @@ from unittest.mock import patch
 from zipfile import ZipFile
 
 import pytest
-from django.core.management import call_command
 
-from annotation.models import Judgment
 from annotation.rehearsal import Crowd, rehearse
 from common.amounts import as_json
 from evaluation.data.releases.rows import Settings
 from evaluation.data.releases.storage import Terms
-from evaluation.reports.releases.comparing import compare_releases
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import describe_differences, verify_bundle
 from evaluation.reports.storage import build_report
-from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.access.roles import note_event
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import make_study as make_scene_study
 from tests.annotation.scenes import make_scenes
-from tests.evaluation.reporting import contents, rewrite, rolled_back
-from tests.evaluation.test_registration import registered
+from tests.evaluation.reporting import contents, released, rewritten
 from tests.evaluation.test_scales import better_and_worse
 from tests.plots import undrawn
 from tests.studies import make_dataset, make_study
 from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
-
-
-def make_registered() -> Study:
-    """Eight pairs on which people follow BLEU and not ROUGE, as the plan claims; closed, and paused in between."""
-    made = registered(8).study
-    aggregate_study(study=made)
-    evaluate_study(study=made, metrics=["bleu-1", "rouge-l"])
-    note_event(study=made, what="paused", sentence="Paused, as ada@mail.example asked.")
-    Study.objects.filter(pk=made.pk).update(state=Study.State.CLOSED)
-    made.refresh_from_db()
-    return made
-
-
-def released(study: Study, path: Path, version: str = "1.0") -> Path:
-    release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path, salt=b"not a secret here")
-    return path
-
-
-@pytest.fixture(scope="module")
-def made_once(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> bytes:
-    """A bundle, drawn once for all tests here."""
-    with rolled_back(django_db_blocker):
-        return released(make_registered(), tmp_path_factory.mktemp("made_once") / "a.zip").read_bytes()
-
-
-@pytest.fixture
-def bundle(made_once: bytes, tmp_path: Path) -> Path:
-    """A copy of the bundle, to be changed."""
-    path = tmp_path / "a.zip"
-    path.write_bytes(made_once)
-    return path
-
-
-def rewritten(path: Path, name: str, value: Any, *, without: tuple[str, ...] = ()) -> None:
-    """The bundle with another content of one file and without some, whose hashes fit again."""
-
-    def change(files: dict[str, bytes]) -> None:
-        files[name] = json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
-        for gone in without:
-            del files[gone]
-
-    rewrite(path, change, hashed=True)
-
-
-def test_a_release_tells_what_became_of_the_plan_and_verifies(bundle: Path) -> None:
-    assert verify_bundle(bundle).differences == ()
-    files = contents(bundle)
-    told = json.loads(files["outcomes.json"])
-    first, second = told["hypotheses"]
-    assert (first["verdict"], first["first_only"], first["second_only"]) == ("supported", 8, 0)
-    assert first["p"] == first["adjusted"] == pytest.approx(2 / 2**8)
-    assert first["share"] == 1.0
-    assert 0.6 < first["low"] < 1.0
-    assert "p = .008" in first["words"]
-    assert (second["verdict"], second["p"], second["low"]) == ("for people to judge", None, None)
-    assert [one["what"] for one in told["deviations"]] == ["paused"]
-    assert told["deviations"][0]["words"].endswith(": paused.")
-    assert not any(b"ada@mail.example" in data for data in files.values())
-    sections = json.loads(files["report/report.json"])["sections"]
-    assert sections[-1]["name"] == "registration"
-    assert sections[-1]["tables"][0]["rows"][0][2] == "supported"
-    assert "report/tables/hypotheses.csv" in files
-    ours = build_report(make_registered()).sections[-1].tables[0]
-    assert [list(row) for row in ours.rows] == sections[-1]["tables"][0]["rows"]
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda told: told["hypotheses"][0].update(verdict="undecided"), "hypotheses[0].verdict"),
-        (lambda told: told["hypotheses"][0].update(p=0.5), "hypotheses[0].p"),
-        (lambda told: told["hypotheses"].pop(), "hypotheses: stated 1 entries"),
-        (lambda told: told["deviations"].append({"what": "paused", "words": "x"}), ".rows: stated 1 entries"),
-    ],
-)
-def test_another_outcome_than_the_rows_give_is_found(bundle: Path, change: Any, said: str) -> None:
-    told = json.loads(contents(bundle)["outcomes.json"])
-    change(told)
-    rewritten(bundle, "outcomes.json", told)
-    differences = verify_bundle(bundle).differences
-    assert any(said in line for line in differences), differences
-
-
-def test_another_plan_than_the_one_that_was_hashed_is_found(bundle: Path) -> None:
-    plan = json.loads(contents(bundle)["registration.json"])
-    plan["plan"]["level"] = 0.5
-    rewritten(bundle, "registration.json", plan)
-    assert any("do not have the SHA-256" in line for line in verify_bundle(bundle).differences)
-    plan["sha256"] = "0" * 64
-    rewritten(bundle, "registration.json", plan)
-    assert any("names the SHA-256" in line for line in verify_bundle(bundle).differences)
-
-
-def test_a_bundle_from_before_there_were_outcomes_verifies(made_once: bytes, tmp_path: Path) -> None:
-    with patch(
-        "evaluation.reports.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})
-    ):
-        bundle = released(make_registered(), tmp_path / "a.zip")
-    report = json.loads(contents(bundle)["report/report.json"])
-    (gone,) = [one for one in report["sections"] if one["name"] == "registration"]
-    tables = [f"report/tables/{one['name']}.csv" for one in gone["tables"]]
-    assert "report/tables/hypotheses.csv" in tables
-    report["sections"].remove(gone)
-    rewritten(bundle, "report/report.json", report, without=("outcomes.json", *tables))
-    assert verify_bundle(bundle).differences == ()
-    (tmp_path / "b.zip").write_bytes(made_once)
-    assert compare_releases(bundle, tmp_path / "b.zip")["hypotheses"] == []
-
-
-def test_a_plan_that_was_taken_out_is_missed(bundle: Path) -> None:
-    outcomes = json.loads(contents(bundle)["outcomes.json"])
-    rewritten(bundle, "outcomes.json", outcomes, without=("registration.json",))
-    said = "manifest.json names a registered plan, and registration.json is missing."
-    assert said in verify_bundle(bundle).differences
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_two_releases_tell_another_verdict_and_new_deviations(
-    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    study, before = make_registered(), bundle
-    half = [f"u{number}" for number in range(4)]
-    Judgment._base_manager.filter(unit__key__in=half).update(set_aside=True)
-    note_event(study=study, what="resumed", sentence="Resumed.")
-    after = released(study, tmp_path / "b.zip", "1.1")
-    found = compare_releases(before, after)
-    assert found["plan"] is True
-    (changed,) = found["hypotheses"]
-    verdicts = (changed["text"], changed["before"], changed["after"])
-    assert verdicts == ("BLEU follows people.", "supported", "undecided")
-    assert "p = .125" in changed["words"]
-    assert [words.partition(": ")[2] for words in found["deviations"]["added"]] == ["resumed."]
-    assert found["deviations"]["removed"] == []
-    same = compare_releases(before, before)
-    assert (same["hypotheses"], same["deviations"]) == ([], {"added": [], "removed": []})
-    call_command("compare_releases", str(before), str(after))
-    out = capsys.readouterr().out
-    assert "BLEU follows people. supported to undecided" in out
-    assert "more done otherwise than registered" in out
 
 
 METRICS = ["bleu-1", "rouge-l", "cider"]

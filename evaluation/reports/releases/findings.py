@@ -30,10 +30,10 @@ from evaluation.data.ranked_lists import (
     sort_into_lists,
 )
 from evaluation.data.releases.rows import ReleasedRows, Row
-from evaluation.planning.registration.plans import Registered
 from evaluation.presentation.content import Report, Section
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
-from evaluation.reports.sections import registration_as_json, registration_section, sections_of
+from evaluation.reports.sections import sections_of
+from evaluation.reports.sections.registration import Registered, registration_as_json, registration_section
 from evaluation.results.aggregation import count_judgments, worker_table
 from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
 from evaluation.results.consensus import (

@@ -73,12 +73,12 @@ from evaluation.data.releases.storage import (
     release_file,
 )
 from evaluation.errors import ReleaseError
-from evaluation.models import Registration, Release
-from evaluation.planning.registration.plans import find_registered
+from evaluation.models import Release
 from evaluation.presentation.rendering import WORDING
 from evaluation.reports.loading import Evaluated, evaluation_of
 from evaluation.reports.releases.findings import Findings, compute_findings, report_of_rows
 from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
+from evaluation.reports.sections.registration import find_registered
 from evaluation.reports.storage import files_of, methods
 from evaluation.results.consensus import consensus_of
 from judgments.access.roles import Right
@@ -455,7 +455,6 @@ def _write(
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", as_json(findings.analyses()))
     progress(0.8, "drawing figures")
-    registration = Registration.objects.filter(study=study).first()
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "study": study.slug,
@@ -472,7 +471,7 @@ def _write(
         "seed": design.seed,
         "signature": findings.signature,
         "versions": versions(),
-        "registration": registration.sha256 if registration is not None else None,
+        "registration": plan.sha256 if plan is not None else None,
         "facts": _facts(study),
     }
     report = report_of_rows(manifest, findings, *methods(findings.inputs, study, findings.sections))
@@ -480,8 +479,8 @@ def _write(
         writer.write_bytes(f"{REPORT}{name}", content)
     design_file = tomli_w.dumps(shareable_design(study), multiline_strings=True)
     writer.write_text("design.toml", design_file)
-    if registration is not None:
-        writer.write_json(REGISTRATION, {"sha256": registration.sha256, **registration.content})
+    if plan is not None:
+        writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
     stated = findings.agreement, findings.counts, tomllib.loads(design_file), manifest["facts"]
     for name, text in documents(about, writer.files, *stated, quorum_version()):

@@ -21,10 +21,10 @@ from evaluation.data.releases.bundle import MANIFEST, About, BundleReader, docum
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
-from evaluation.planning.registration.plans import Deviation, Registered, plan_hash
 from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING, csv_of
 from evaluation.reports.releases.findings import RELEASE, Findings, compute_findings, report_of_rows
+from evaluation.reports.sections.registration import Deviation, Registered, plan_hash
 from evaluation.reports.storage import texts_of
 from evaluation.results.aggregation import compute_aggregation
 from judgments.design.tables import Plan
@@ -112,6 +112,7 @@ def _registered(reader: BundleReader) -> Registered | None:
     content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
     return Registered(
         plan=Plan.model_validate(content["plan"]),
+        content=content,
         sha256=content["sha256"],
         on=stated["registered_on"],
         deviations=tuple(Deviation(**deviation) for deviation in stated["deviations"]),

@@ -20,20 +20,21 @@ from annotation.models.webhooks import SUBMITTED
 from annotation.rehearsal import copy_for_rehearsal
 from annotation.webhooks.webhooks import add_webhook
 from common.errors import DesignError, WrongState
-from evaluation.models import Registration
-from evaluation.planning.registration import plans
-from evaluation.planning.registration.plans import plan_hash
+from contrib.registration import plans
+from contrib.registration.models import Registration
 from evaluation.presentation.rendering import render_report
+from evaluation.reports.sections.registration import plan_hash
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.access.roles import note_event
+from judgments.access.roles import give_role, note_event
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values
 from judgments.design.tables import Plan
 from judgments.models import Study, StudyEvent
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import change_design, design_of, mark_open
+from tests.annotation.test_launch_page import checked, generated
 from tests.doors import Answer, Call, by_command, by_page, signed_in
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_dataset as make_dataset_of_animals
@@ -69,7 +70,7 @@ def test_a_plan_is_fixed_with_its_hash(tmp_path: Path, capsys: pytest.CaptureFix
     made = Registration.objects.get()
     assert made.sha256 in capsys.readouterr().out
     written = json.loads(output.read_text())
-    assert written.pop("sha256") == made.sha256 == plans.plan_hash(written)
+    assert written.pop("sha256") == made.sha256 == plan_hash(written)
     assert study.events.get(what="registered").details == {"sha256": made.sha256}
     with pytest.raises(CommandError, match="never changed"):
         call_command("register", study.slug, str(file))
@@ -283,9 +284,7 @@ def test_a_registration_of_an_earlier_version_is_read_with_the_keys_of_today(pro
     for key in ("judged", "labels", "source"):
         made.content["design"].pop(key)
     # rows are never edited: this one is as an earlier version wrote it
-    QuerySet(Registration).filter(pk=made.pk).update(
-        content=made.content, sha256=plans.plan_hash(made.content)
-    )
+    QuerySet(Registration).filter(pk=made.pk).update(content=made.content, sha256=plan_hash(made.content))
     assert plans.find_deviations(study) == []
     study.design["sampling"]["images"] = 2
     study.save()
@@ -470,3 +469,24 @@ def test_the_plan_of_a_study_file_is_shown_and_registered_as_it_stands(designer:
     assert len(made.content["plan"]["hypotheses"]) == 30
     assert made.content["plan"]["exclude_by"] == ["a-rule-of-ours"]
     assert "Hypothesis" in words(designer.get(page(study, "change")))
+
+
+def test_an_unregistered_plan_of_the_study_file_blocks(designer: Client) -> None:
+    study = generated(registration={"hypotheses": [{"text": "People prefer people."}]})
+    standing, text = checked(designer, study)["Registration"]
+    assert standing == "blocks"
+    assert "not registered yet" in text
+    assert page(study) in text
+
+
+def test_plans_are_seen_by_those_who_have_a_role_in_their_study(client: Client) -> None:
+    study, other = make_study(opened=False), make_study("graded", opened=False)
+    plans.register_study(study=other, plan=plan())
+    person = User.objects.create_user("person", is_staff=True)
+    client.force_login(person)
+    assert client.get("/api/registrations/").status_code == 403
+    give_role(study=study, user=person, role="designer", by=None)
+    assert client.get("/api/registrations/").json()["results"] == []
+    give_role(study=other, user=person, role="viewer", by=None)
+    (row,) = client.get("/api/registrations/").json()["results"]
+    assert row["sha256"] == plan_hash(row["content"])

@@ -1,44 +1,40 @@
-"""Check and hash plans, test their hypotheses, and compare a study with its plan (docs/registration.md)."""
+"""Register plans, and compare a study with its plan (README.md)."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import ngettext
 from pydantic import ValidationError
 from rest_framework import serializers
 
 from annotation.models import Exclusion
 from common.amounts import thousands
 from common.parameters import Parameters
+from contrib.registration.errors import RegistrationError
+from contrib.registration.models import Registration
 from evaluation.data.releases.bundle import shareable_design
-from evaluation.errors import RegistrationError
-from evaluation.models import Analysis, Registration
-from evaluation.presentation.rendering import WORDING, say
+from evaluation.models import Analysis
+from evaluation.reports.sections.registration import (
+    Deviation,
+    HypothesisOutcome,
+    Registered,
+    check_hypotheses,
+    plan_hash,
+)
 from evaluation.results.meta_evaluation import stored_winners
 from judgments.access.roles import note_event
 from judgments.design.reading import stored_design
-from judgments.design.tables import Plan, read_claim
+from judgments.design.tables import Plan
 from judgments.models import Study, StudyEvent, Unit
 from judgments.operations import Outcome, operation
-from judgments.studies.studies import REGISTERED, design_of, store_plan
-from quorum.numeric.arrays import Ints
-from quorum.statistics.meta import PeoplesWinners
-from quorum.statistics.significance import holm, wilson_interval
-
-UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
-SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")
+from judgments.studies.studies import REGISTERED, design_of, is_registered, store_plan
 
 
 def make_plan(values: Any) -> Plan:
@@ -52,120 +48,6 @@ def make_plan(values: Any) -> Plan:
         raise RegistrationError(
             _("%(where)s: %(sentence)s.") % {"where": where, "sentence": sentence}
         ) from None
-
-
-def plan_hash(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of canonical JSON: sorted keys, no blanks, UTF-8."""
-    text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """A deviation from the plan; ``quoted`` if its words are the log's."""
-
-    what: str
-    words: str
-    quoted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HypothesisOutcome:
-    """The outcome of a hypothesis.
-
-    Attributes:
-        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
-        first_only, second_only: pairs on which only one metric is right.
-        p: two-sided, of t over items and people where these are known; nan if not tested.
-        adjusted: after Holm over the plan's tested hypotheses.
-    """
-
-    text: str
-    claim: str
-    verdict: str
-    first_only: int = 0
-    second_only: int = 0
-    p: float = math.nan
-    adjusted: float = math.nan
-
-    @property
-    def differing(self) -> int:
-        return self.first_only + self.second_only
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return Wilson's 95 % interval of the first metric's share of differing pairs."""
-        return wilson_interval(self.first_only, self.differing)
-
-    def as_json(self) -> dict[str, Any]:
-        low, high = self.interval if self.differing else (None, None)
-        return {
-            **asdict(self),
-            "share": self.first_only / self.differing if self.differing else None,
-            "low": low,
-            "high": high,
-            "words": outcome_words(self),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A registered plan and its deviations; ``sha256`` is of plan and design."""
-
-    plan: Plan
-    sha256: str
-    on: str
-    deviations: tuple[Deviation, ...]
-
-
-def check_hypotheses(
-    plan: Plan, named: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
-) -> list[HypothesisOutcome]:
-    """Test a plan's claims by two-sided tests of the difference in accuracy, with Holm's adjustment.
-
-    Args:
-        named: metric -> the (N,) winners that it names.
-        people: the (N,) winners; None before there are any.
-        kinds: (N,) the pairs' kinds.
-    """
-    tested: list[tuple[int, int, int, float]] = []
-    outcomes = []
-    for index, planned in enumerate(plan.hypotheses):
-        outcomes.append(
-            HypothesisOutcome(planned.text, planned.claim, UNDECIDED if planned.claim else FOR_PEOPLE)
-        )
-        if not planned.claim:
-            continue
-        claim = read_claim(planned.claim)
-        if people is None or claim.better not in named or claim.worse not in named:
-            continue
-        pairs = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
-        decided = pairs & (people.winners != 0)
-        if decided.any():
-            better, worse = named[claim.better], named[claim.worse]
-            only_better = int(((better == people.winners) & (worse != people.winners))[decided].sum())
-            only_worse = int(((worse == people.winners) & (better != people.winners))[decided].sum())
-            tested.append((index, only_better, only_worse, people.difference(better, worse, pairs).p))
-    adjusted = holm([p for *_, p in tested]).tolist() if tested else []
-    for (index, only_better, only_worse, p), adjusted_p in zip(tested, adjusted, strict=True):
-        verdict = UNDECIDED
-        if adjusted_p <= plan.level:
-            verdict = SUPPORTED if only_better > only_worse else NOT_SUPPORTED
-        planned = plan.hypotheses[index]
-        outcomes[index] = HypothesisOutcome(
-            planned.text, planned.claim, verdict, only_better, only_worse, p, adjusted_p
-        )
-    return outcomes
-
-
-def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING) -> str:
-    if not outcome.claim:
-        return "Nothing here tests it; people judge it."
-    claim = read_claim(outcome.claim)
-    if math.isnan(outcome.p):
-        return say("outcome-not-tested", claim=claim)
-    low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
-    return say("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
 
 
 # Routine log entries, and those that change neither questions nor answers (webhooks, confirmed spending, rehearsals on
@@ -187,6 +69,7 @@ def find_registered(study: Study, *, with_sentences: bool = True) -> Registered 
         return None
     return Registered(
         plan=registration.plan,
+        content=registration.content,
         sha256=registration.sha256,
         on=registration.registered_at.date().isoformat(),
         deviations=tuple(find_deviations(study, with_sentences=with_sentences)),
@@ -304,6 +187,16 @@ def plan_of(study: Study) -> Plan:
             % {"slug": study.slug}
         )
     return plan
+
+
+def describe_missing_registration(study: Study) -> str:
+    """Return in a sentence that the study cannot open before the plan of its file is registered; or ""."""
+    if study.simulated or not study.design.get("registration") or is_registered(study):
+        return ""
+    return _(
+        "The study file of %(slug)r holds a plan that is not registered yet; register it "
+        "before the study opens."
+    ) % {"slug": study.slug}
 
 
 def may_be_registered(study: Study) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from math import isnan
 from typing import Any, ClassVar
@@ -25,23 +26,23 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from annotation.launch.views import Launch, Point, Readiness, add_check
 from annotation.quality.detectors import RULES
 from common.amounts import as_json, thousands
-from evaluation.errors import RegistrationError
-from evaluation.models import Registration
-from evaluation.planning.registration.plans import (
-    HypothesisOutcome,
+from contrib.registration.errors import RegistrationError
+from contrib.registration.models import Registration
+from contrib.registration.plans import (
     compute_outcomes,
+    describe_missing_registration,
     find_deviations,
     may_be_registered,
-    outcome_words,
-    read_claim,
     register,
 )
 from evaluation.presentation.content import p_in_text, percent_number
+from evaluation.reports.sections.registration import HypothesisOutcome, outcome_words
 from judgments.admin.base import signed_in
 from judgments.api.resources import Related, Resource, RowSerializer, create_action, filters_of, study_filter
-from judgments.design.tables import Plan
+from judgments.design.tables import Plan, read_claim
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
@@ -308,3 +309,15 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))
+
+
+def _registration_point(launch: Launch) -> Iterable[Point]:
+    study = launch.study
+    if study.state in (Study.State.DRAFT, Study.State.OPEN):
+        return
+    if sentence := describe_missing_registration(study):
+        words = _("Register the plan")
+        yield launch.point(_("Registration"), Readiness.BLOCKS, sentence, page="register", link_words=words)
+
+
+add_check(-1, _registration_point)

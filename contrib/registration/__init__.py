@@ -1,0 +1,1 @@
+"""Plans that are registered before a study opens."""

@@ -1,0 +1,10 @@
+"""The addresses of registrations below /api/."""
+
+from rest_framework.routers import SimpleRouter
+
+from contrib.registration.views import RegistrationResource
+
+router = SimpleRouter()
+router.register("registrations", RegistrationResource, "registrations")
+
+urlpatterns = router.urls

@@ -1,0 +1,77 @@
+"""The command that registers a plan, and says what became of it."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contrib.registration.errors import RegistrationError
+from contrib.registration.models import Registration
+from evaluation.presentation.content import plain_table
+from judgments.management.base import OperationCommand, operation_at
+from judgments.studies.studies import find_study
+
+if TYPE_CHECKING:
+    from evaluation.reports.sections.registration import HypothesisOutcome, Registered
+
+HYPOTHESES = [
+    ("Hypothesis", "text"), ("Claim", "text"), ("Verdict", "text"), ("Only first right", "count"),
+    ("Only second right", "count"), ("p", "p"), ("p (Holm)", "p"),
+]  # fmt: skip
+
+
+class Register(OperationCommand):
+    operation = operation_at("contrib.registration.plans.register")
+    help = (
+        "Fix hypotheses, exclusions, stopping rule and planned analyses of a study with a hash before it opens\n"
+        "(contrib/registration/README.md). Without PLAN: the plan of the study file is registered;\n"
+        "of a registered study, what was done otherwise, and what became of the hypotheses."
+    )
+    example = "manage.py register triplets-50 plan.toml --output registered.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("plan", nargs="?", type=Path, help="TOML file with a table [registration]")
+        self.add_output(parser, help="JSON file for what was registered")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from contrib.registration.plans import compute_outcomes, find_registered
+
+        study = find_study(options["study"])
+        path = options["plan"]
+        if path is None and (registered := find_registered(study)) is not None:
+            self._summary(registered, compute_outcomes(study))
+        else:
+            self.say(
+                self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).message
+            )
+        registration = Registration.objects.get(study=study)
+        self.write_output(options, {"sha256": registration.sha256, **registration.content})
+
+    def _summary(self, registered: Registered, tested: list[HypothesisOutcome]) -> None:
+        n = len(registered.deviations)
+        count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
+        self.say(f"The plan was registered on {registered.on} with SHA-256 {registered.sha256}.")
+        self.say(f"The platform found {count} from it.")
+        self.say("Checked hypotheses are tested by t over items and people, two-sided, adjusted after Holm.")
+        rows = []
+        for outcome in tested:
+            counts = (None, None) if math.isnan(outcome.p) else (outcome.first_only, outcome.second_only)
+            rows.append((outcome.text, outcome.claim, outcome.verdict, *counts, outcome.p, outcome.adjusted))
+        tables = [plain_table("Hypotheses", HYPOTHESES, rows)]
+        if registered.deviations:
+            deviations = [(deviation.what, deviation.words) for deviation in registered.deviations]
+            tables.append(plain_table("Deviations", [("What", "text"), ("In words", "text")], deviations))
+        self.say_tables(tables)
+
+
+def _table_in(path: Path) -> Any:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig")).get("registration", {})
+    except UnicodeDecodeError:
+        raise RegistrationError(f"{path} is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise RegistrationError(f"{path} is not TOML: {error}.") from None

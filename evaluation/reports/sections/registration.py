@@ -1,0 +1,183 @@
+"""Registered plans in reports and releases: what became of their hypotheses, and what was done otherwise.
+
+Releases are verified in any installation, so this needs no feature; what registers plans is one
+(``Feature.registered_plans``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from common.amounts import as_json
+from common.features import of_features
+from evaluation.presentation.content import Section
+from evaluation.presentation.rendering import WORDING, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.results.verdict import winners_named
+from judgments.design.tables import Plan, read_claim
+from judgments.models import Study
+from quorum.numeric.arrays import Ints
+from quorum.statistics.meta import PeoplesWinners
+from quorum.statistics.significance import holm, wilson_interval
+
+UNDECIDED, FOR_PEOPLE = gettext_noop("undecided"), gettext_noop("for people to judge")
+SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supported")
+
+
+def plan_hash(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of canonical JSON: sorted keys, no blanks, UTF-8."""
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A deviation from the plan; ``quoted`` if its words are the log's."""
+
+    what: str
+    words: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HypothesisOutcome:
+    """The outcome of a hypothesis.
+
+    Attributes:
+        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
+        first_only, second_only: pairs on which only one metric is right.
+        p: two-sided, of t over items and people where these are known; nan if not tested.
+        adjusted: after Holm over the plan's tested hypotheses.
+    """
+
+    text: str
+    claim: str
+    verdict: str
+    first_only: int = 0
+    second_only: int = 0
+    p: float = math.nan
+    adjusted: float = math.nan
+
+    @property
+    def differing(self) -> int:
+        return self.first_only + self.second_only
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return Wilson's 95 % interval of the first metric's share of differing pairs."""
+        return wilson_interval(self.first_only, self.differing)
+
+    def as_json(self) -> dict[str, Any]:
+        low, high = self.interval if self.differing else (None, None)
+        return {
+            **asdict(self),
+            "share": self.first_only / self.differing if self.differing else None,
+            "low": low,
+            "high": high,
+            "words": outcome_words(self),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registered plan and its deviations; ``sha256`` is of ``content``, which holds plan and design."""
+
+    plan: Plan
+    content: Mapping[str, Any]
+    sha256: str
+    on: str
+    deviations: tuple[Deviation, ...]
+
+
+def find_registered(study: Study, *, with_sentences: bool = True) -> Registered | None:
+    """Return the plan that a feature registered; log quotes in deviations may name people, so they are optional."""
+    plans = (find(study, with_sentences=with_sentences) for find in of_features("registered_plans"))
+    return next((plan for plan in plans if plan is not None), None)
+
+
+def check_hypotheses(
+    plan: Plan, named: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
+) -> list[HypothesisOutcome]:
+    """Test a plan's claims by two-sided tests of the difference in accuracy, with Holm's adjustment.
+
+    Args:
+        named: metric -> the (N,) winners that it names.
+        people: the (N,) winners; None before there are any.
+        kinds: (N,) the pairs' kinds.
+    """
+    tested: list[tuple[int, int, int, float]] = []
+    outcomes = []
+    for index, planned in enumerate(plan.hypotheses):
+        outcomes.append(
+            HypothesisOutcome(planned.text, planned.claim, UNDECIDED if planned.claim else FOR_PEOPLE)
+        )
+        if not planned.claim:
+            continue
+        claim = read_claim(planned.claim)
+        if people is None or claim.better not in named or claim.worse not in named:
+            continue
+        pairs = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        decided = pairs & (people.winners != 0)
+        if decided.any():
+            better, worse = named[claim.better], named[claim.worse]
+            only_better = int(((better == people.winners) & (worse != people.winners))[decided].sum())
+            only_worse = int(((worse == people.winners) & (better != people.winners))[decided].sum())
+            tested.append((index, only_better, only_worse, people.difference(better, worse, pairs).p))
+    adjusted = holm([p for *_, p in tested]).tolist() if tested else []
+    for (index, only_better, only_worse, p), adjusted_p in zip(tested, adjusted, strict=True):
+        verdict = UNDECIDED
+        if adjusted_p <= plan.level:
+            verdict = SUPPORTED if only_better > only_worse else NOT_SUPPORTED
+        planned = plan.hypotheses[index]
+        outcomes[index] = HypothesisOutcome(
+            planned.text, planned.claim, verdict, only_better, only_worse, p, adjusted_p
+        )
+    return outcomes
+
+
+def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING) -> str:
+    if not outcome.claim:
+        return "Nothing here tests it; people judge it."
+    claim = read_claim(outcome.claim)
+    if math.isnan(outcome.p):
+        return say("outcome-not-tested", claim=claim)
+    low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
+    return say("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
+
+
+def registration_section(registered: Registered, inputs: ReportInputs) -> Section:
+    rows = [
+        (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.wording))
+        for outcome in registered_outcomes(registered, inputs)
+    ]
+    tables = [table("hypotheses", rows, clustered=inputs.clustered, raters=inputs.by_rater)]
+    deviations = registered.deviations
+    if deviations:
+        tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))
+    sentence = say("registration", on=registered.on, sha256=registered.sha256, n=len(deviations))
+    return section("registration", [sentence], tables=tables)
+
+
+def registration_as_json(registered: Registered, inputs: ReportInputs) -> dict[str, Any]:
+    return {
+        "sha256": registered.sha256,
+        "registered_on": registered.on,
+        "hypotheses": [as_json(outcome) for outcome in registered_outcomes(registered, inputs)],
+        "deviations": [as_json(deviation) for deviation in registered.deviations],
+    }
+
+
+def registered_outcomes(registered: Registered, inputs: ReportInputs) -> list[HypothesisOutcome]:
+    """Check each hypothesis by whether the metrics name people's winners of the decided pairs."""
+    if not inputs.kind.compares_pairs or not inputs.scores:
+        return check_hypotheses(registered.plan, {}, None, [])
+    named = winners_named(inputs.scores)
+    return check_hypotheses(registered.plan, named, inputs.people_winners, inputs.kinds.tolist())
