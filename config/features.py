@@ -45,6 +45,11 @@ class Feature(AppConfig):
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
+        enums: names that choices have in the description of the API, with their paths.
+        report_sections: paths of functions of a study that return a section of its report, or None
+            (``evaluation.reports.storage.build_report``).
+        other_answers: paths of functions of a study that yield the answers of judges that are no people, each a name,
+            the row id of a unit, and a value; other features read them (``common.features.of_features``).
         registered_plans: paths of functions that return the registered plan of a study, or None
             (``evaluation.reports.sections.registration.find_registered``).
         account_pages: (title, name of the address) of pages in the menu of the account.
@@ -62,6 +67,9 @@ class Feature(AppConfig):
     crowds: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
+    enums: ClassVar[Mapping[str, str]] = {}
+    report_sections: ClassVar[tuple[str, ...]] = ()
+    other_answers: ClassVar[tuple[str, ...]] = ()
     registered_plans: ClassVar[tuple[str, ...]] = ()
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
@@ -87,7 +95,7 @@ class Feature(AppConfig):
             self.start()
 
     def connect_erasing(self) -> None:
-        """Connect what removes data of people who are erased; called once, whether the feature is on or off."""
+        """Connect what removes data of people who are erased, and what keeps rows; called once, on or off."""
 
     def start(self) -> None:
         """Connect signals and register jobs; called once if the feature is on."""

@@ -129,11 +129,6 @@ CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
-# Judges that are models (docs/judges.md): an OpenAI-compatible endpoint, such as https://api.example.org/v1
-JUDGE_API_URL = env.str("JUDGE_API_URL", default="")
-JUDGE_API_KEY = env.str("JUDGE_API_KEY", default="")
-JUDGE_BACKOFF_SECONDS = env.float("JUDGE_BACKOFF_SECONDS", default=0.5)
-
 # Archives of releases (docs/publishing.md)
 ZENODO_URL = env.str("ZENODO_URL", default="https://zenodo.org")
 ZENODO_TOKEN = env.str("ZENODO_TOKEN", default="")
@@ -405,12 +400,12 @@ SPECTACULAR_SETTINGS = {
         "ConsensusSource": "evaluation.models.Consensus.Source",
         "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",
-        "JudgeSource": "evaluation.models.Judge.Source",
         "StudyRoleName": "judgments.models.StudyRole.Role",
         "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
         "SubmissionState": "evaluation.models.Submission.State",
+        **{name: path for feature in FEATURES.values() for name, path in feature.enums.items()},
     },
 }
 UNFOLD = {

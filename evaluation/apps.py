@@ -28,14 +28,13 @@ class EvaluationConfig(AppConfig):
         kinds = {
             (INTERACTIVE, "reports"): ("board", "compare_metrics", "weigh_back"),
             (HEAVY, "reports"): (
-                *("aggregate", "evaluate", "compare_judges", "leave_one_out", "plan_power", "report"),
-                "choice_savings",
+                *("aggregate", "evaluate", "leave_one_out", "plan_power", "report", "choice_savings"),
             ),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release", "publish_release"),
             (INTERACTIVE, "studies"): ("select_items",),
             (READING, "studies"): ("import_scores",),
-            (HEAVY, "studies"): ("rehearse", "ask_judge"),
+            (HEAVY, "studies"): ("rehearse",),
             (HEAVY, "submissions"): ("score_submission",),
             (INTERACTIVE, "submissions"): ("rank_submissions",),
             (READING, "submissions"): ("submit_captions",),

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from decimal import Decimal
 from typing import Any, BinaryIO
 
 from annotation.rehearsal import Crowd
@@ -48,9 +47,6 @@ from evaluation.results.challenges.challenges import (
 from evaluation.results.challenges.submissions import About, positions_of, read_captions, store_captions
 from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.results.judges.asking import ask_model
-from evaluation.results.judges.findings import compare_judges as judges_beside_people
-from evaluation.results.judges.findings import store_comparison
 from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from judgments.access.roles import Right, has_right, require_editor
@@ -101,27 +97,6 @@ def weigh_back(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
 
 def choice_savings(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
     return compute_savings(study=find_study(study), **options, progress=run.progress)
-
-
-def ask_judge(
-    run: Run, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
-) -> dict[str, Any]:
-    """Ask a model. A rerun continues where a killed run stopped."""
-    answers = ask_model(
-        study=find_study(study),
-        progress=run.progress,
-        budget=Decimal(budget),
-        price_in=Decimal(price_in),
-        price_out=Decimal(price_out),
-        **values,
-    )
-    return {"answered": answers.answered, "failed": answers.failed, "left": answers.left, "why": answers.why}
-
-
-def compare_judges(run: Run, *, study: str, **values: Any) -> None:
-    comparison = judges_beside_people(study=find_study(study), progress=run.progress, **values)
-    with run.commit() as result:
-        result |= {"analysis": store_comparison(comparison).pk, "judges": len(comparison.result["judges"])}
 
 
 @contextmanager

@@ -463,7 +463,7 @@ def test_mechanical_turk_has_one_door() -> None:
 def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     doors = {
         "annotation.crowds.prolific.client",
-        "evaluation.results.judges.asking",
+        "contrib.judges.asking",
         "evaluation.data.publishing.archives",
     }
     callers = {entry.importer for entry in imports() if inside(entry.imported, "httpx")}
@@ -491,7 +491,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),
-        "Image.open": ("evaluation.results.judges.asking",),
+        "Image.open": ("contrib.judges.asking",),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]
     used += [

@@ -24,12 +24,14 @@ from contrib.second_factor.devices import device_to_set_up
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(device_to_set_up(account)).objects.update(confirmed=True)
 
+from contrib.judges.models import Judge
 from contrib.registration.plans import make_plan, register_study
 from judgments.models import Study
 from tests.studies import make_study
 
 study = make_study("graded", opened=False)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
+Judge.objects.create(study=study, name="model")
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """

@@ -44,8 +44,6 @@ from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import views as dashboard_api
 from evaluation.results.error_analysis import views as error_analysis_api
 from evaluation.results.error_spans import views as error_spans_api
-from evaluation.results.judges import views as judges_api
-from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from evaluation.results.strengths import views as strengths_api
@@ -70,8 +68,6 @@ router.register("assignments", annotation.AssignmentResource, "assignments")
 router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
 router.register("consensus", results_api.ConsensusResource, "consensus")
-router.register("judges", judges_api.JudgeResource, "judges")
-router.register("judge-answers", judges_api.JudgeAnswerResource, "judge-answers")
 router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
 router.register("releases", releases_api.ReleaseResource, "releases")
@@ -148,9 +144,6 @@ urlpatterns = [
             compare_metrics,
             make_report,
             use_plan,
-            import_judge,
-            ask_judge,
-            compare_judges,
             select_items,
             weigh_back,
             choice_savings,
@@ -182,7 +175,6 @@ urlpatterns = [
     money_path(money.confirm_call, preview="What saying so would book", of="Of a call that is parked."),
     money_path(money.repeat_call, preview="What asking again costs", of="Of a call that is parked."),
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
-    path(f"{STUDY}/judges/", judges_api.JudgesView.as_view(), name="study-judges"),
     path(f"{STUDY}/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
     operation_path(quality.set_rule, quality_api.RuleView, "rules/<str:rule>"),

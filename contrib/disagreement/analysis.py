@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from rest_framework import serializers
 from annotation.models import Demographics, Worker
 from common.amounts import as_json, coefficient, counted, json_float
 from common.errors import DataConflict
+from common.features import of_features
 from common.incoming import load_json
 from common.parameters import FileText, Parameters
 from evaluation.data.export.formats.consensus import has_soft_labels
@@ -36,7 +38,7 @@ from evaluation.data.judgment_sets.records import (
     texts_of,
 )
 from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, JudgeAnswer, MetricScore, Prediction
+from evaluation.models import Analysis, MetricScore, Prediction
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import ANONYMOUS
 from judgments.access.roles import Person, Right, has_right, note_event
@@ -359,11 +361,9 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
     """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first, with half of the
     ties, less 1/2.
     """
-    answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     two_sided = kind_of(study).two_sided
     by_judge: dict[str, list[tuple[int, float]]] = {}
-    rows = answers.order_by("pk").values_list("judge__name", "unit_id", "value")
-    for name, unit, value in rows.iterator(loaders.ROWS_AT_ONCE):
+    for name, unit, value in chain.from_iterable(read(study) for read in of_features("other_answers")):
         number = value or 0
         answer = SIDE.get(int(number) % MUCH, 0.0) if two_sided else float(number)
         by_judge.setdefault(name, []).append((unit, answer))

@@ -24,7 +24,6 @@ from evaluation.results.comparing import views as comparing_page
 from evaluation.results.dashboard import views as dashboard_page
 from evaluation.results.error_analysis import views as error_analysis_page
 from evaluation.results.error_spans import views as error_spans_page
-from evaluation.results.judges import views as judges_page
 from evaluation.results.leave_one_out import views as leave_one_out_page
 from evaluation.results.strengths import views as strengths_page
 from judgments.access.roles import visible_rows
@@ -139,7 +138,6 @@ __all__ = [
     "error_spans_page",
     "export_page",
     "follow_up_page",
-    "judges_page",
     "leave_one_out_page",
     "planning_page",
     "releases_page",

@@ -25,6 +25,7 @@ from rest_framework import serializers
 from annotation.models import Adjudication, Exclusion, Judgment
 from common.amounts import as_json
 from common.errors import NotThere, WrongState
+from common.features import of_features
 from common.files import FiguresEncoder, whole_file
 from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
@@ -52,7 +53,6 @@ from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.people import SPLITS
 from evaluation.reports.sections.registration import find_registered, registration_section
 from evaluation.results.error_spans.scores import systems_section
-from evaluation.results.judges.findings import judges_section
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.strengths.computing import ranking_section
 from evaluation.results.systems import systems_sentence
@@ -207,7 +207,11 @@ def build_report(
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
     sections += [
         section
-        for section in (systems_section(study), ranking_section(study), judges_section(study))
+        for section in (
+            systems_section(study),
+            ranking_section(study),
+            *(section_of(study) for section_of in of_features("report_sections")),
+        )
         if section is not None
     ]
     if multiverse_result is not None:

@@ -1,7 +1,7 @@
 """Judges, such as language models: may one stand in for people, and what would people say where only it answered?
 
 The alternative annotator test: Calderon, Reichart, Dror 2025. Prediction-powered inference: Angelopoulos, Bates,
-Fannjiang, Jordan, Zrnic 2023; its power tuning: Angelopoulos, Duchi, Zrnic 2023, "PPI++". See docs/judges.md.
+Fannjiang, Jordan, Zrnic 2023; its power tuning: Angelopoulos, Duchi, Zrnic 2023, "PPI++". See contrib/judges/README.md.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def alternative_annotator_test(
         any values) or "rmse" (root mean squared distance, numbers). epsilon: what the judge may be worse by, since it
         costs less. least_units: a person with fewer is left out, tested by t all the same, or by Wilcoxon's signed
         ranks, as `few`
-            says (docs/judges.md).
+            says (contrib/judges/README.md).
         clusters: one column of what units share; by default each unit is its own.
     """
     one_of(scoring, SCORINGS, "scoring")

@@ -17,7 +17,6 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import create_invitations, join_study
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
-from evaluation.models import Judge
 from judgments.access.roles import give_role
 from judgments.jobs import enqueue
 from judgments.models import HIT, CandidatePair, HITUnit, Study, SystemPair, Unit
@@ -136,17 +135,12 @@ def simulated(study: Study) -> None:
     Study.objects.filter(pk=study.pk).update(simulated=True)
 
 
-def judged(study: Study) -> None:
-    Judge.objects.create(study=study, name="model")
-
-
 OBSTACLES: dict[str, tuple[Callable[[Study], object], str]] = {
     "work": (taken, "2 people have taken pages of work; duplicate the study instead."),
     "people": (joined, "One person has joined; duplicate the study instead."),
     "opened": (lambda study: open_study(study=study), "was opened to participants; duplicate"),
     "registered": (registered, "was registered; duplicate the study instead."),
     "rehearsed": (simulated, "The rehearsal crowd works on study"),
-    "judge": (judged, "remove the judge first"),
     "job": (
         lambda study: enqueue(kind="export", args={"study": study.slug, "format": "csv"}),
         "is under way; try again when it is done.",

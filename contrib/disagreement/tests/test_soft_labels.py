@@ -17,11 +17,11 @@ from annotation.models import Demographics, Worker
 from common.files import FiguresEncoder, indented
 from config.api.framework import FiguresRenderer
 from contrib.disagreement.analysis import compute_disagreement, describe_disagreement
+from contrib.judges.operations import store_answers
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Prediction
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.judges.operations import store_answers
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.jobs import run_job

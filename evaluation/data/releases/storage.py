@@ -29,7 +29,7 @@ from evaluation.data.export.parts import take_snapshot
 from evaluation.data.releases.bundle import LONGEST_VERSION, VERSION, About
 from evaluation.data.releases.rows import to_the_minute
 from evaluation.errors import NotReleasable, ReleaseError, VerificationError
-from evaluation.models import Analysis, BoardSnapshot, Judge, Prediction, Release
+from evaluation.models import Analysis, BoardSnapshot, Prediction, Release
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
@@ -194,8 +194,6 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
 def describe_computed_results(*, study: Study, **_signal: Any) -> str:
     """Return in a sentence what refers to the study's units or names them, so that they stay; or ""."""
     about = {"slug": study.slug}
-    if Judge.objects.filter(study=study).exists():
-        return _("A judge answers study %(slug)r; remove the judge first, or duplicate the study.") % about
     if Prediction.objects.filter(study=study).exists():
         return _("Predictions were imported for study %(slug)r; duplicate the study instead.") % about
     if Release.objects.filter(study=study).exists():

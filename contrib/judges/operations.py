@@ -1,4 +1,4 @@
-"""Operations: import, ask, remove and compare judges (docs/judges.md)."""
+"""Operations: import, ask, remove and compare judges (README.md)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from common.amounts import counted
 from common.errors import DataConflict
 from common.incoming import load_json
 from common.parameters import FileText, KeysField, Parameters
-from evaluation.errors import EvaluationError
-from evaluation.models import Judge, JudgeAnswer
-from evaluation.results.judges.asking import (
+from contrib.judges.asking import (
     LONGEST_MARKS,
     LONGEST_REPLY,
     ROWS_AT_ONCE,
@@ -31,6 +29,8 @@ from evaluation.results.judges.asking import (
     has_orders,
     is_own_host,
 )
+from contrib.judges.models import Judge, JudgeAnswer
+from evaluation.errors import EvaluationError
 from judgments.access.roles import Right, note_event
 from judgments.kinds import Kind
 from judgments.models import Study, System, Unit

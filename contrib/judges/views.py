@@ -15,11 +15,12 @@ from rest_framework import mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.models import Analysis, Judge, JudgeAnswer
-from evaluation.results.judges import operations
-from evaluation.results.judges.asking import MILLION, has_orders, is_for_judges
-from evaluation.results.judges.findings import describe_chance
-from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
+from contrib.judges import operations
+from contrib.judges.asking import MILLION, has_orders, is_for_judges
+from contrib.judges.findings import describe_chance
+from contrib.judges.models import Judge, JudgeAnswer
+from contrib.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
+from evaluation.models import Analysis
 from evaluation.results.views import LastAnalysisView, describe_last
 from judgments.access.permissions import require, staff_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter

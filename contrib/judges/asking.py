@@ -37,8 +37,9 @@ from common.errors import DataConflict, WrongState
 from common.incoming import load_json
 from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 from common.texts import readable
+from contrib.judges.models import Judge, JudgeAnswer
 from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, Judge, JudgeAnswer
+from evaluation.models import Analysis
 from judgments.access.roles import note_event
 from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding, without_metadata
 from judgments.design.scale import number_text, plain_number

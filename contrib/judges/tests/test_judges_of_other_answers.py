@@ -12,12 +12,12 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from pytest_django import Settings
 
+from contrib.judges.asking import LONGEST_MARKS, ask_model, instructions_of, read_reply
+from contrib.judges.findings import compare_judges
+from contrib.judges.models import JudgeAnswer
+from contrib.judges.operations import store_answers
+from contrib.judges.views import can_have_judges
 from evaluation.errors import EvaluationError
-from evaluation.models import JudgeAnswer
-from evaluation.results.judges.asking import LONGEST_MARKS, ask_model, instructions_of, read_reply
-from evaluation.results.judges.findings import compare_judges
-from evaluation.results.judges.operations import store_answers
-from evaluation.results.judges.views import can_have_judges
 from judgments.models import HIT, Output, System
 from judgments.studies.studies import design_of, kind_of
 from quorum.statistics.judges import alternative_annotator_test

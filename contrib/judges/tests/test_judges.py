@@ -23,14 +23,9 @@ from PIL import ExifTags, Image
 from pytest_django import Settings
 
 from annotation.rehearsal import Crowd, rehearse
-from common.errors import DataConflict
-from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, Consensus, Judge, JudgeAnswer
-from evaluation.presentation.content import Dots, estimate_of
-from evaluation.reports.storage import build_report
-from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.judges import asking
-from evaluation.results.judges.asking import (
+from common.errors import DataConflict, WrongState
+from contrib.judges import asking
+from contrib.judges.asking import (
     AskLater,
     Endpoint,
     Question,
@@ -40,12 +35,19 @@ from evaluation.results.judges.asking import (
     picture_of,
     read_reply,
 )
-from evaluation.results.judges.findings import compare_judges, sizes_of_curve, store_comparison
-from evaluation.results.judges.operations import ask_judge as ask_operation
-from evaluation.results.judges.operations import store_answers
+from contrib.judges.findings import compare_judges, sizes_of_curve, store_comparison
+from contrib.judges.models import Judge, JudgeAnswer
+from contrib.judges.operations import ask_judge as ask_operation
+from contrib.judges.operations import store_answers
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, Consensus
+from evaluation.presentation.content import Dots, estimate_of
+from evaluation.reports.storage import build_report
+from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.roles import give_role
 from judgments.models import Item, Study, StudyEvent, Unit
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of, discard_hits, kind_of
 from tests.doors import signed_in
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
 from tests.studies import make_dataset, make_study
@@ -541,3 +543,15 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     store_answers(study=study, name="c", answers=answers_in(study, [1] * 100))
     left = signed_in(viewer)
     assert left.delete(f"/api/judges/{Judge.objects.get().pk}/").status_code == 403
+
+
+def test_pages_of_work_that_a_judge_answers_are_kept(designer: Client) -> None:
+    study = make_study(opened=False)
+    generate_hits(study=study)
+    Judge.objects.create(study=study, name="model")
+    study.refresh_from_db()
+    with pytest.raises(WrongState, match="remove the judge first"):
+        discard_hits(study=study)
+    shown = designer.get(reverse("admin:judgments_study_discard", args=[study.pk])).content.decode()
+    assert "remove the judge first" in shown
+    assert study.hits.exists()

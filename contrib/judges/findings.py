@@ -6,14 +6,17 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from common.amounts import as_json, coefficient, json_float
+from contrib.judges.asking import check_kind, has_orders
+from contrib.judges.models import Judge, JudgeAnswer
 from evaluation.data.judgment_sets.loaders import (
     clusters_of_units,
     is_anonymous,
@@ -23,7 +26,7 @@ from evaluation.data.judgment_sets.loaders import (
 from evaluation.data.judgment_sets.records import hash_with
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, Judge, JudgeAnswer
+from evaluation.models import Analysis
 from evaluation.presentation.content import (
     Cell,
     Dots,
@@ -37,7 +40,6 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.agreement import alpha_of_ratings, exchange_of
-from evaluation.results.judges.asking import check_kind, has_orders
 from judgments.drawing.material import text_key
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.best_worst import BEST
@@ -144,7 +146,7 @@ def compare_judges(
     judges = list(Judge.objects.filter(study=study).order_by("name"))
     if not judges:
         raise EvaluationError(
-            "This study has no judge yet; expected one that was imported or asked (docs/judges.md)."
+            "This study has no judge yet; expected one that was imported or asked (contrib/judges/README.md)."
         )
     table = load_judgments(study)
     material = _load_material(study, kind, table)
@@ -575,6 +577,21 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
     if judge.get("removed_at"):
         sentences.append(f"{name} was removed since; its figures are of the answers that it had.")
     return sentences
+
+
+def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
+    """Yield the judge's name, the unit's row id and the value of each answer."""
+    answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
+    yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_AT_ONCE)
+
+
+def describe_judge(study: Study) -> str:
+    """Return in a sentence that a judge answers the study's units, so that they stay; or ""."""
+    if not Judge.objects.filter(study=study).exists():
+        return ""
+    return _("A judge answers study %(slug)r; remove the judge first, or duplicate the study.") % {
+        "slug": study.slug
+    }
 
 
 def judges_section(study: Study) -> Section | None:

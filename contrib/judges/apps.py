@@ -1,0 +1,70 @@
+"""What judges that are no people add to the platform."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from common.environment import Environment
+from config.features import Feature
+
+if TYPE_CHECKING:
+    from judgments.models import Study
+
+
+class JudgesConfig(Feature):
+    name = "contrib.judges"
+    pages = ("contrib.judges.views",)
+    calls = "contrib.judges.calls"
+    enums = {"JudgeSource": "contrib.judges.models.Judge.Source"}
+    report_sections = ("contrib.judges.findings.judges_section",)
+    other_answers = ("contrib.judges.findings.answers_of_judges",)
+    commands = {
+        "Results": {
+            "judge import": (
+                "import_judge",
+                "a model's or another crowd's answers",
+                "contrib.judges.management.ImportJudge",
+            ),
+            "judge ask": (
+                "ask_judge",
+                "a language model answers, within a budget",
+                "contrib.judges.management.AskJudge",
+            ),
+            "judge remove": (
+                "remove_judge",
+                "a judge and its answers are deleted",
+                "contrib.judges.management.RemoveJudge",
+            ),
+            "judge compare": (
+                "compare_judges",
+                "may a judge replace a person, and what would people say?",
+                "contrib.judges.management.CompareJudges",
+            ),
+        }
+    }
+
+    @classmethod
+    def settings(cls, env: Environment) -> dict[str, Any]:
+        return {
+            "JUDGE_API_URL": env.str("JUDGE_API_URL", default=""),
+            "JUDGE_API_KEY": env.str("JUDGE_API_KEY", default=""),
+            "JUDGE_BACKOFF_SECONDS": env.float("JUDGE_BACKOFF_SECONDS", default=0.5),
+        }
+
+    def start(self) -> None:
+        from judgments.jobs import HEAVY, register
+
+        handlers = "contrib.judges.handlers"
+        register("ask_judge", f"{handlers}.ask_judge", queue=HEAVY, scope="studies")
+        register("compare_judges", f"{handlers}.compare_judges", queue=HEAVY, scope="reports")
+
+    def connect_erasing(self) -> None:
+        from judgments.models.studies import pages_in_use
+
+        pages_in_use.connect(_describe_judge)
+
+
+def _describe_judge(*, study: Study, **about: Any) -> str:
+    from contrib.judges.findings import describe_judge
+
+    return describe_judge(study)

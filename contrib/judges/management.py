@@ -1,0 +1,124 @@
+"""Commands about judges: ask, import, remove, and compare with people."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from common.commands import progress_bar
+from common.errors import NotThere
+from contrib.judges.models import Judge
+from evaluation.presentation.content import Cell, Estimate, estimate_of, plain_table
+from judgments.management.base import FileOperationCommand, OperationCommand, operation_at
+
+
+class AskJudge(OperationCommand):
+    operation = operation_at("contrib.judges.operations.ask_judge")
+    help = (
+        "Ask a model at the OpenAI-compatible endpoint of JUDGE_API_URL about every unit, in both orders, each once. "
+        "A run that stopped is continued by the same command (contrib/judges/README.md)."
+    )
+    example = "manage.py ask_judge triplets-50 --name small --model small-1 --budget 2 --price-in 0.15 --price-out 0.6"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from contrib.judges.operations import ask_judge_now
+
+        study, values = self.study_and_values(options)
+        with progress_bar() as progress:
+            answers = ask_judge_now(study=study, progress=progress, **values)
+        self.say(answers.describe())
+
+
+BLANK = " "
+COLUMNS = [
+    ("judge", "text"), ("agreement", "coefficient"), ("alpha with people", "coefficient"),
+    ("same in both orders", "percent"), ("units", "count"),
+]  # fmt: skip
+ESTIMATE_COLUMNS = [
+    ("of", "text"), ("people would say", "coefficient"), ("people alone", "coefficient"),
+    ("units of people", "count"), ("units saved", "count"),
+]  # fmt: skip
+
+
+class CompareJudges(OperationCommand):
+    operation = operation_at("contrib.judges.operations.compare_judges")
+    help = (
+        "Hold each judge of a study against its people: agreement, bias by side, length and family, the alternative "
+        "annotator test, and prediction-powered estimates (contrib/judges/README.md)."
+    )
+    example = "manage.py compare_judges triplets-50 --epsilon 0.1 --output judges.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from contrib.judges.findings import compare_judges, sentences_of, store_comparison
+
+        study, values = self.study_and_values(options)
+        with progress_bar() as progress:
+            comparison = compare_judges(study=study, progress=progress, **values)
+        store_comparison(comparison)
+        about = {
+            "settings": comparison.settings,
+            "signature": comparison.signature,
+            "judgments": comparison.judgments,
+        }
+        self.write_output(options, {**about, **comparison.result})
+        for judge in comparison.result["judges"]:
+            for sentence in sentences_of(judge):
+                self.say(sentence)
+        people = comparison.result["people"].get("agreement")
+        rows: list[tuple[Cell, ...]] = []
+        if people:
+            rows.append(("people among themselves", estimate_of(people), BLANK, BLANK, BLANK))
+        rows += [_row(judge) for judge in comparison.result["judges"]]
+        self.say_tables([plain_table("Judges beside people", COLUMNS, rows)])
+        for judge in comparison.result["judges"]:
+            estimates = [_estimate(estimate) for estimate in judge["estimates"]]
+            self.say_tables([plain_table(f"With {judge['name']}", ESTIMATE_COLUMNS, estimates)])
+
+
+def _row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
+    agreement = estimate_of(judge["agreement"]) if judge["agreement"] else BLANK
+    consistent = judge["side"]["consistent"]["value"] if judge["side"] else BLANK
+    return judge["name"], agreement, estimate_of(judge["alpha"]), consistent, judge["units"]
+
+
+def _estimate(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:
+    alone = Estimate(estimate["people"], estimate["people_low"], estimate["people_high"])
+    saved = BLANK if estimate["saved"] is None else round(estimate["saved"])
+    return estimate["of"] or "all", estimate_of(estimate), alone, estimate["labelled"], saved
+
+
+class RemoveJudge(OperationCommand):
+    operation = operation_at("contrib.judges.operations.remove_judge")
+    help = (
+        "Delete a judge and its answers for good (contrib/judges/README.md). What was computed with it stays, and "
+        "says so."
+    )
+    example = "manage.py remove_judge triplets-50 small"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("judge", help="name of the judge")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, _ = self.study_and_values(options)
+        judge = Judge.objects.filter(study=study, name=options["judge"]).first()
+        if judge is None:
+            raise NotThere(f"Study {study.slug!r} has no judge {options['judge']!r}.")
+        self.say(self.operation.run(study, {"judge": str(judge.pk)}, by=None).message)
+
+
+class ImportJudge(FileOperationCommand):
+    operation = operation_at("contrib.judges.operations.import_judge")
+    parameter = "answers"
+    others = "contrib.judges.operations.JudgeFile"
+    expected = "CSV or JSON lines"
+    help = (
+        "Take in a judge's answers: CSV with a header line, or JSON lines, with unit, value, and rater and order if "
+        "known (contrib/judges/README.md)."
+    )
+    example = "manage.py import_judge triplets-50 answers.csv --name small-model --model small-1"
