@@ -94,7 +94,11 @@ class Reply:
 
 def is_own_host() -> bool:
     """Return whether the endpoint is this machine, so that calls are free."""
-    return urlsplit(settings.JUDGE_API_URL).hostname in THIS_MACHINE
+    return urlsplit(_address()).hostname in THIS_MACHINE
+
+
+def _address() -> str:
+    return str(getattr(settings, "JUDGE_API_URL", ""))
 
 
 class AskLater(Exception):
@@ -109,7 +113,7 @@ class Endpoint(Caller):
     """A client that keeps its key in this object and the headers only."""
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
-        url, self._key = url or settings.JUDGE_API_URL, settings.JUDGE_API_KEY if key is None else key
+        url, self._key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
         parts = urlsplit(url)
         if not parts.hostname:
             raise EvaluationError(
@@ -667,7 +671,7 @@ class _Run:
             return (
                 f"{self.endpoint.host} does not answer: {later[-1]}. Ask again later; what is there is kept."
             )
-        backoff = settings.JUDGE_BACKOFF_SECONDS * 2 ** (self.waits - 1)
+        backoff = getattr(settings, "JUDGE_BACKOFF_SECONDS", 0.5) * 2 ** (self.waits - 1)
         time.sleep(min(max(backoff, *(reply.after for reply in later)), LONGEST_WAIT))
         return ""
 
