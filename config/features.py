@@ -45,6 +45,7 @@ class Feature(AppConfig):
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
+        reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
@@ -60,6 +61,7 @@ class Feature(AppConfig):
     crowds: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
+    reference: ClassVar[Mapping[str, str]] = {}
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
     @classmethod

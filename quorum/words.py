@@ -137,8 +137,6 @@ SECTIONS: Commands = {
             "evaluation.management.agreement.Agreement"),
         "compare": ("compare_releases", "what changed between two bundles",
             "evaluation.management.releases.CompareReleases"),
-        "replicate": ("replicate", "a paper's experiment again, with a verdict for each number",
-            "evaluation.management.planning.Replicate"),
     },
     SERVER: {
         "server prepare": ("prepare", "set up or update database and files",
@@ -160,9 +158,6 @@ SECTIONS: Commands = {
     },
 }  # fmt: skip
 
-# Commands that work in a folder without an installation
-WITHOUT_DATA = {name for name, _, _ in SECTIONS[FILES].values()} | {"plan_power", "verify"}
-
 
 class Words:
     """The platform's commands, and those of features that are on.
@@ -172,6 +167,7 @@ class Words:
         names: of the commands, by words.
         paths: by names.
         groups: the title by first word.
+        without_data: names of those that work in a folder without an installation.
     """
 
     def __init__(self, *features: Commands) -> None:
@@ -188,6 +184,7 @@ class Words:
             for words in section
             if " " in words
         }
+        self.without_data = {name for name, _, _ in self.sections[FILES].values()} | {"plan_power", "verify"}
 
     def page(self, group: str = "") -> str:
         lines = []
