@@ -45,6 +45,8 @@ class Feature(AppConfig):
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
+        report_parts: paths of classes of parts of a report that are made on request
+            (``evaluation.reports.parts.ReportPart``).
         reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
@@ -61,6 +63,7 @@ class Feature(AppConfig):
     crowds: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
+    report_parts: ClassVar[tuple[str, ...]] = ()
     reference: ClassVar[Mapping[str, str]] = {}
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 

@@ -2,25 +2,30 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from contrib.multiverse.analyses import Choice, StudyVotes, Universe
+from contrib.multiverse.conclusions import compute_multiverse, tokenizers
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
+from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from evaluation.reports.multiverse.analyses import Choice, StudyVotes, Universe
-from evaluation.reports.multiverse.curve import compute_multiverse
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
 from tests.evaluation.reporting import address, graded, run_report_job, words, written
 from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.test_imported_scores import brought, graded_study, write
+from tests.metrics.test_score import MODULE, POINTS, install
 from tests.plots import undrawn
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +113,32 @@ def test_imported_scores_stand_beside_computed_ones_and_have_no_tokens(tmp_path:
     assert conclusions["best"]["holds"] == pytest.approx(2 / 3)
 
 
+def test_imported_scores_of_captions_leave_no_choice_of_references_or_tokens(tmp_path: Path) -> None:
+    study, people = graded_study()
+    for name, power in (("good", 1), ("poor", 0)):
+        rows = [
+            {"image": text.split()[-1], "caption": text, "score": value**power + len(text) % 2 + place % 3}
+            for place, (text, value) in enumerate(people.items())
+        ]
+        brought(study.dataset, write(tmp_path / f"{name}.jsonl", rows), name)
+    evaluated = evaluate_study(study=study.study, metrics=["good", "poor"])["metrics"]
+    taus = [one["kendall_tau_b"]["value"] for one in evaluated.values()]
+    found, conclusions = multiverse(study.study, "good", "poor")
+    assert conclusions["best"]["value"][0] == pytest.approx(taus[0] - taus[1])
+    choices = {one["name"] for one in found["universes"]["metrics"]["choices"]}
+    assert choices.isdisjoint({"references", "tokenizer"})
+
+
+def test_a_metric_that_cuts_no_words_leaves_no_choice_of_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trigram_metric.py").write_text(MODULE)
+    install(tmp_path, "quorum-trigrams", "0.2", POINTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "trigram_metric", raising=False)
+    assert tokenizers(["trigrams", "bleu-1"], "ptb") != tokenizers(["trigrams"], "ptb") == ("ptb",)
+
+
 def test_a_share_of_controls_is_weighed_by_how_many_answers_there_are_and_held_to_the_digit() -> None:
     """Half of the control items right is chance for two answers, and more than that for three."""
     design: dict[str, Any] = {
@@ -180,4 +211,25 @@ def test_a_report_draws_it_writes_every_specification_and_keeps_it(
     assert sentence in shown
     kept = Analysis.objects.get(what=Analysis.What.MULTIVERSE)
     assert "metrics-controls:0.7,0|" in kept.settings["choices"]
-    assert build_report(study, multiverse=True).multiverse == kept.result
+    assert build_report(study, parts=["multiverse"]).parts == {"multiverse": kept.result}
+
+
+def test_without_the_feature_an_earlier_report_stays_and_none_can_be_asked_for(
+    designer: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = disputed(careless=4)
+    evaluate_study(study=study, metrics=[PRECISE, COMPLETE])
+    step = reverse("admin:judgments_study_do", args=[study.pk, "make-report"])
+    designer.post(step, {"page": "report", "multiverse": "true"})
+    with undrawn():
+        run_report_job()
+    settings.FEATURES = {name: one for name, one in settings.FEATURES.items() if name != "multiverse"}
+    page = designer.get(address(study))
+    assert b'name="multiverse"' not in page.content
+    assert "holds in 67 % of 360 specifications" in words(page)
+    with pytest.raises(CommandError, match="unrecognized arguments"):
+        call_command("report", study.slug, "--multiverse", "--output", str(tmp_path / "report"))
+    with pytest.raises(EvaluationError, match="'multiverse'"):
+        build_report(study, parts=["multiverse"])
+    assert b"multiverse" not in written(study, tmp_path / "report")["report.json"]
