@@ -1,90 +1,37 @@
-"""Follow up on results: more votes for units that need them, drafts of chosen rows, and known items."""
+"""Drafts that follow a study: its chosen rows again, or new items."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 from rest_framework import serializers
 
-from annotation.crowds.publishing import ASK_THE_CROWD
-from annotation.money.orders import confirmable
-from annotation.work.operations import MOST_WORKERS, reopen_units
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
-from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId
-from evaluation.data.judgment_sets import loaders
-from evaluation.models import Consensus
-from evaluation.results.consensus import consensus_of
+from common.parameters import LONGEST_REASON, Parameters
 from evaluation.results.systems import items_left
 from judgments.access.roles import note_event
 from judgments.design.reading import make_design
-from judgments.design.scale import plain_number
 from judgments.drawing.material import SCREEN
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.operations import CommandHelp, Outcome, operation
+from judgments.operations import Outcome, operation
 from judgments.studies.studies import (
-    change_design,
     create_study,
     design_of,
     draws_at_claim,
-    kind_of,
     next_copy,
     without_short_code,
 )
 
-MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
 MOST = 10_000
-LEAST_VOTES = 3
-
-
-class Need(StrEnum):
-    TIED = "tied"  # no answer has the most votes
-    UNCERTAIN = "uncertain"  # the winner leads by too little
-    SHORT = "short"  # judgments were invalidated, or their workers excluded
-
-
-def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[str]:
-    """Return the keys of judged units in need, in order.
-
-    Args:
-        margin: maximal lead of an uncertain unit's winner, as a share of its votes.
-
-    Raises:
-        WrongState: the study's answers have no winner.
-    """
-    kind = KINDS[study.protocol]
-    if need != Need.SHORT and kind.aggregation.level != "nominal":
-        raise WrongState(
-            _(
-                "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
-                "winner; expected '%(short)s'."
-            )
-            % {"slug": study.slug, "short": Need.SHORT}
-        )
-    table = loaders.load_judgments(study)
-    if need == Need.SHORT:
-        counted: Counter[int] = Counter(table.unit[table.counted].tolist())
-        wanted = design_of(study).judgments_per_unit
-        return [unit.key for unit in loaders.unit_rows(study) if counted[unit.pk] < wanted]
-    consensus = consensus_of(study, table)
-    chosen = []
-    for unit in consensus.units:
-        answer = consensus.of_unit.get(unit.pk)
-        if answer is None or unit.pk in consensus.decisions:
-            continue
-        if answer.tie or (need == Need.UNCERTAIN and answer.margin is not None and answer.margin <= margin):
-            chosen.append(unit.key)
-    return chosen
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
@@ -219,153 +166,6 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
     return batch
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A possible known item; ``expected`` is its answer as in a study file."""
-
-    consensus: Consensus
-    expected: Any
-
-    def as_known(self) -> dict[str, Any]:
-        unit = self.consensus.unit
-        assert unit is not None
-        texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
-        reason = (
-            "decided by an adjudicator"
-            if self.consensus.source == Consensus.Source.ADJUDICATED
-            else f"all {self.consensus.n} judgments say so"
-        )
-        return {
-            "image": unit.item.name,
-            **{name: caption.text for name, caption in texts.items() if caption is not None},
-            "expected": self.expected,
-            "why": f"In study {unit.study.slug}, {reason}.",
-        }
-
-
-def units_for_known_items(study: Study) -> QuerySet[Consensus]:
-    return (
-        Consensus.objects.filter(
-            unit__study__dataset=study.dataset_id,
-            unit__study__protocol=study.protocol,
-            unit__study__simulated=False,
-            unit__control=False,
-            value__isnull=False,
-        )
-        .exclude(unit__study=study)
-        .filter(
-            Q(n__gte=LEAST_VOTES, share__in=(0, 1))  # relevance: share of yes
-            | Q(n__gte=LEAST_VOTES, share__isnull=True)
-            | Q(source=Consensus.Source.ADJUDICATED)
-        )
-        .select_related("unit__study", "unit__item", "unit__reference", "unit__first", "unit__second")
-        .order_by("-n", "unit__study_id", "unit__position")
-    )
-
-
-def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
-    """Return the unit as a known item if unanimous or adjudicated, else None."""
-    if consensus.source == Consensus.Source.ADJUDICATED:
-        votes = [consensus.value]
-    else:
-        votes = [plain_number(float(value)) for value, count in consensus.votes.items() if count]
-    for expected in kind.expectations:
-        if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
-            return Candidate(consensus, expected)
-    return None
-
-
-@transaction.atomic
-def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
-    """Add units of ``units_for_known_items`` to a draft's known items; return the number of new ones.
-
-    Raises:
-        WrongState: the design is frozen, or no chosen unit qualifies.
-    """
-    kind = kind_of(study)
-    candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
-    items = [candidate.as_known() for candidate in candidates if candidate is not None]
-    if not items:
-        raise WrongState(_("No known item was added: choose units on which everybody agreed."))
-    controls = study.design.get("controls", {})
-    existing = list(controls.get("known", []))
-    shown = ("image", "reference", "first", "second")
-
-    def what(item: dict[str, Any]) -> list[str]:
-        return [item.get(name, "") for name in shown]
-
-    known = {tuple(what(item)) for item in existing}
-    new = [item for item in items if tuple(what(item)) not in known]
-    kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
-    values = study.design | {"controls": controls | {"known": existing + new, "kinds": kinds}}
-    change_design(study=study, design=make_design(values))
-    return len(new)
-
-
-MOST_TAKEN = 1000  # known items at once
-
-
-class ReopenRequest(Reason):
-    """More votes for units: those named, or those in need."""
-
-    one_of = (("need", "units"),)
-
-    need = serializers.ChoiceField(
-        choices=[need.value for need in Need],
-        required=False,
-        help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
-    )
-    units = KeysField(required=False, min_length=1, label="Items by key", help_text="Keys of judged units.")
-    margin = serializers.FloatField(
-        default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
-    )
-    votes = serializers.IntegerField(
-        min_value=1,
-        max_value=MOST_WORKERS,
-        initial=1,
-        label="More votes for each",
-        help_text="So many more for each.",
-    )
-
-
-@operation(
-    "reopen",
-    "More votes for units",
-    parameters=ReopenRequest,
-    then=ASK_THE_CROWD,
-    orders=True,
-    command=CommandHelp(
-        "Ask for more votes on units of an open study; the log says why.",
-        "triplets-50 --need tied --votes 2 --why 'two of three votes were invalidated'",
-    ),
-)
-@confirmable("reopen")
-def reopen(
-    *,
-    study: Study,
-    by: User | None,
-    why: str,
-    votes: int,
-    margin: float,
-    need: str = "",
-    units: Collection[str] = (),
-) -> Outcome:
-    """Offer the HITs that hold the units to more workers."""
-    chosen = units_in_need(study, Need(need), margin=margin) if need else units
-    if not chosen:
-        raise WrongState(
-            _("Nothing was changed: no unit of study %(slug)r is %(need)s.")
-            % {"slug": study.slug, "need": need}
-        )
-    count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
-    sentence = ngettext(
-        "One HIT goes to %(votes)s more workers, for %(units)s units.",
-        "%(n)s HITs go to %(votes)s more workers, for %(units)s units.",
-        count,
-    )
-    return Outcome(sentence % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
-
-
 class OptionalReason(serializers.CharField):
     def __init__(self) -> None:
         super().__init__(
@@ -406,16 +206,3 @@ def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcom
     batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
     sentence = _("“%(name)s” is a draft of %(n)s new items; nothing is opened by itself.")
     return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)
-
-
-class TakeRequest(Parameters):
-    """Which units to take."""
-
-    chosen = serializers.ListField(
-        child=RowId(),
-        min_length=1,
-        max_length=MOST_TAKEN,
-        error_messages=dict.fromkeys(
-            ("required", "min_length"), gettext_lazy("Choose units on which everybody agreed.")
-        ),
-    )
