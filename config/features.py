@@ -52,6 +52,9 @@ class Feature(AppConfig):
             the row id of a unit, and a value; other features read them (``common.features.of_features``).
         registered_plans: paths of functions that return the registered plan of a study, or None
             (``evaluation.reports.sections.registration.find_registered``).
+        report_parts: paths of classes of parts of a report that are made on request
+            (``evaluation.reports.parts.ReportPart``).
+        reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
@@ -71,6 +74,8 @@ class Feature(AppConfig):
     report_sections: ClassVar[tuple[str, ...]] = ()
     other_answers: ClassVar[tuple[str, ...]] = ()
     registered_plans: ClassVar[tuple[str, ...]] = ()
+    report_parts: ClassVar[tuple[str, ...]] = ()
+    reference: ClassVar[Mapping[str, str]] = {}
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
     @classmethod

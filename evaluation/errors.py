@@ -33,12 +33,6 @@ class VerificationError(QuorumError):
     title = "It does not hold"
 
 
-class ReplicationError(QuorumError):
-    """A protocol pack is unreadable, or its data are missing."""
-
-    title = "The pack cannot be run"
-
-
 class ReleaseError(QuorumError):
     title = "The release is not possible"
 

@@ -185,11 +185,11 @@ def board(run: Run, *, study: str) -> None:
         _delete_earlier_jobs(run, kind="board", args__study=study)
 
 
-def report(run: Run, *, study: str, multiverse: bool = False) -> None:
+def report(run: Run, *, study: str, **parts: bool) -> None:
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
         computed, file = report_for_download(
-            study=study_row, job_id=run.job_id, multiverse=multiverse, progress=run.progress
+            study=study_row, job_id=run.job_id, parts=list(parts), progress=run.progress
         )
         with run.commit() as result:
             result |= {"analysis": store_report(study=study_row, report=computed, file=file).pk, "file": file}

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.words import OF_PLATFORM, OWN, WITHOUT_DATA, Words
+from quorum.words import OF_PLATFORM, OWN, Words
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
@@ -90,7 +90,7 @@ def _run(line: list[str]) -> None:
         with _data_folder(make=name == "prepare" and not helps) as missing:
             if name not in words.paths:
                 _check_known(name)
-            if missing and not helps and name not in WITHOUT_DATA:
+            if missing and not helps and name not in words.without_data:
                 sys.exit(f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR.")
             _load(name, rest).run_from_argv(["quorum", command, *rest])
 

@@ -63,7 +63,7 @@ SECTIONS: Commands = {
         "study resume": ("resume_study", "offer work again", "annotation.work.operations.resume"),
         "study extend": ("extend_study", "more workers, or more time", "annotation.work.operations.extend"),
         "study reopen": ("reopen_units", "more votes for some units",
-            "evaluation.planning.follow_up.units.reopen"),
+            "evaluation.planning.reopening.reopen"),
         "study close": ("close_study", "offer no more work", "annotation.crowds.publishing.close"),
         "study detect": ("replay_rules", "whom detectors would have flagged",
             "annotation.management.ReplayRules"),
@@ -127,8 +127,6 @@ SECTIONS: Commands = {
             "evaluation.management.agreement.Agreement"),
         "compare": ("compare_releases", "what changed between two bundles",
             "evaluation.management.releases.CompareReleases"),
-        "replicate": ("replicate", "a paper's experiment again, with a verdict for each number",
-            "evaluation.management.planning.Replicate"),
     },
     SERVER: {
         "server prepare": ("prepare", "set up or update database and files",
@@ -150,9 +148,6 @@ SECTIONS: Commands = {
     },
 }  # fmt: skip
 
-# Commands that work in a folder without an installation
-WITHOUT_DATA = {name for name, _, _ in SECTIONS[FILES].values()} | {"plan_power", "verify"}
-
 
 class Words:
     """The platform's commands, and those of features that are on.
@@ -162,6 +157,7 @@ class Words:
         names: of the commands, by words.
         paths: by names.
         groups: the title by first word.
+        without_data: names of those that work in a folder without an installation.
     """
 
     def __init__(self, *features: Commands) -> None:
@@ -178,6 +174,7 @@ class Words:
             for words in section
             if " " in words
         }
+        self.without_data = {name for name, _, _ in self.sections[FILES].values()} | {"plan_power", "verify"}
 
     def page(self, group: str = "") -> str:
         lines = []

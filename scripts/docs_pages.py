@@ -68,6 +68,7 @@ PAGES_OF_COMMANDS = {
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     _set_up()
     from django.conf import settings
+    from django.utils.module_loading import import_string
 
     pages = {
         "commands": command_page,
@@ -77,13 +78,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "calls": calls_page,
         "metrics": metrics_page,
         "statistics": statistics_page,
-        "papers": papers_page,
         "python": python_page,
     }
-    for name in settings.FEATURES:
+    pages_of_features = []
+    for name, feature in settings.FEATURES.items():
         text = (ROOT / "contrib" / name / "README.md").read_text(encoding="utf-8")
         files.append(File.generated(config, f"contrib/{name}.md", content=text.replace("../../docs/", "../")))
-    pages_of_features = [f"contrib/{name}.md" for name in settings.FEATURES]
+        pages |= {made: import_string(function) for made, function in feature.reference.items()}
+        pages_of_features += [f"contrib/{name}.md", *(f"reference/{made}.md" for made in feature.reference)]
     config.nav = [*(config.nav or ()), {"Features that can be left out": pages_of_features}]
     for name, page in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n".join(page()) + "\n"))
@@ -156,7 +158,8 @@ def _pages_of(command: str) -> str:
 
 def _linked(text: str) -> str:
     """Make links of the pages that a text names as files of the project."""
-    return re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
+    text = re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
+    return re.sub(r"contrib/(\w+)/README\.md", r"[\1](../contrib/\1.md)", text)
 
 
 def _argument(action: Any) -> str:
@@ -322,26 +325,6 @@ def statistics_page() -> Iterator[str]:
             for function in by_module[module_name]
         ]
         yield from _table(("function", "what it does", "name in signatures"), rows)
-
-
-def papers_page() -> Iterator[str]:
-    """Show the tables that ``replicate all`` writes; what is not reproducible stands by its reason."""
-    from evaluation.reports.replication.packs import shipped_packs
-    from evaluation.reports.replication.running import COLUMNS, NOT_REPRODUCIBLE, rows_in_full
-
-    yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../replication.md)."
-    for pack in shipped_packs():
-        with (FIGURES / "papers" / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
-            rows = list(rows_in_full(list(csv.reader(file))[1:]))
-        yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
-        yield from _table(COLUMNS, [row for row in rows if row[5] != NOT_REPRODUCIBLE])
-        missing: dict[str, list[str]] = {}
-        for position, number, published, *_, verdict, why in rows:
-            if verdict == NOT_REPRODUCIBLE:
-                missing.setdefault(why, []).append(f"{position}: {number}: {published}")
-        for why, numbers in missing.items():
-            yield f"\nNot reproducible: {_linked(why)}.\n"
-            yield from (f"- {number}" for number in numbers)
 
 
 def python_page() -> Iterator[str]:

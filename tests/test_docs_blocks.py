@@ -42,7 +42,10 @@ from tests.annotation.voting import Vote, always_first, joined, work
 from tests.evaluation.test_links_gold import answered
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "contrib").glob("*/README.md")]),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 

@@ -29,9 +29,8 @@ from evaluation.data.publishing.sending import publish_release
 from evaluation.planning import views as planning_api
 from evaluation.planning.choosing.selecting import select_items
 from evaluation.planning.choosing.weighing import choice_savings, weigh_back
-from evaluation.planning.follow_up import views as follow_up_api
-from evaluation.planning.follow_up.units import more_items, next_batch, reopen
 from evaluation.planning.planning import use_plan
+from evaluation.planning.reopening import reopen
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.releases.views import DepositResource
@@ -190,13 +189,6 @@ urlpatterns = [
     path(f"{STUDY}/disagreements/", error_analysis_api.DisagreementsView.as_view(), name="disagreements"),
     path(f"{STUDY}/disagreements/<str:key>/", error_analysis_api.CloserView.as_view(), name="closer"),
     path(f"{STUDY}/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
-    operation_path(next_batch, follow_up_api.NextBatchView),
-    operation_path(more_items, follow_up_api.NextBatchView),
-    path(
-        f"{STUDY}/known-items/",
-        follow_up_api.KnownItemResource.as_view({"get": "list", "post": "create"}),
-        name="known-items",
-    ),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),
     *(path("", include(feature.calls)) for feature in settings.FEATURES.values() if feature.calls),

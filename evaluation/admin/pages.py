@@ -13,9 +13,9 @@ from unfold.decorators import display
 
 from evaluation.data.export import views as export_page
 from evaluation.models import Analysis, Consensus, MetricScore
+from evaluation.planning import disputes_page
 from evaluation.planning import views as planning_page
 from evaluation.planning.choosing import views as choosing_page
-from evaluation.planning.follow_up import views as follow_up_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
@@ -134,10 +134,10 @@ __all__ = [
     "choosing_page",
     "comparing_page",
     "dashboard_page",
+    "disputes_page",
     "error_analysis_page",
     "error_spans_page",
     "export_page",
-    "follow_up_page",
     "leave_one_out_page",
     "planning_page",
     "releases_page",

@@ -179,9 +179,10 @@ class Report(OperationCommand):
         folder = options["output"]
         check_folder(folder)
         metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
+        parts = [name for name, asked in values.items() if asked]
         with progress_bar() as progress:
             report = build_report(
-                study, metrics=metrics, tokenizer=options["tokenizer"], **values, progress=progress
+                study, metrics=metrics, tokenizer=options["tokenizer"], parts=parts, progress=progress
             )
             write_report(report, folder, progress=progress)
         for section in report.sections:

@@ -304,7 +304,7 @@ class Report:
         methods: paragraphs for a paper.
         citations: distinct keys of ``references.bib``.
         settings, signatures: by analysis.
-        multiverse: all specifications, if requested; a separate file.
+        parts: results of the parts that were asked for, by name; each a file of its own.
     """
 
     study: str
@@ -321,12 +321,10 @@ class Report:
     settings: Mapping[str, Any] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    multiverse: Mapping[str, Any] | None = None
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            member.name: getattr(self, member.name) for member in fields(self) if member.name != "multiverse"
-        }
+        return {member.name: getattr(self, member.name) for member in fields(self) if member.name != "parts"}
 
     @property
     def verdict_first(self) -> list[Section]:

@@ -49,6 +49,12 @@ WORDING = 1
 WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
+def add_wording(path: Path) -> None:
+    """Add the titles of sections, the sentences and the tables of a feature's file."""
+    for kind, texts in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        WORDS[kind] |= texts
+
+
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
     """Return an environment for plain text; ``escape`` applies to every value but ``Markup``."""
 

@@ -11,7 +11,7 @@ import re
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -31,7 +31,7 @@ from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.releases.storage import erased_since
-from evaluation.errors import ExportError
+from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report, Section
 from evaluation.presentation.rendering import (
@@ -42,13 +42,7 @@ from evaluation.presentation.rendering import (
     section,
 )
 from evaluation.reports.loading import ReportInputs, load_inputs
-from evaluation.reports.multiverse.curve import (
-    compute_multiverse,
-    multiverse_section,
-    multiverse_signature,
-    store_multiverse,
-    stored_multiverse,
-)
+from evaluation.reports.parts import ReportPart, optional_parts
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.people import SPLITS
 from evaluation.reports.sections.registration import find_registered, registration_section
@@ -139,7 +133,13 @@ def methods(
     audit = result.get("filter_audit")
     imported = study.source == Study.Source.IMPORTED
     excluded = Exclusion.objects.filter(study=study, lifted_at=None)
-    values = {
+    names = {section.name for section in sections}
+
+    def sentences_of_parts() -> str:
+        parts = optional_parts().values()
+        return " ".join(fill_template(part.methods, values) for part in parts if part.name in names)
+
+    values: dict[str, Any] = {
         "work": work,
         "cite": cite,
         "works_of": sources_of_metric,
@@ -169,9 +169,10 @@ def methods(
         "raters": inputs.by_rater,
         "raters_known": inputs.clustered and inputs.raters_known,
         "splits": SPLITS,
-        "sections": {section.name for section in sections},
+        "sections": names,
         "tables": {table.name for section in sections for table in section.tables},
         "versions": versions(),
+        "sentences_of_parts": sentences_of_parts,
     }
     paragraphs = []
     for name in ("collection", "analysis"):
@@ -188,19 +189,19 @@ def build_report(
     *,
     metrics: Sequence[str] = (),
     tokenizer: str = "",
-    multiverse: bool = False,
+    parts: Collection[str] = (),
     progress: Progress = no_progress,
 ) -> Report:
     """Return a study's report without storing it, by default with the newest evaluation's metrics.
 
-    ``multiverse`` repeats the analyses under all other defensible choices, unless stored.
+    ``parts`` names those that are made only if they are asked for. Raise EvaluationError for an unknown one.
     """
+    wanted = _parts_named(parts)
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
-    multiverse_result = None
-    if multiverse:
-        multiverse_result = find_multiverse(
-            study, inputs, lambda share, message: progress(0.3 + 0.2 * share, message)
-        )
+    results = {
+        part.name: part.compute(study, inputs, lambda share, message: progress(0.3 + 0.2 * share, message))
+        for part in wanted
+    }
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
@@ -214,8 +215,7 @@ def build_report(
         )
         if section is not None
     ]
-    if multiverse_result is not None:
-        sections.append(multiverse_section(multiverse_result))
+    sections += [part.section(results[part.name]) for part in wanted]
     plan = find_registered(study)
     if plan is not None:
         sections.append(registration_section(plan, inputs))
@@ -225,22 +225,21 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
-    if multiverse_result is not None:
-        signatures["multiverse"] = multiverse_signature(study, multiverse_result)
+    signatures |= {part.name: part.signature(study, results[part.name]) for part in wanted}
     return assemble_report(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
-        signatures=signatures, multiverse=multiverse_result,
+        signatures=signatures, parts=results,
     )  # fmt: skip
 
 
-def find_multiverse(study: Study, inputs: ReportInputs, progress: Progress = no_progress) -> dict[str, Any]:
-    """Return the stored multiverse of these judgments and metrics, or compute it."""
-    key: dict[str, Any] = {
-        "metrics": inputs.metrics,
-        "tokenizer": inputs.tokenizer,
-        "data_hash": inputs.consensus.data_hash,
-    }
-    return stored_multiverse(study, **key) or compute_multiverse(study, **key, progress=progress)
+def _parts_named(names: Collection[str]) -> list[ReportPart]:
+    known = optional_parts()
+    for name in names:
+        if name not in known:
+            raise EvaluationError(
+                f"This installation makes no part {name!r} of reports; CONTRIB_APPS leaves it out."
+            )
+    return [known[name] for name in names]
 
 
 def assemble_report(
@@ -252,7 +251,7 @@ def assemble_report(
     signature: str,
     settings: Mapping[str, Any],
     signatures: Mapping[str, str],
-    multiverse: Mapping[str, Any] | None = None,
+    parts: Mapping[str, Mapping[str, Any]],
 ) -> Report:
     paragraphs, cited = methods(inputs, study, sections)
     return Report(
@@ -270,7 +269,7 @@ def assemble_report(
         settings=settings,
         signatures=signatures,
         versions=versions(),
-        multiverse=multiverse,
+        parts=parts,
     )
 
 
@@ -296,8 +295,8 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
     for name, text in texts_of(report, svgs):
         yield name, text.encode()
     yield "report.json", _json(as_json(report))
-    if report.multiverse is not None:
-        yield "multiverse.json", _json(report.multiverse)
+    for name, result in report.parts.items():
+        yield f"{name}.json", _json(result)
 
 
 def texts_of(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -378,10 +377,10 @@ def _json(value: object) -> bytes:
 
 
 def report_for_download(
-    *, study: Study, job_id: int, multiverse: bool = False, progress: Progress = no_progress
+    *, study: Study, job_id: int, parts: Collection[str] = (), progress: Progress = no_progress
 ) -> tuple[Report, str]:
     """Build the report and write its archive; return report and archive name."""
-    report = build_report(study, multiverse=multiverse, progress=progress)
+    report = build_report(study, parts=parts, progress=progress)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{study.slug}-report-{job_id}.zip"
@@ -393,9 +392,9 @@ def report_for_download(
 
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
-    """Store the numbers, replacing an earlier report of the same judgments, and the multiverse."""
-    if report.multiverse is not None:
-        store_multiverse(study, report.multiverse, judgments=report.signature)
+    """Store the numbers, replacing an earlier report of the same judgments, and the results of its parts."""
+    for part in _parts_named(report.parts):
+        part.store(study, report.parts[part.name], judgments=report.signature)
     return Analysis.objects.replace(
         study=study,
         what=Analysis.What.REPORT,
@@ -447,19 +446,19 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
 
 
 class MakeReportRequest(Parameters):
-    multiverse = serializers.BooleanField(
-        required=False,
-        label="Under other choices too",
-        help_text="Also repeat the analysis under all other defensible choices, and draw how far conclusions move.",
-    )
+    def get_fields(self) -> dict[str, Any]:
+        return {
+            part.name: serializers.BooleanField(required=False, label=part.label, help_text=part.help_text)
+            for part in optional_parts().values()
+        }
 
 
 @background_operation("report", "Make the report", job="report", once="always", parameters=MakeReportRequest)
-def make_report(*, study: Study, multiverse: bool = False) -> dict[str, Any]:
+def make_report(*, study: Study, **parts: bool) -> dict[str, Any]:
     """Make a report in the background; it is then a report of `what` = `report`, whose files can be downloaded."""
     if study.state in (Study.State.DRAFT, Study.State.GENERATED):
         raise WrongState(
             _("Study %(slug)r is %(state)s; there is nothing to report before it is open.")
             % {"slug": study.slug, "state": study.state}
         )
-    return {"multiverse": True} if multiverse else {}
+    return {name: True for name, asked in parts.items() if asked}

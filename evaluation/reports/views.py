@@ -24,6 +24,7 @@ from common.rate_limits import TooMany, guess
 from evaluation.data.export.views import ArchiveFiles, archived_file, describe_files
 from evaluation.models import Analysis
 from evaluation.presentation.content import LEADING, reading_order
+from evaluation.reports.parts import optional_parts
 from evaluation.reports.sharing import link_to_report, share_report, study_of_link
 from evaluation.reports.storage import make_report, report_archive, report_is_old, report_parts
 from evaluation.results.views import as_markup
@@ -94,7 +95,7 @@ def _full_link(request: HttpRequest, study: Study) -> str:
 @study_page("report", "Report", order=60, group=Group.FINDINGS)
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
-    context |= {"report": analysis, "link": _full_link(request, study)}
+    context |= {"report": analysis, "link": _full_link(request, study), "parts": optional_parts().values()}
     if analysis is not None:
         sections: list[dict[str, Any]] = analysis.result["sections"]
         tables = [table for section in sections for table in section["tables"]]

@@ -5,7 +5,7 @@ candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest re
 
 `smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's mteval-v13a
 (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes the mean length
-of the references, which fits the figures that V15 print for BLEU-4 on stems (docs/replication.md).
+of the references, which fits the figures that V15 print for BLEU-4 on stems (contrib/packs/README.md).
 
 Also the unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter.
 

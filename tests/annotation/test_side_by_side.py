@@ -10,11 +10,9 @@ from annotation.models import Judgment, Worker
 from annotation.rehearsal import Crowd, rehearse
 from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import arrange_units, cached_units_of, draw_layout, page_units_of, screens_of
-from evaluation.planning.follow_up.units import make_next_batch
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS
 from judgments.models import Item, Study
-from judgments.studies.generation import generate_hits
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import page_address
 from tests.annotation.calling import begin, is_problem, patch
@@ -36,24 +34,6 @@ def side_by_side(**values: Any) -> Study:
 
 def steps_on(html: str) -> list[str]:
     return re.findall(r'data-step data-places="([\d ]+)"', html)
-
-
-def test_a_follow_up_asks_the_text_beside_again_too() -> None:
-    study = side_by_side()
-    keys = list(study.units.filter(control=False).order_by("item", "position").values_list("key", flat=True))
-    batch = make_next_batch(study=study, keys=[keys[0], keys[2]])
-    generate_hits(study=batch)
-    assert sorted(batch.units.filter(control=False).values_list("key", flat=True)) == sorted(keys[:4])
-
-    odd = make_study(
-        make_texts("odd", systems=3), "spans", slug="odd", judged="translation", controls={"per_hit": 0},
-        units_per_hit=6, spans={"contrastive": True},
-    )  # fmt: skip
-    alone = next(unit.key for unit in odd.units.all() if screen_of(unit) is None)
-    followed = make_next_batch(study=odd, keys=[alone])
-    assert not design_of(followed).spans.contrastive
-    generate_hits(study=followed)
-    assert [unit.key for unit in followed.units.all()] == [alone]
 
 
 def test_both_texts_of_a_screen_are_answered_and_become_a_judgment_each() -> None:

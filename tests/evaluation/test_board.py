@@ -18,7 +18,7 @@ from annotation.rehearsal import Crowd, rehearse
 from annotation.work.operations import pause_study
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import BoardSnapshot
-from evaluation.planning.follow_up.units import Need, units_in_need
+from evaluation.planning.reopening import Need, units_in_need
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import clusters_of_pairs, consensus_of
 from evaluation.results.dashboard.progress import change_mark, is_stale, live_counters

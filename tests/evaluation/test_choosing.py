@@ -14,7 +14,6 @@ from common.errors import DesignError, WrongState
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.planning.choosing.selecting import judged_population, population_of_draft
 from evaluation.planning.choosing.weighing import compute_weighed
-from evaluation.planning.follow_up.units import make_next_batch
 from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.strengths.computing import strengths_of
@@ -152,7 +151,6 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
         "chances"
     ]
     assert any("chosen items alone" in note for note in evaluate_study(study=study, metrics=METRICS)["notes"])
-    assert "chosen" not in make_next_batch(study=study, keys=[population.members[0]]).design
 
 
 def test_means_of_systems_and_tau_are_weighed_back() -> None:

@@ -1,22 +1,13 @@
-"""Error analysis, the next batch from what metrics and people disagree on, and known items from full agreement."""
+"""Error analysis: where metrics and people disagree."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
 
-from common.errors import NotThere, WrongState
-from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.planning.follow_up.units import (
-    candidate_of,
-    make_next_batch,
-    take_known_items,
-    units_for_known_items,
-)
+from evaluation.models import Analysis, MetricScore
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.error_analysis.analysis import (
     certainty,
@@ -26,19 +17,12 @@ from evaluation.results.error_analysis.analysis import (
 )
 from evaluation.results.error_analysis.views import side_by_side
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.drawing.controls import KNOWN_GOOD
-from judgments.kinds import KINDS
-from judgments.models import Study, StudyEvent, Unit
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of
+from judgments.models import Study
 from judgments.templatetags.judgments_tags import coefficient
-from tests.annotation.test_control_items import right, work
-from tests.doors import signed_in
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_study_page import IMAGES, pairwise
-from tests.judgments.desk import do, page
-from tests.studies import make_study, make_worker
+from tests.judgments.desk import page
 
 pytestmark = pytest.mark.django_db
 METRICS = ["bleu-1", "rouge-l", "cider-d"]
@@ -209,119 +193,3 @@ def test_the_pages_cost_as_many_queries_however_much_they_show(
         assert len(designer.get(page(made.study, "closer")).context["rows"]) == 25
     with django_assert_max_num_queries(20):
         designer.get(look(made.study, "p1", "cider-d"))
-
-
-class TestTheNextBatch:
-    def test_one_click_makes_a_draft_of_the_chosen_pairs_and_both_logs_say_so(self, designer: Client) -> None:
-        study = make_study("pairwise")
-        keys = sorted(study.pairs.values_list("key", flat=True))[:2]
-        response = designer.post(
-            do(study, "next-batch"),
-            {"chosen": keys, "why": "metrics say the opposite", "page": "closer"},
-        )
-        batch = Study.objects.latest("pk")
-        assert response["Location"] == page(batch, "change")
-        assert (batch.state, batch.dataset_id) == ("draft", study.dataset_id)
-        assert {**batch.design["sampling"], "only": []} == study.design["sampling"]
-        generate_hits(study=batch)
-        assert sorted(batch.pairs.values_list("key", flat=True)) == keys
-        assert set(batch.units.filter(control=False).values_list("key", flat=True)) == set(
-            study.units.filter(pair__key__in=keys).values_list("key", flat=True)
-        )
-        for event, other in ((study.slug, batch.slug), (batch.slug, study.slug)):
-            noted = StudyEvent.objects.get(slug=event, what="next-batch")
-            assert other in noted.words
-            assert noted.why == "metrics say the opposite"
-            assert noted.by is not None
-
-    def test_what_cannot_be_made_is_refused_in_a_sentence_and_changes_nothing(self, pairs: StudyOf) -> None:
-        before = Study.objects.count()
-        with pytest.raises(WrongState, match="choose at least one"):
-            make_next_batch(study=pairs.study, keys=[])
-        with pytest.raises(NotThere, match="has no 'p9'"):
-            make_next_batch(study=pairs.study, keys=["p1", "p9"])
-        imported = StudyOf(pairs.dataset, "relevance", imported=True)
-        imported.unit("u1", "a.jpg", first="A dog")
-        with pytest.raises(WrongState, match="imported judgments"):
-            make_next_batch(study=imported.study, keys=["u1"])
-        written = StudyOf(pairs.dataset, "caption")
-        with pytest.raises(WrongState, match="no units that could be chosen"):
-            make_next_batch(study=written.study, keys=["u1"])
-        assert Study.objects.count() == before + 2
-
-
-def judged(protocol: str) -> Study:
-    """Three workers who agree on everything but the first unit."""
-    study = make_study(protocol)
-    odd = Unit.objects.filter(study=study, control=False)[0].pk
-    kind, answer = KINDS[protocol], right(study)
-    for number in range(3):
-        worker, _ = make_worker(study, f"{protocol}-{number}")
-        last = number == 2
-        work(
-            study,
-            worker,
-            lambda place, last=last: (
-                kind.sides.from_canonical(kind.values[-1], side=place.side)
-                if last and place.unit.pk == odd
-                else answer(place)
-            ),
-        )
-    aggregate_study(study=study)
-    return study
-
-
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
-def test_what_everybody_agreed_on_becomes_control_items_of_the_next_study(protocol: str) -> None:
-    before = judged(protocol)
-    draft = make_study(protocol, opened=False, name="Next", slug="next")
-    kind = KINDS[protocol]
-    offered = list(units_for_known_items(draft))
-    chosen = [one for one in offered if candidate_of(kind, one) is not None][:3]
-    assert before.units.filter(control=False)[0].pk not in {
-        one.unit_id for one in offered if candidate_of(kind, one) is not None
-    }
-    assert take_known_items(study=draft, chosen=[one.pk for one in chosen]) == 3
-    assert take_known_items(study=draft, chosen=[one.pk for one in chosen]) == 0, (
-        "the same again changes nothing"
-    )
-    draft.refresh_from_db()
-    known = design_of(draft).controls.known
-    assert [item.image for item in known] == [one.unit.item.name for one in chosen if one.unit]
-    generate_hits(study=draft)
-    made = Unit.objects.filter(study=draft, control_kind=KNOWN_GOOD)
-    assert made.exists()
-    texts = {one.unit.first_id for one in chosen if one.unit} | {
-        one.unit.second_id for one in chosen if one.unit
-    }
-    assert {unit.first_id for unit in made} <= texts, "found among the dataset's captions, not made again"
-
-
-def test_a_decision_of_an_adjudicator_is_enough() -> None:
-    study = judged("graded")
-    odd = Consensus.objects.get(unit=study.units.filter(control=False)[0])
-    draft = make_study("graded", opened=False, name="Next", slug="next")
-    with pytest.raises(WrongState, match="No known item was added"):
-        take_known_items(study=draft, chosen=[odd.pk])
-    Consensus.objects.filter(pk=odd.pk).update(source=Consensus.Source.ADJUDICATED, value=4)
-    take_known_items(study=draft, chosen=[odd.pk])
-    draft.refresh_from_db()
-    assert [item.expected for item in design_of(draft).controls.known] == ["3-4"]
-
-
-def test_the_page_offers_them_to_designers_alone(django_assert_max_num_queries: object) -> None:
-    judged("pairwise")
-    draft = make_study("pairwise", opened=False, name="Next", slug="next")
-    address = reverse("admin:judgments_study_known", args=[draft.pk])
-    stranger = Client()
-    assert stranger.get(address).status_code == 302
-    do = reverse("admin:judgments_study_do", args=[draft.pk, "take-known"])
-    assert stranger.post(do, {"chosen": "1"}).status_code == 302
-    designer = signed_in(User.objects.create_superuser("designer"))
-    shown = designer.get(address).content.decode()
-    ticks = shown.count('name="chosen"')
-    assert ticks >= 3
-    pk = shown.split('name="chosen" value="')[1].split('"')[0]
-    answer = designer.post(do, {"chosen": [pk]}, follow=True).content.decode()
-    assert "1 known item added to the design" in answer
-    assert "holds 1 known item now" in answer

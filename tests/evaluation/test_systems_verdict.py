@@ -14,14 +14,11 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from common.errors import WrongState
-from evaluation.planning.follow_up.units import make_batch_of_new_items
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.standings import MEAN, Outputs
 from evaluation.results.systems import SystemsVerdict, decide
-from judgments.models import Study, Unit
-from judgments.studies.generation import generate_hits
+from judgments.models import Study
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import spread_of_mean
 from tests.evaluation.reporting import written
@@ -160,22 +157,3 @@ def test_five_doors_say_the_same(animals: None, tmp_path: Path, admin_client: Cl
         shown = admin_client.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
         assert sentence in unescape(shown), page
     assert sentence in unescape(written(study, tmp_path / "report")["index.html"].decode())
-
-
-def test_new_items_become_a_draft_without_the_old_ones(animals: None, admin_client: Client) -> None:
-    study = rehearsed("slider", "halves", accuracy=0.6, sampling={"images": 3})
-    Study.objects.filter(pk=study.pk).update(simulated=False)
-    study.refresh_from_db()
-    address = reverse("admin:judgments_study_do", args=[study.pk, "more-items"])
-    response = admin_client.post(address, {"items": "2", "page": "results"})
-    assert response.status_code == 302
-    batch = Study.objects.exclude(pk=study.pk).latest("pk")
-    generate_hits(study=batch)
-
-    def judged(of: Study) -> set[int]:
-        return set(Unit.objects.filter(study=of, control=False).values_list("item", flat=True))
-
-    assert len(judged(batch)) == 2
-    assert not judged(batch) & judged(study)
-    with pytest.raises(WrongState, match="has 3 items that were not asked about, not 4; upload more first"):
-        make_batch_of_new_items(study=study, items=4)

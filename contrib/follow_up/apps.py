@@ -1,0 +1,9 @@
+"""What follow-up studies add to the platform."""
+
+from config.features import Feature
+
+
+class FollowUpConfig(Feature):
+    name = "contrib.follow_up"
+    pages = ("contrib.follow_up.views",)
+    calls = "contrib.follow_up.calls"

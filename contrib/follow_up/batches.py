@@ -1,0 +1,208 @@
+"""Drafts that follow a study: its chosen rows again, or new items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rest_framework import serializers
+
+from common.amounts import thousands
+from common.errors import NotThere, WrongState
+from common.parameters import LONGEST_REASON, Parameters
+from evaluation.results.systems import items_left
+from judgments.access.roles import note_event
+from judgments.design.reading import make_design
+from judgments.drawing.material import SCREEN
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.operations import Outcome, operation
+from judgments.studies.studies import (
+    create_study,
+    design_of,
+    draws_at_claim,
+    next_copy,
+    without_short_code,
+)
+
+MOST = 10_000
+
+
+def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
+    """Add the units that stood beside these on one screen: people would see other texts without them."""
+    screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
+    return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
+
+
+@transaction.atomic
+def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: User | None = None) -> Study:
+    """Create a draft with the design of ``study``, limited to these pairs or units.
+
+    Raises:
+        WrongState: nothing is chosen, or nothing could be drawn again. NotThere: an unknown id.
+    """
+    kind = KINDS[study.protocol]
+    chosen = list(dict.fromkeys(keys))
+    if not chosen:
+        raise WrongState(_("No batch was made: choose at least one row."))
+    if len(chosen) > MOST:
+        raise WrongState(
+            _("No batch was made: %(chosen)s rows are chosen, at most %(most)s fit in one design.")
+            % {"chosen": thousands(len(chosen)), "most": thousands(MOST)}
+        )
+    if not kind.chosen_by_id:
+        raise WrongState(
+            _("No batch was made: %(name)s has no units that could be chosen one by one.")
+            % {"name": kind.name}
+        )
+    if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
+        raise WrongState(
+            _(
+                "No batch was made: study %(slug)r holds imported judgments; no design draws its captions again."
+            )
+            % {"slug": study.slug}
+        )
+    rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
+    existing = set(rows.filter(key__in=chosen).values_list("key", flat=True))
+    lacking = [key for key in chosen if key not in existing]
+    if lacking:
+        raise NotThere(
+            _("No batch was made: study %(slug)r has no %(lacking)r.")
+            % {"slug": study.slug, "lacking": lacking[0]}
+        )
+    number = next_copy(study)
+    sampling: dict[str, Any] = {"only": sorted(chosen)}
+    values = without_short_code(study.design) | {
+        "slug": f"{study.slug[:75]}-{number}",
+        "name": f"{study.name[:180]} (closer, {number})",
+    }
+    values.pop("by_hand", None)  # of items of the study before
+    values.pop("chosen", None)  # what chance a row had to be in this batch, nobody knows
+    if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
+        units = _add_units_of_same_screens(study, study.units.filter(key__in=chosen)).order_by("position")
+        sampling = {
+            "pairs_from": "list",
+            "listed": list(units.values_list("item__name", "first__key")),
+            "only": [],
+            "images": "all",
+        }
+        images = Counter(units.values_list("item", flat=True))
+        if study.design.get("spans", {}).get("contrastive") and max(images.values()) < 2:
+            values["spans"] = study.design["spans"] | {"contrastive": False}
+        full = study.design["captions_per_image"] if kind.grouped else 0  # as many as a control image has
+        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
+    values["sampling"] = study.design["sampling"] | sampling
+    batch = create_study(design=make_design(values), user=by)
+    what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"
+    note_event(
+        study=study, what="next-batch", sentence=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
+        why=why, batch=batch.slug, only=sorted(chosen),
+    )  # fmt: skip
+    note_event(
+        study=batch,
+        what="next-batch",
+        sentence=f"Made of {what} of {study.slug}.",
+        by=by,
+        why=why,
+        source=study.slug,
+    )
+    return batch
+
+
+@transaction.atomic
+def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User | None = None) -> Study:
+    """Create a draft with the design of ``study`` for so many items that it did not ask about.
+
+    The draft alone answers the question: to look, and to go on until a difference shows, finds one too often
+    (Armitage, McPherson, Rowe 1969).
+
+    Raises:
+        WrongState: the dataset has fewer such items, or the design names its items one by one.
+    """
+    kind, design = KINDS[study.protocol], design_of(study)
+    if study.source == Study.Source.IMPORTED or draws_at_claim(study) or design.sampling.listed:
+        raise WrongState(
+            _("No items were ordered: study %(slug)r does not draw its items from the dataset.")
+            % {"slug": study.slug}
+        )
+    left = items_left(study)
+    if items > left:
+        raise WrongState(
+            _(
+                "No items were ordered: dataset %(dataset)r has %(left)s items that were not asked about, not "
+                "%(items)s; upload more first."
+            )
+            % {"dataset": study.dataset.name, "left": thousands(left), "items": thousands(items)}
+        )
+    number = next_copy(study)
+    sampling: dict[str, Any] = {"only": [], "not_in": [*design.sampling.not_in, study.slug]}
+    if kind.compares_pairs:
+        judged = max(1, study.pairs.values("item").distinct().count())
+        counts = Counter(study.pairs.values_list("kind", flat=True))
+        sampling["pairs"] = {
+            of_kind: -(-count * items // judged) for of_kind, count in counts.items() if of_kind
+        }
+    else:
+        sampling["images"] = items
+    values = without_short_code(study.design) | {
+        "slug": f"{study.slug[:75]}-{number}",
+        "name": f"{study.name[:180]} (new items, {number})",
+        "sampling": study.design["sampling"] | sampling,
+    }
+    values.pop("chosen", None)
+    batch = create_study(design=make_design(values), user=by)
+    events = (
+        (study, f"{items:,} new items were ordered, in draft {batch.slug}."),
+        (batch, f"Made of {study.slug}."),
+    )
+    for about, sentence in events:
+        note_event(study=about, what="more-items", sentence=sentence, by=by, why=why)
+    return batch
+
+
+class OptionalReason(serializers.CharField):
+    def __init__(self) -> None:
+        super().__init__(
+            default="", allow_blank=True, max_length=LONGEST_REASON, help_text="Stands in the log."
+        )
+
+
+class BatchRequest(Parameters):
+    """Which pairs, or units, to ask about again."""
+
+    chosen = serializers.ListField(
+        child=serializers.CharField(),
+        min_length=1,
+        max_length=MOST,
+        error_messages=dict.fromkeys(("required", "min_length"), gettext_lazy("Choose at least one row.")),
+    )
+    why = OptionalReason()
+
+
+@operation("next-batch", "A draft that asks again about chosen rows", parameters=BatchRequest)
+def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
+    """Make a draft, of the study's own design, that asks again about the chosen rows. Nothing is opened."""
+    batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
+    sentence = _("“%(name)s” is a draft of %(n)s chosen rows; nothing is opened by itself.")
+    return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
+
+
+class MoreItemsRequest(Parameters):
+    """How many new items to ask about."""
+
+    items = serializers.IntegerField(min_value=1, max_value=MOST, label="New items")
+    why = OptionalReason()
+
+
+@operation("more-items", "A draft that asks about new items", parameters=MoreItemsRequest)
+def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcome:
+    """Make a draft, of the study's own design, for items that it did not ask about. Nothing is opened."""
+    batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
+    sentence = _("“%(name)s” is a draft of %(n)s new items; nothing is opened by itself.")
+    return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)

@@ -1,0 +1,17 @@
+"""The addresses of follow-up studies below /api/."""
+
+from django.urls import path
+
+from contrib.follow_up.batches import more_items, next_batch
+from contrib.follow_up.views import KnownItemResource, NextBatchView
+from judgments.api.resources import operation_path
+
+urlpatterns = [
+    operation_path(next_batch, NextBatchView),
+    operation_path(more_items, NextBatchView),
+    path(
+        "studies/<str:slug>/known-items/",
+        KnownItemResource.as_view({"get": "list", "post": "create"}),
+        name="known-items",
+    ),
+]

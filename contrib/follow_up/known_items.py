@@ -1,0 +1,124 @@
+"""Known items of a draft, from units of other studies on which everybody agreed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rest_framework import serializers
+
+from common.errors import WrongState
+from common.parameters import Parameters, RowId
+from evaluation.models import Consensus
+from judgments.design.reading import make_design
+from judgments.design.scale import plain_number
+from judgments.kinds import Kind
+from judgments.models import Study
+from judgments.studies.studies import (
+    change_design,
+    kind_of,
+)
+
+LEAST_VOTES = 3
+MOST_TAKEN = 1000  # known items at once
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible known item; ``expected`` is its answer as in a study file."""
+
+    consensus: Consensus
+    expected: Any
+
+    def as_known(self) -> dict[str, Any]:
+        unit = self.consensus.unit
+        assert unit is not None
+        texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
+        reason = (
+            "decided by an adjudicator"
+            if self.consensus.source == Consensus.Source.ADJUDICATED
+            else f"all {self.consensus.n} judgments say so"
+        )
+        return {
+            "image": unit.item.name,
+            **{name: caption.text for name, caption in texts.items() if caption is not None},
+            "expected": self.expected,
+            "why": f"In study {unit.study.slug}, {reason}.",
+        }
+
+
+def units_for_known_items(study: Study) -> QuerySet[Consensus]:
+    return (
+        Consensus.objects.filter(
+            unit__study__dataset=study.dataset_id,
+            unit__study__protocol=study.protocol,
+            unit__study__simulated=False,
+            unit__control=False,
+            value__isnull=False,
+        )
+        .exclude(unit__study=study)
+        .filter(
+            Q(n__gte=LEAST_VOTES, share__in=(0, 1))  # relevance: share of yes
+            | Q(n__gte=LEAST_VOTES, share__isnull=True)
+            | Q(source=Consensus.Source.ADJUDICATED)
+        )
+        .select_related("unit__study", "unit__item", "unit__reference", "unit__first", "unit__second")
+        .order_by("-n", "unit__study_id", "unit__position")
+    )
+
+
+def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
+    """Return the unit as a known item if unanimous or adjudicated, else None."""
+    if consensus.source == Consensus.Source.ADJUDICATED:
+        votes = [consensus.value]
+    else:
+        votes = [plain_number(float(value)) for value, count in consensus.votes.items() if count]
+    for expected in kind.expectations:
+        if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
+            return Candidate(consensus, expected)
+    return None
+
+
+@transaction.atomic
+def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
+    """Add units of ``units_for_known_items`` to a draft's known items; return the number of new ones.
+
+    Raises:
+        WrongState: the design is frozen, or no chosen unit qualifies.
+    """
+    kind = kind_of(study)
+    candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
+    items = [candidate.as_known() for candidate in candidates if candidate is not None]
+    if not items:
+        raise WrongState(_("No known item was added: choose units on which everybody agreed."))
+    controls = study.design.get("controls", {})
+    existing = list(controls.get("known", []))
+    shown = ("image", "reference", "first", "second")
+
+    def what(item: dict[str, Any]) -> list[str]:
+        return [item.get(name, "") for name in shown]
+
+    known = {tuple(what(item)) for item in existing}
+    new = [item for item in items if tuple(what(item)) not in known]
+    kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
+    values = study.design | {"controls": controls | {"known": existing + new, "kinds": kinds}}
+    change_design(study=study, design=make_design(values))
+    return len(new)
+
+
+class TakeRequest(Parameters):
+    """Which units to take."""
+
+    chosen = serializers.ListField(
+        child=RowId(),
+        min_length=1,
+        max_length=MOST_TAKEN,
+        error_messages=dict.fromkeys(
+            ("required", "min_length"), gettext_lazy("Choose units on which everybody agreed.")
+        ),
+    )

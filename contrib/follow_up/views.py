@@ -1,0 +1,172 @@
+"""Batches over HTTP, and the page "Known items" of a draft."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import ngettext
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from annotation.quality.page import describe_control_item
+from contrib.follow_up.batches import more_items, next_batch
+from contrib.follow_up.known_items import (
+    TakeRequest,
+    candidate_of,
+    take_known_items,
+    units_for_known_items,
+)
+from evaluation.models import Consensus
+from judgments.access.permissions import studies_of, study_for, token_of
+from judgments.access.roles import Right
+from judgments.api.resources import OperationView, Related, Resource, RowSerializer, StudySerializer
+from judgments.models import Study
+from judgments.operations import Outcome
+from judgments.studies.studies import find_study, kind_of
+from judgments.studies.study_page import (
+    Context,
+    StudyStep,
+    add_operation,
+    add_step,
+    page_address,
+    read_posted_parameters,
+    study_page,
+)
+
+ON_A_PAGE = 50
+
+
+class KnownItemSerializer(RowSerializer[Consensus]):
+    """A unit of another study that everybody answered alike, or that was decided."""
+
+    study = Related("unit.study.slug")
+    unit = Related("unit.key")
+    image = Related("unit.item.name")
+    expected = serializers.SerializerMethodField(
+        help_text="The answer, in the study file's form; null where votes differ too much for a known item."
+    )
+
+    class Meta:
+        model = Consensus
+        fields = ["id", "study", "unit", "image", "source", "n", "expected"]
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_expected(self, row: Consensus) -> Any:
+        """Return the unanimous or adjudicated answer."""
+        assert row.unit is not None
+        candidate = candidate_of(kind_of(row.unit.study), row)
+        return candidate.expected if candidate else None
+
+
+class TakenReply(serializers.Serializer[Any]):
+    """How many were new to the design."""
+
+    added = serializers.IntegerField()
+
+
+@extend_schema_view(
+    list=extend_schema(operation_id="studies_known_items", responses=KnownItemSerializer),
+    create=extend_schema(
+        operation_id="studies_take_known_items",
+        request=TakeRequest,
+        responses={200: TakenReply, 409: OpenApiResponse(description="The design is frozen, or none fits.")},
+        filters=False,
+    ),
+)
+class KnownItemResource(Resource):
+    """Units of other studies of the same dataset and kind that could be known items of this one."""
+
+    queryset = Consensus.objects.none()
+    serializer_class = KnownItemSerializer
+    study_path: ClassVar[str] = "unit__study"
+
+    def get_queryset(self) -> QuerySet[Consensus]:
+        if getattr(self, "swagger_fake_view", False):
+            return Consensus.objects.none()
+        study = study_for(self.request, self.kwargs["slug"])
+        return units_for_known_items(study).filter(study__in=studies_of(self.request).order_by().values("pk"))
+
+    def create(self, request: Request, slug: str) -> Response:
+        """Add them to the draft's design."""
+        study = study_for(request, slug, Right.CHANGE)
+        chosen = TakeRequest.read(request.data)["chosen"]
+        offered = list(self.get_queryset().filter(pk__in=chosen).values_list("pk", flat=True))
+        return Response({"added": take_known_items(study=study, chosen=offered)})
+
+
+class NextBatchView(OperationView):
+    """Answers with the new draft."""
+
+    responses: ClassVar[dict[Any, Any]] = {
+        201: StudySerializer,
+        404: OpenApiResponse(description="No such study, or nothing of one of the ids in it."),
+        409: OpenApiResponse(description="The study's kind leaves nothing to draw again."),
+    }
+
+    def post(self, request: Request, slug: str, **path: str) -> Response:
+        token = token_of(request)
+        if token is not None and token.limited:
+            raise PermissionDenied("A token of some studies creates none.")
+        return super().post(request, slug)
+
+    def answer(self, study: Study, outcome: Outcome) -> Response:
+        batch = find_study(outcome.value.slug)
+        address = reverse("api:studies-detail", args=[batch.slug], request=self.request)
+        return Response(StudySerializer(batch).data, status=201, headers={"Location": address})
+
+
+@study_page("known", order=31, under="controls")
+def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    kind = context["kind"]
+    page = Paginator(_offered_items(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
+    rows = []
+    for consensus in page.object_list:
+        candidate = candidate_of(kind, consensus)
+        if candidate is not None and consensus.unit is not None:
+            unit = consensus.unit
+            unit.expected = candidate.expected
+            rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
+    context |= {
+        "page": page,
+        "rows": rows,
+        "known": study.design.get("controls", {}).get("known", []),
+        "may_take": context["may_change"] and study.state == Study.State.DRAFT,
+    }
+    return TemplateResponse(request, "evaluation/study_known.html", context)
+
+
+def _offered_items(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
+    return units_for_known_items(study).filter(
+        study__in=Study.objects.visible_to(request.user).order_by().values("pk")
+    )
+
+
+def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
+    chosen = read_posted_parameters(request, TakeRequest)["chosen"]
+    chosen = list(_offered_items(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
+    new = take_known_items(study=study, chosen=chosen)
+    messages.success(
+        request,
+        ngettext("%(n)s known item added to the design.", "%(n)s known items added to the design.", new)
+        % {"n": new},
+    )
+    return redirect(page_address(study, "known"))
+
+
+add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))
+
+add_operation(next_batch, label="Make the next batch from these", leads_away="change", beside=False)
+
+# On results and dashboard, which lie below this room.
+add_operation(more_items, label="Order new items", leads_away="change", beside=False)

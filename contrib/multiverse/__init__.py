@@ -1,0 +1,1 @@
+"""Robustness of a report: its conclusions under all other defensible choices of the analysis."""

@@ -1,0 +1,282 @@
+"""Compute a multiverse of analyses: conclusions under other defensible choices.
+
+Steegen, Tuerlinckx, Gelman, Vanpaemel 2016, "Increasing Transparency Through a Multiverse Analysis";
+Simonsohn, Simmons, Nelson 2020, "Specification Curve Analysis".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json
+from contrib.multiverse.analyses import (
+    MOST_SPECIFICATIONS,
+    CaptionMetrics,
+    Figures,
+    PairMetrics,
+    StudyVotes,
+    Universe,
+    choices_of,
+)
+from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from quorum.numeric.arrays import Flags, Floats
+from quorum.numeric.signatures import signature
+from quorum.statistics.crossed import CONFIDENCE
+
+METRICS, AGREEMENT = "metrics", "agreement"
+BEST = "best"
+
+# Krippendorff 2004: alpha of reliable and of tentative conclusions.
+RELIABLE, TENTATIVE = 0.8, 0.667
+MOST_COMPARED = 8  # metrics that the best one is held against
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A claim that an estimate lies above a threshold (or ``below`` it).
+
+    Attributes:
+        universe: the specifications it depends on.
+        better, worse: metrics; ``worse`` is empty if the best one is compared with all others.
+    """
+
+    name: str
+    universe: str
+    better: str
+    worse: str
+    threshold: float
+    below: bool = False
+
+
+def compute_multiverse(
+    study: Study,
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    data_hash: str,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Return the multiverse of a study as JSON.
+
+    Args:
+        metrics: those of the evaluation; () if there is none.
+        data_hash: of the consensus.
+
+    Raises:
+        EvaluationError: a study without votes and without metrics.
+    """
+    votes = StudyVotes.of(study)
+    generator = np.random.default_rng(votes.seed)
+    universes: dict[str, Universe] = {}
+    conclusions: list[dict[str, Any]] = []
+    if metrics:
+        progress(0.0, "choices of the evaluation")
+        of_metrics = (PairMetrics if votes.kind.compares_pairs else CaptionMetrics)(votes, metrics, tokenizer)
+        options = of_metrics.options | {"tokenizer": tokenizers(of_metrics.computed, tokenizer)}
+        universe = universes[METRICS] = Universe.of(choices_of(options), generator)
+        rows = []
+        for index, chosen in enumerate(universe):
+            progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
+            rows.append(of_metrics.figures(chosen))
+        for conclusion in conclusions_of(rows[0]):
+            low, value, high = _differences(rows, conclusion)
+            shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
+            conclusions.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
+    if votes.has_votes and not votes.kind.aggregation.no_alpha:
+        universe = Universe.of(choices_of(votes.options_of_alpha), generator)
+        progress(0.9, "choices of agreement")
+        cells = [votes.alpha(chosen) for chosen in universe]
+        low, value, high = (
+            np.array([math.nan if cell[end] is None else cell[end] for cell in cells], dtype=np.float64)
+            for end in ("low", "value", "high")
+        )
+        if not math.isnan(value[0]):
+            universes[AGREEMENT] = universe
+            agreement = _conclusion_json(_alpha_conclusion(float(value[0])), universe, low, value, high)
+            conclusions.append(agreement | {"shows": "coefficient", "axis": "alpha"})
+    if not conclusions:
+        raise EvaluationError(
+            f"Study {study.slug!r} has no conclusion to hold under other choices: it needs two metrics that differ, "
+            "or judgments that agree or not."
+        )
+    return {
+        "data_hash": data_hash,
+        "seed": votes.seed,
+        "metrics": list(metrics),
+        "tokenizer": tokenizer,
+        "most": MOST_SPECIFICATIONS,
+        "universes": {
+            name: {
+                "choices": [
+                    {"name": choice.name, "label": choice.label, "options": list(choice.options)}
+                    for choice in universe.choices
+                ],
+                "possible": universe.possible,
+                "specifications": universe.taken.tolist(),
+            }
+            for name, universe in universes.items()
+        },
+        "conclusions": conclusions,
+    }
+
+
+def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
+    """Return the study's tokenizer, and the others if a metric uses the caller's tokens."""
+    from quorum.metrics.registry import metric_named
+    from quorum.metrics.text.tokens import TOKENIZERS
+
+    if all(metric.tokenizer or not metric.cuts_words for metric in map(metric_named, metrics)):
+        return (default,)
+    return (default, *(name for name in TOKENIZERS if name != default))
+
+
+def conclusions_of(default: Figures) -> list[Conclusion]:
+    """Return the default's conclusions: which metric agrees best, and that it exceeds each other."""
+    known = {name: value for name, value in default.values.items() if not math.isnan(value)}
+    order = sorted(known, key=lambda name: -known[name])
+    if len(order) < 2:
+        return []
+    best, *others = order
+    above = [name for name in others if known[best] > known[name]][:MOST_COMPARED]
+    conclusions = [
+        Conclusion(f"{BEST}-and-{number}", METRICS, best, name, 0.0)
+        for number, name in enumerate(above, start=1)
+    ]
+    if len(above) < len(others[:MOST_COMPARED]):
+        return conclusions  # several are highest, and none is best
+    return [Conclusion(BEST, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
+
+
+def _alpha_conclusion(value: float) -> Conclusion:
+    threshold = RELIABLE if value >= RELIABLE else TENTATIVE
+    return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, below=value < TENTATIVE)
+
+
+def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Floats, Floats, Floats]:
+    """Return (S,) low, value and high of the better metric minus the other, or minus the best other."""
+    differences = np.full((3, len(rows)), math.nan)
+    for index, row in enumerate(rows):
+        names = (
+            [conclusion.worse]
+            if conclusion.worse
+            else [name for name in row.values if name != conclusion.better]
+        )
+        others = {name: row.values[name] for name in names if not math.isnan(row.values[name])}
+        if not others or math.isnan(row.values[conclusion.better]):
+            continue
+        other = max(others, key=lambda name: others[name])
+        difference = row.values[conclusion.better] - others[other]
+        influences = row.influences[conclusion.better] - row.influences[other]
+        half = row.clusters.spread(influences).half(CONFIDENCE)
+        differences[:, index] = difference - half, difference, difference + half
+    return differences[0], differences[1], differences[2]
+
+
+def _conclusion_json(
+    conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
+) -> dict[str, Any]:
+    threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
+    holds = is_beyond(value, threshold, below=below, inclusive=inclusive)
+    clear = is_beyond(high if below else low, threshold, below=below, inclusive=inclusive)
+    known = ~np.isnan(value)
+    choices: dict[str, dict[str, dict[str, Any]]] = {}
+    for column, choice in enumerate(universe.choices):
+        choices[choice.name] = {}
+        for index, option in enumerate(choice.options):
+            taken = known & (universe.taken[:, column] == index)
+            figures: dict[str, Floats | Flags] = {"mean": value, "holds": holds, "clear": clear}
+            means = {name: _mean(figure, taken) for name, figure in figures.items()}
+            choices[choice.name][option] = {"n": int(taken.sum()), **means}
+    ranges = {name: _range_of_means(of_option) for name, of_option in choices.items()}
+    return as_json(
+        {
+            **asdict(conclusion),
+            "n": int(known.sum()),
+            "undefined": int((~known).sum()),
+            "holds": _mean(holds, known),
+            "clear": _mean(clear, known),
+            "median": float(np.median(value[known])),
+            "least": float(value[known].min()),
+            "most": float(value[known].max()),
+            "moved_by": max(ranges, key=lambda name: ranges[name]) if ranges else "",
+            "ranges": ranges,
+            "choices": choices,
+            "low": low,
+            "value": value,
+            "high": high,
+        }
+    )
+
+
+def is_beyond(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
+    """Return which values lie above the threshold, or ``below`` it."""
+    if below:
+        return values < threshold
+    return values >= threshold if inclusive else values > threshold
+
+
+def _mean(values: Floats | Flags, rows: Flags) -> float | None:
+    return float(values[rows].mean()) if rows.any() else None
+
+
+def _range_of_means(of_option: Mapping[str, Mapping[str, Any]]) -> float:
+    means = [figures["mean"] for figures in of_option.values() if figures["mean"] is not None]
+    return max(means) - min(means) if means else 0.0
+
+
+def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
+    """Return a multiverse's signature, which names every choice and its options."""
+    fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
+    for name, universe in result["universes"].items():
+        fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
+        fields |= {f"{name}-{choice['name']}": ",".join(choice["options"]) for choice in universe["choices"]}
+    return signature("multiverse", fields | {"seed": result["seed"]})
+
+
+def stored_multiverse(
+    study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
+) -> dict[str, Any] | None:
+    """Return the stored multiverse of these judgments and metrics by this version."""
+    analysis = Analysis.objects.filter(
+        study=study,
+        what=Analysis.What.MULTIVERSE,
+        signature=signature("multiverse", _settings(study, metrics, tokenizer)),
+        data_hash=data_hash,
+    ).first()
+    return None if analysis is None else analysis.result
+
+
+def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:
+    """Store a multiverse unless it is stored."""
+    key = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
+    if stored_multiverse(study, **key) is None:
+        settings = _settings(study, result["metrics"], result["tokenizer"])
+        Analysis.objects.replace(
+            study=study,
+            what=Analysis.What.MULTIVERSE,
+            signature=signature("multiverse", settings),
+            data_hash=result["data_hash"],
+            judgments=judgments,
+            settings=settings | {"choices": multiverse_signature(study, result)},
+            result=dict(result),
+        )
+
+
+def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str, Any]:
+    settings = {
+        "protocol": study.protocol,
+        "metrics": ",".join(metrics),
+        "tok": tokenizer,
+        "most": MOST_SPECIFICATIONS,
+    }
+    hashes = imported_hashes(study.dataset, metrics)
+    return settings | {"imported": hashes} if hashes else settings

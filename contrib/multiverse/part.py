@@ -1,0 +1,54 @@
+"""The part of a report that holds its conclusions under other choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from contrib.multiverse.conclusions import (
+    compute_multiverse,
+    multiverse_signature,
+    store_multiverse,
+    stored_multiverse,
+)
+from contrib.multiverse.section import multiverse_section
+from evaluation.presentation.content import Section
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.parts import ReportPart, Result
+from judgments.models import Study
+from judgments.studies.generation import Progress
+
+
+class Multiverse(ReportPart):
+    name = "multiverse"
+    label = "Under other choices too"
+    help_text = (
+        "Also repeat the analysis under all other defensible choices, and draw how far conclusions move."
+    )
+    button = gettext_lazy("Make it under other choices too")
+    hint = gettext_lazy(
+        "Repeats the analysis under all other defensible choices, and draws how far each conclusion moves. "
+        "It takes longer."
+    )
+    methods = (
+        "Conclusions were held under all other defensible choices, in a multiverse of analyses "
+        '{{ cite("steegen2016") }} drawn as specification curves {{ cite("simonsohn2020") }}.'
+    )
+
+    def compute(self, study: Study, inputs: ReportInputs, progress: Progress) -> dict[str, Any]:
+        key: dict[str, Any] = {
+            "metrics": inputs.metrics,
+            "tokenizer": inputs.tokenizer,
+            "data_hash": inputs.consensus.data_hash,
+        }
+        return stored_multiverse(study, **key) or compute_multiverse(study, **key, progress=progress)
+
+    def section(self, result: Result) -> Section:
+        return multiverse_section(result)
+
+    def signature(self, study: Study, result: Result) -> str:
+        return multiverse_signature(study, result)
+
+    def store(self, study: Study, result: Result, *, judgments: str) -> None:
+        store_multiverse(study, result, judgments=judgments)

@@ -1,0 +1,17 @@
+"""What packs add to the platform."""
+
+from config.features import Feature
+
+
+class PacksConfig(Feature):
+    name = "contrib.packs"
+    commands = {
+        "Files, without a database": {
+            "replicate": (
+                "replicate",
+                "a paper's experiment again, with a verdict for each number",
+                "contrib.packs.management.Replicate",
+            ),
+        }
+    }
+    reference = {"papers": "contrib.packs.reference.papers"}

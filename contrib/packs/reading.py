@@ -1,0 +1,170 @@
+"""Read protocol packs: a folder with `pack.toml`, the published numbers, and `pack.py`, which computes ours."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from common.errors import QuorumError
+
+SHIPPED = Path(__file__).parent / "shipped"
+PACK, MODULE = "pack.toml", "pack.py"
+PER_CENT = "%"
+
+Judgments = Literal["published", "rehearsal"]
+
+
+class ReplicationError(QuorumError):
+    """A protocol pack is unreadable, or its data are missing."""
+
+    title = "The pack cannot be run"
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class Data(Table):
+    """Files that a pack reads.
+
+    Attributes:
+        source: where they were published.
+        path: their folder in the data folder; by default the table's name.
+        use: what the pack does with them.
+        optional: without it the pack runs, but numbers that need it are not reproducible.
+    """
+
+    what: str
+    source: str
+    files: tuple[str, ...] = Field(min_length=1)
+    path: str = ""
+    use: str = ""
+    optional: bool = False
+
+
+class Number(Table):
+    """A published number.
+
+    Attributes:
+        value: as printed; ours is compared at its decimals.
+        unit: "%" if ours is a share printed as per cent; "x100" for a coefficient printed times 100.
+        place: where in the paper.
+        data: the optional table of `data` that it needs.
+        drawn: what is drawn again, at random or from other data; ours has an interval or a range only then.
+        missing: what makes it not reproducible.
+    """
+
+    id: str
+    value: Decimal | int
+    what: str
+    place: str
+    unit: Literal["", "%", "x100"] = ""
+    convention: str = ""
+    data: str = ""
+    drawn: str = ""
+    missing: str = ""
+
+    @property
+    def scale(self) -> int:
+        return 100 if self.unit else 1
+
+
+class Contents(Table):
+    """What pack.toml says; numbers have the fields of `every-number` that they do not name."""
+
+    title: str
+    paper: str
+    design: str
+    data: Mapping[str, Data]
+    number: tuple[Number, ...] = Field(min_length=1)
+    judgments: Judgments = "published"
+    seed: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_numbers(cls, values: dict[str, Any]) -> dict[str, Any]:
+        every = values.pop("every-number", {})
+        try:
+            return values | {"number": [every | number for number in values.get("number", ())]}
+        except TypeError:
+            raise ValueError("expected tables [[number]] and [every-number]") from None
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Contents:
+        seen: set[str] = set()
+        for number in self.number:
+            if number.id in seen:
+                raise ValueError(f"number {number.id!r} stands there twice, expected every id once")
+            seen.add(number.id)
+            if number.data and not (number.data in self.data and self.data[number.data].optional):
+                raise ValueError(
+                    f"number {number.id!r} needs {number.data!r}, expected an optional table of data"
+                )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A pack, named after its folder with - for _."""
+
+    name: str
+    folder: Path
+    contents: Contents
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        return self.contents.number
+
+    def find_data(self, folder: Path) -> dict[str, Path]:
+        """Return the folder of each complete table of data. Raise ReplicationError if a required one is missing."""
+        folders = {}
+        for name, data in self.contents.data.items():
+            inside = folder / (data.path or name)
+            absent = next((file for file in data.files if not (inside / file).is_file()), None)
+            if absent is None:
+                folders[name] = inside
+            elif not data.optional:
+                raise ReplicationError(
+                    f"Pack {self.name!r} needs the file {inside / absent}, which is not there: {data.what}, "
+                    f"from {data.source}. --data names the folder that {data.path or name} lies in."
+                )
+        return folders
+
+
+def shipped_packs() -> Iterator[Pack]:
+    for path in sorted(SHIPPED.glob(f"*/{PACK}")):
+        yield read_pack(path.parent)
+
+
+def pack_named(name: str) -> Pack:
+    """Return a shipped pack by name, or that of a folder. Raise ReplicationError."""
+    inside = SHIPPED / name.replace("-", "_")
+    if "/" not in name and (inside / PACK).is_file():
+        return read_pack(inside)
+    if (Path(name) / PACK).is_file():
+        return read_pack(Path(name).resolve())
+    names = ", ".join(path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}")))
+    raise ReplicationError(
+        f"There is no pack {name!r}; expected one of {names}, or a folder with {PACK} and {MODULE}."
+    )
+
+
+def read_pack(folder: Path) -> Pack:
+    path = folder / PACK
+    try:
+        # Decimals keep the digits that were printed: 64.0 is not 64.
+        values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        return Pack(folder.name.replace("_", "-"), folder, Contents.model_validate(values))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ReplicationError(f"{path} is no TOML file: {error}.") from None
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        location = ".".join(map(str, problem["loc"]))
+        message = problem["msg"].removeprefix("Value error, ")
+        raise ReplicationError(f"{path}{f', {location}' if location else ''}: {message}.") from None

@@ -1,0 +1,36 @@
+"""A page of the documentation: every published number beside ours."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from contrib.packs.reading import shipped_packs
+from contrib.packs.running import COLUMNS, NOT_REPRODUCIBLE, markdown_row, rows_in_full
+
+TABLES = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers"
+
+
+def papers() -> Iterator[str]:
+    """Yield the tables that ``replicate all`` writes; what is not reproducible stands by its reason."""
+    yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../contrib/packs.md)."
+    for pack in shipped_packs():
+        with (TABLES / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(rows_in_full(list(csv.reader(file))[1:]))
+        yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
+        yield from _table([row for row in rows if row[5] != NOT_REPRODUCIBLE])
+        missing: dict[str, list[str]] = {}
+        for position, number, published, *_, verdict, why in rows:
+            if verdict == NOT_REPRODUCIBLE:
+                missing.setdefault(why, []).append(f"{position}: {number}: {published}")
+        for why, numbers in missing.items():
+            yield f"\nNot reproducible: {why}.\n"
+            yield from (f"- {number}" for number in numbers)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if rows:
+        yield markdown_row(COLUMNS)
+        yield markdown_row(["---"] * len(COLUMNS))
+        yield from map(markdown_row, rows)

@@ -1,0 +1,69 @@
+"""Test whether language models may replace the experts of MT-Bench, whose votes can be ties, as AltTest does."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.amounts import json_float
+from common.incoming import TooDeep, load_json
+from contrib.packs.reading import ReplicationError
+from contrib.packs.running import Run
+from evaluation.presentation.content import Estimate
+from quorum.statistics.judges import alternative_annotator_test
+
+EPSILON = 0.2  # beside experts
+TIE = "tie"
+VOTES = ("model_a", "model_b", TIE)
+PEOPLE, MODELS = "human_annotations.json", "llm_annotations.json"
+
+
+def analyse(run: Run) -> None:
+    """Hold each model against each expert on the instances that two or more experts judged."""
+    if not run.has("mtbench"):
+        return
+    folder = run.data["mtbench"]
+    people, models = _read(folder / PEOPLE), _read(folder / MODELS)
+    votes = [(instance, person, vote) for person, votes in people.items() for instance, vote in votes.items()]
+    ties = [vote for *_, vote in votes].count(TIE)
+    run.judged(
+        f"{len(votes):,} votes of {len(people)} experts on {len({row[0] for row in votes})} pairs, {ties} of them ties."
+    )
+    rows = []
+    for name in dict.fromkeys(number.id.split("/")[0] for number in run.pack.numbers):
+        answers_of_model = models.get(name, {})
+        answered = [row for row in votes if row[0] in answers_of_model]
+        if not answered:
+            raise ReplicationError(f"{folder / MODELS} has no answers of {name} to what people judged.")
+        units, raters, answers = (np.array(column) for column in zip(*answered, strict=True))
+        judge = [answers_of_model[instance] for instance in units.tolist()]
+        test = alternative_annotator_test(units, raters, answers, judge, epsilon=EPSILON)
+        run.number(f"{name}/winning-rate", Estimate(json_float(test.winning_rate), n=len(test.raters)))
+        run.number(f"{name}/advantage", Estimate(json_float(test.advantage), n=test.all_units))
+        run.signed(name, test.signature)
+        interval = Estimate(json_float(test.advantage), json_float(test.low), json_float(test.high))
+        rows.append((name, test.winning_rate, interval, list(answers_of_model.values()).count(TIE)))
+    columns = (
+        ("model", "text"), ("winning rate", "coefficient"), ("advantage [95 %]", "coefficient"),
+        ("ties of its own", "count"),
+    )  # fmt: skip
+    sentence = f"Each model beside {len(people)} experts, with epsilon {EPSILON:g}; a tie is an answer like the others."
+    run.tabulate("models", "Models", sentence, "Models beside experts", columns, rows)
+
+
+def _read(path: Path) -> dict[str, dict[str, str]]:
+    """Return who -> instance -> vote."""
+    content: Any
+    try:
+        content = load_json(path.read_bytes())
+    except (ValueError, TooDeep):
+        content = None
+    whole = isinstance(content, dict) and all(
+        isinstance(votes, dict) and all(vote in VOTES for vote in votes.values())
+        for votes in content.values()
+    )
+    if not whole:
+        raise ReplicationError(
+            f"{path} is not what was expected: an object of annotators with their votes, {', '.join(VOTES)}."
+        )
+    return content

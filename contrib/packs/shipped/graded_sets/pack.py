@@ -1,0 +1,213 @@
+"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as the field does."""
+
+import ast
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.amounts import json_float
+from contrib.packs.published_sets import references_by_image
+from contrib.packs.reading import ReplicationError
+from contrib.packs.running import Run, estimate_from
+from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
+from evaluation.results.leave_one_out.bounds import computable
+from evaluation.results.metric_figures import CaptionTexts, score_captions
+from judgments.importers.published_sets import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.records import JudgmentRow, ReferenceRow
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.correlation import correlation
+from quorum.statistics.meta import grouped_correlation
+
+OF_FREQUENCIES = ("cider", "cider-d")  # the metrics that count documents
+METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
+TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
+RESAMPLES = 100
+EXPERT = "flickr8k-expert"
+RHOS = {"cider": "cider-d", "meteor": "meteor"}  # the MS COCO evaluation's CIDEr is CIDEr-D
+COLUMNS = ("mt", "refs", "score", "imgid")
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Judged captions; ``grades`` (N,) are single grades of the captions ``of`` (N,)."""
+
+    title: str
+    captions: list[CaptionTexts]
+    grades: Floats
+    of: Ints
+
+
+def analyse(run: Run) -> None:
+    """Correlate every metric on each available set."""
+    rows = list(Flickr8kDataset(run.data["flickr8k"]).rows())
+    references = references_by_image(rows)
+    texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
+    _rhos(run, _expert(run.data["flickr8k"], references, texts, keep_own=True))
+    sets = {
+        EXPERT: (_expert(run.data["flickr8k"], references, texts), TAU_C),
+        "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
+    }
+    for name, file in {"composite": "en_test_composite_da2.csv", "polaris": "polaris_test.csv"}.items():
+        if run.has(name):
+            sets[name] = _table(name.capitalize(), run.data[name] / file), TAU_C
+    for index, (name, (graded, coefficient)) in enumerate(sets.items()):
+        run.progress(index / len(sets), f"correlations on {graded.title}")
+        run.judged(
+            f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
+        )
+        _correlate(run, name, graded, coefficient)
+
+
+def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
+    grades: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        grades.setdefault((str(row.image), str(row.first)), []).append(float(row.value or 0))
+    return grades
+
+
+def _expert(
+    folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, keep_own: bool = False
+) -> Graded:
+    """Return the grades without captions equal to a reference, or of all of them if ``keep_own``."""
+    captions, grades = [], []
+    for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
+        if keep_own or texts[key] not in references[image]:
+            mean = sum(values) / len(values)
+            captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
+            grades.append(values)
+    of = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
+    return Graded("Flickr8k-Expert", captions, np.concatenate(grades), of)
+
+
+def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> Graded:
+    judged = _judged(Flickr8kCrowd(folder).judgments())
+    left = {image: list(image_texts) for image, image_texts in references.items()}
+    for image, key in judged:
+        if texts[key] in left[image]:
+            left[image].remove(texts[key])
+    captions = [
+        CaptionTexts(None, 0, image, texts[key], list(left[image]), sum(values) / len(values))
+        for (image, key), values in judged.items()
+    ]
+    return Graded("Flickr8k-CF", captions, _people(captions), np.arange(len(captions)))
+
+
+def _table(title: str, path: Path) -> Graded:
+    """Read the CSV that Polos's authors made of each set."""
+    captions = []
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        if lacking:
+            raise ReplicationError(f"{path} has no column {lacking[0]}, expected {', '.join(COLUMNS)}.")
+        for row in reader:
+            try:
+                listed, grade = ast.literal_eval(row["refs"]), float(row["score"])
+            except (ValueError, SyntaxError, TypeError):
+                listed, grade = None, 0.0
+            if (
+                not isinstance(listed, list)
+                or not listed
+                or not all(isinstance(text, str) for text in listed)
+            ):
+                raise ReplicationError(
+                    f"{path}, line {reader.line_num}: expected a list of texts in refs and a number in score."
+                )
+            captions.append(CaptionTexts(None, 0, row["imgid"], row["mt"], listed, grade))
+    if not captions:
+        raise ReplicationError(f"{path} holds no rows, expected one judged caption or more.")
+    return Graded(title, captions, _people(captions), np.arange(len(captions)))
+
+
+def _people(captions: Sequence[CaptionTexts]) -> Floats:
+    return np.array([caption.people for caption in captions], dtype=np.float64)
+
+
+def _rhos(run: Run, graded: Graded) -> None:
+    """V15 §7.2: rho on all expert pairs, an image's own captions among its references."""
+    documents = [caption.references for caption in graded.captions]
+    metrics = computable(RHOS.values())
+    scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
+    for name, metric in RHOS.items():
+        if metric in metrics:
+            rho = correlation(scored[metric].images[graded.of], graded.grades, RHO, resamples=0).value
+            run.number(f"v15/{EXPERT}/{name}", Estimate(rho, n=len(graded.grades)))
+
+
+def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
+    documents = [caption.references for caption in graded.captions]  # one for each row
+    metrics = computable(METRICS)
+    scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
+    images = [caption.key for caption in graded.captions]
+    by_image = score_captions(
+        graded.captions,
+        list(dict(zip(images, documents, strict=True)).values()),
+        metrics=OF_FREQUENCIES,
+        tokenizer="ptb",
+    ).scores
+    people = _people(graded.captions)
+    printed = {number.id for number in run.pack.numbers}
+    cells: dict[str, Estimate] = {}
+    rows = []
+    for metric in metrics:
+        scores = scored.scores[metric].images
+        run.signed(f"{graded.title}: {metric}", scored.scores[metric].signature)
+        single = scores[graded.of]
+        cells[metric] = _clustered(single, graded, images, coefficient, run.seed)
+        if f"{name}/{metric}" in printed:
+            run.number(f"{name}/{metric}", cells[metric])
+        others = [
+            json_float(
+                correlation(by_image[metric].images[graded.of], graded.grades, coefficient, resamples=0).value
+            )
+            if metric in by_image
+            else None
+        ]
+        others += [
+            json_float(correlation(x, y, measure, resamples=0).value)
+            for x, y in ((single, graded.grades), (scores, people))
+            for measure in (TAU_B, TAU_C, RHO)
+        ]
+        rows.append((metric, cells[metric], *others))
+    label = {TAU_B: "tau-b", TAU_C: "tau-c"}[coefficient]
+    columns = (
+        Column("metric"),
+        Column(f"{label} as printed", "coefficient"),
+        Column(f"{label}, document frequencies over images", "coefficient"),
+        *(
+            Column(f"{measure}, {kind}", "coefficient")
+            for kind in ("data points", "means")
+            for measure in ("tau-b", "tau-c", "rho")
+        ),
+    )
+    title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
+    table = Table(name, title, columns, tuple(rows))
+    order = sorted(metrics, key=lambda metric: -(cells[metric].value or 0.0))
+    drawing = Dots(
+        tuple(order),
+        (Panel(graded.title, tuple(cells[metric] for metric in order)),),
+        axis=f"Kendall's {label} with people, 95 % interval over images",
+    )
+    sentence = f"Kendall's {label} of each metric with what people said of {len(graded.captions):,} captions."
+    plot = Plot(f"figure-{name}", f"Metrics and people on {graded.title}", sentence, drawing, table)
+    run.section(name, graded.title, plots=[plot], tables=[table])
+
+
+def _clustered(
+    scores: Floats, graded: Graded, images: Sequence[str], coefficient: str, seed: int
+) -> Estimate:
+    """Correlate data points; the interval resamples images with all their judgments."""
+    result = grouped_correlation(
+        scores,
+        graded.grades,
+        [images[caption] for caption in graded.of.tolist()],
+        range(len(scores)),
+        coefficient,
+        grouping="none",
+        resamples=RESAMPLES,
+        seed=seed,
+    )
+    return estimate_from(result, len(scores))

@@ -1,0 +1,554 @@
+"""H13 4.2 and 4.3: expert grades, metrics, the crowd, its filter and control rule, and rankings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
+
+import numpy as np
+
+from annotation.rehearsal import Crowd
+from common.amounts import json_float
+from contrib.packs.published_sets import POOL, Flickr8k, Pairs, read_flickr8k, share_by_image
+from contrib.packs.running import Run, estimate_from, heat_plot, rehearse
+from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
+from evaluation.results.ranking_systems.kernels import (
+    BagOfWords,
+    Document,
+    TagRank,
+    Trigrams,
+    idf_of,
+    idf_overlaps,
+    words_of,
+)
+from evaluation.results.ranking_systems.ranking import ranked
+from evaluation.results.ranking_systems.similarities import (
+    SimilarTrigrams,
+    alignment_similarity,
+    distributional_similarity,
+)
+from evaluation.results.rankings import TABLE_7
+from quorum.metrics import bleu_pre_matrix, score
+from quorum.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.agreement import alpha_of_judgments, krippendorff_alpha
+from quorum.statistics.agreement.kappa import (
+    GRADE_THRESHOLDS,
+    KappaGrid,
+    ThresholdAgreement,
+    kappa_grid,
+    threshold_kappa,
+)
+from quorum.statistics.crossed import ITEM
+from quorum.statistics.ranking import (
+    MEDIAN_RANK,
+    ORDER_COEFFICIENTS,
+    JudgedRankings,
+    judge_rankings,
+    median_rank,
+    order_correlation,
+    r_precision,
+    recall_at_k,
+    success_at_k,
+)
+from quorum.statistics.significance import (
+    mcnemar_test,
+    randomization_test,
+    stars,
+)
+
+GRADES = tuple(round(3 * grade) / 3 for grade in GRADE_THRESHOLDS)
+GOOD, FINE = GRADES[2], GRADES[3]  # two experts of three say 3, all do
+RELEVANT = 0.66
+SCORES = tuple(step / 10 for step in range(1, 11))
+CUTS = (1, 5, 10)
+CONTROL_RULE = 0.7
+TABLE_10 = {
+    (4, "kappa"): "kappa",
+    (2, "precision"): "precision-2.66",
+    (6, "recall"): "recall-4",
+    (5, "recall"): "recall-3.66",
+}
+REASSIGNMENTS = 10_000
+# The captions that are references; which other caption H13 took is not said, so all four are.
+SETS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "five": ((0, 1, 2, 3, 4),), "gold": ((POOL,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,)),
+}  # fmt: skip
+# The thresholds of metric and experts that 4.2.2 prints; for one other caption it prints none.
+PRINTED = {
+    ("bleu", "five"): ((1.0, GRADES[6]), (0.8, GRADES[5])),
+    ("rouge", "five"): ((0.4, GRADES[6]), (0.4, GRADES[5]), (0.3, FINE)),
+    ("bleu", "gold"): ((0.8, GRADES[6]),),
+    ("rouge", "gold"): ((0.9, GRADES[6]),),
+    ("bleu", "four"): ((0.7, GRADES[4]),),
+    ("rouge", "four"): ((0.2, GOOD),),
+}
+# What is done to words before Bleu-pre; stems first, then stop words, is the filter's.
+ORDERS = {
+    STEM_FIRST: "stems first", STOP_FIRST: "stop words first", "rouge-keep-porter": "stems alone",
+    "rouge-drop-none": "stop words alone", "none": "words as they are",
+}  # fmt: skip
+METRICS = {"bleu": ("Bleu", "bleu-h13"), "rouge": ("Rouge", "rouge-h13")}
+
+
+def analyse(run: Run) -> None:
+    data = read_flickr8k(run.data["flickr8k"])
+    experts, crowd = data.experts, data.crowd
+    answers = sum(map(len, crowd.answers))
+    run.judged(
+        f"{experts.count:,} pairs with three grades of experts, and {crowd.count:,} pairs with {answers:,} answers of "
+        "the crowd; published without names of people and of systems."
+    )
+    _experts(run, experts)
+    run.progress(0.1, "comparing metrics with experts")
+    _kappas(run, data)
+    run.progress(0.4, "filtering")
+    shares = _shares(data)
+    _filter(run, data)
+    _crowd(run, data, shares)
+    _control_rule(run)
+    run.progress(0.6, "ranking captions")
+    _rankings(run, data, shares)
+
+
+def _experts(run: Run, experts: Pairs) -> None:
+    grades = np.array(experts.answers, dtype=np.float64).T
+    own_caption = experts.image == experts.caption
+    people, pairs = np.indices(grades.shape).reshape(2, -1)
+    alpha = alpha_of_judgments(
+        pairs, people, grades.ravel(), "interval", clusters={ITEM: experts.image[pairs]}
+    )
+    run.signed("alpha", alpha.signature)
+    cuts = [
+        (f"yes from a grade of {cut} on", "nominal", (grades >= cut).astype(np.float64)) for cut in (4, 3, 2)
+    ]
+    levels = [
+        *(("all pairs", level, grades) for level in ("interval", "nominal", "ordinal", "ratio")),
+        ("without own captions", "interval", grades[:, ~own_caption]),
+        ("own captions twice", "interval", np.hstack([grades, grades[:, own_caption]])),
+        *cuts,
+    ]
+    alphas = [(what, level, krippendorff_alpha(values, level)) for what, level, values in levels]
+    others = {f"{what}, {level} level": value for what, level, value in alphas[1:]}
+    run.number("alpha", estimate_from(alpha), others=others)
+    level_columns = (Column("grades"), Column("level"), Column("alpha", "coefficient"))
+    counts = [(grade, int((experts.means >= grade - 1e-9).sum())) for grade in reversed(GRADES)]
+    shares = tuple((grade, count, count / experts.count) for grade, count in counts)
+    columns = (Column("mean grade", "number"), Column("pairs", "count"), Column("share, %", "share"))
+    run.section(
+        "experts",
+        "Expert grades (4.2.1)",
+        [
+            "The grades of a pair are sorted in the release, so that alpha is the agreement that can be computed. "
+            "Cumulative shares are of all judged pairs, since the systems that returned them are not named."
+        ],
+        tables=[
+            Table("alpha", "Krippendorff's alpha", level_columns, tuple(alphas)),
+            Table("grades", "Pairs with a mean grade at or above a threshold", columns, shares),
+        ],
+    )
+
+
+def _kappas(run: Run, data: Flickr8k) -> None:
+    """Tables 8 and 9: kappa on a grid of thresholds, by the set of references."""
+    experts = data.experts
+    panels: list[HeatPanel] = []
+    rows: list[tuple[Cell, ...]] = []
+    for (key, (name, metric)), what in product(METRICS.items(), SETS):
+        kappas, others = [], {}
+        for positions in SETS[what]:
+            label = f"caption {positions[0]}" if what == "other" else what
+            scores, signature = _scores(data, metric, positions)
+            run.signed(f"{name}, {label}", signature)
+            grid = kappa_grid(scores, experts.means, SCORES, GRADES, resamples=1, seed=run.seed)
+            panels.append(_panel(f"{name}, {label}", SCORES, grid))
+            best = _best(grid)
+            at_best = best.first_at_least, best.second_at_least
+            for index, (first, second) in enumerate(dict.fromkeys((*PRINTED.get((key, what), ()), at_best))):
+                agreement = threshold_kappa(scores, experts.means, first, second, clusters=experts.clusters)
+                kappa = estimate_from(agreement.kappa)
+                rows.append((name, label, kappa, first, second))
+                if index:
+                    others[f"from {first:g} on against grades from {second:.2f} on"] = kappa.value
+                else:
+                    kappas.append(agreement.kappa.value)
+        mean = Estimate(float(np.mean(kappas)), min(kappas), max(kappas))
+        run.number(f"kappa/{key}/{what}", mean, others=others)
+    columns = (
+        *(Column("metric"), Column("references"), Column("kappa", "coefficient")),
+        *(Column("metric at least", "score"), Column("experts at least", "number")),
+    )
+    best_table = Table(
+        "kappas-at", "Kappa at the thresholds that are printed, or at the best", columns, tuple(rows)
+    )
+    run.section(
+        "kappas",
+        "Metrics against experts (4.2.2, Tables 8 and 9)",
+        [
+            "References are all five captions, the candidate's own, the four others, or one other. Thresholds are "
+            "those that the paper prints; for one other caption it prints none, and the best is taken, with grades of "
+            "2.66 or more as everywhere in the paper."
+        ],
+        plots=[_heat("kappas", "metric at least", panels)],
+        tables=[best_table],
+    )
+
+
+def _scores(data: Flickr8k, metric: str, positions: Sequence[int]) -> tuple[Floats, str]:
+    references, pool = data.references(positions), data.pool
+    scored = score(
+        [pool[caption] for caption in data.experts.caption.tolist()],
+        [references[image] for image in data.experts.image.tolist()],
+        [metric],
+    ).scores[metric]
+    return scored.images, scored.signature
+
+
+def _best(grid: KappaGrid) -> ThresholdAgreement:
+    cells = [
+        cell for cell in grid.cells if cell.second_at_least > GOOD - 1e-9 and not math.isnan(cell.kappa.value)
+    ]
+    return max(cells, key=lambda cell: cell.kappa.value)
+
+
+def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatPanel:
+    values = tuple(tuple(None if math.isnan(v) else v for v in row) for row in grid.values().tolist())
+    return HeatPanel(
+        title, tuple(f"{row:.2g}" for row in rows), tuple(f"{grade:.2f}" for grade in GRADES), values
+    )
+
+
+def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
+    return heat_plot(
+        name,
+        "Kappa by thresholds",
+        "Cohen's kappa between two scores that are cut into yes and no at a threshold each.",
+        panels,
+        (down, "mean grade at least"),
+        [("panel", "text"), (down, "text"), ("experts at least", "text"), ("kappa", "coefficient")],
+    )
+
+
+def _shares(data: Flickr8k) -> Floats:
+    """Return (images, captions) shares of yes; nan if not judged."""
+    shares = np.full((len(data.images), len(data.images)), np.nan)
+    shares[data.crowd.image, data.crowd.caption] = data.crowd.means
+    return shares
+
+
+def _filter(run: Run, data: Flickr8k) -> None:
+    """The effect of the Bleu-pre filter (4.3.2)."""
+    experts, crowd = data.experts, data.crowd
+    expert_pairs = experts.image, experts.caption
+    crowd_pairs = crowd.image, crowd.caption
+    all_no = np.array([sum(answers) == 0 for answers in crowd.answers])
+    rows: list[tuple[Cell, ...]] = []
+    figures: dict[str, dict[str, Estimate]] = {}
+    for order, label in ORDERS.items():
+        hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), order)
+        by_name = figures[label] = {"nonzero/bleu-1": _share(hits > 0)}
+        if order in (STEM_FIRST, STOP_FIRST):
+            by_name["nonzero/bleu-2"] = _share(_shared_bigrams(data, order))
+        for per_cent in (25, 26):
+            dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
+            by_name[f"filter/{per_cent}/pairs"] = _share(dropped)
+            for name, grade in (("2.66", GOOD), ("3", FINE)):
+                by_name[f"filter/{per_cent}/lost-{name}"] = share_by_image(
+                    dropped[expert_pairs], experts.clusters, experts.means >= grade - 1e-9
+                )
+            if per_cent == 25:
+                unlikely = dropped[crowd_pairs]
+                by_name["judged/unlikely"] = Estimate(float(unlikely.sum()))
+                by_name["judged/likely"] = Estimate(float((~unlikely).sum()))
+                by_name["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, unlikely)
+                by_name["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, unlikely)
+            shown = (by_name[f"filter/{per_cent}/{name}"] for name in ("pairs", "lost-2.66", "lost-3"))
+            rows.append((label, per_cent / 100, *shown))
+    chosen = figures.pop(ORDERS[STEM_FIRST])
+    for name, ours in chosen.items():
+        run.number(name, ours, others={ORDERS[STOP_FIRST]: figures[ORDERS[STOP_FIRST]][name].value})
+    bleu = _bleu_matrix(data)
+    for name, passed in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
+        run.number(f"bleu/{name}/pairs", _share(~passed))
+        run.number(
+            f"bleu/{name}/lost",
+            share_by_image(~passed[expert_pairs], experts.clusters, experts.means >= GOOD - 1e-9),
+        )
+    run.tabulate(
+        "filter",
+        "The filter by Bleu-pre (4.3.2)",
+        "The paper does not print the order in which stems and stop words are removed: stems go first here, for "
+        f"every number. The release has {crowd.count:,} judged pairs, the paper counts 30,781 + 10,374 = 41,155.",
+        "Pairs left out, and good pairs lost",
+        [
+            ("order", "text"), ("at least", "number"), ("left out, %", "share"),
+            ("lost of 2.66 or more, %", "share"), ("lost of 3 or more, %", "share"),
+        ],
+        rows,
+    )  # fmt: skip
+
+
+def _bleu_matrix(data: Flickr8k) -> Floats:
+    references, pool = data.references(range(5)), data.pool
+    scored = score(pool * len(pool), [texts for texts in references for _ in pool], ["bleu-h13"])
+    return scored.scores["bleu-h13"].images.reshape(len(pool), len(pool))
+
+
+def _shared_bigrams(data: Flickr8k, change: str) -> Flags:
+    texts = [text for captions in data.captions for text in captions]
+    encoded = changed(encode(texts, TOKENIZERS["rouge"]), change)
+    bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
+    size = len(data.captions[0])
+    images = [set().union(*bigrams[start : start + size]) for start in range(0, len(bigrams), size)]
+    return np.array([[not caption.isdisjoint(image) for caption in bigrams[POOL::size]] for image in images])
+
+
+def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
+    """The crowd against the experts, and how many pairs are relevant (4.3.2, Table 10)."""
+    experts = data.experts
+    seen = shares[experts.image, experts.caption]
+    own_caption = experts.image == experts.caption
+    relevant_own = np.where(own_caption, 1.0, seen)
+    everywhere = np.ones(experts.count, dtype=np.bool_)
+    by_convention = {
+        "own captions relevant": (relevant_own, everywhere),
+        "own captions as the crowd judged them": (seen, everywhere),
+        "own captions relevant, pairs that the crowd saw alone": (relevant_own, ~np.isnan(relevant_own)),
+    }
+    rows: list[tuple[Cell, ...]] = []
+    figures: dict[str, dict[str, Estimate]] = {}
+    for convention, (values, keep) in by_convention.items():
+        known, means = np.nan_to_num(values, nan=0.0)[keep], experts.means[keep]
+        by_name = figures[convention] = {}
+        for index, grade in reversed(list(enumerate(GRADES))):
+            agreement = threshold_kappa(known, means, RELEVANT, grade, clusters={ITEM: experts.image[keep]})
+            parts = ("kappa", "precision", "recall", "f1")
+            cells = {part: estimate_from(getattr(agreement, part)) for part in parts}
+            rows.append((convention, grade, *cells.values()))
+            for part in parts:
+                if (index, part) in TABLE_10:
+                    by_name[f"crowd/{TABLE_10[index, part]}"] = cells[part]
+    chosen = figures.pop("own captions relevant")
+    for name, ours in chosen.items():
+        run.number(name, ours, others={what: by[name].value for what, by in figures.items()})
+    known = np.nan_to_num(relevant_own, nan=0.0)
+    grid = kappa_grid(known, experts.means, (1 / 3, RELEVANT, 1.0), GRADES, resamples=1, seed=run.seed)
+    coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall", "F1"))
+    run.tabulate(
+        "crowd",
+        "The crowd against experts (4.3.2, Table 10)",
+        "A pair is relevant from a share of .66 of yes on, and so is an image's own caption, as in the paper's "
+        "counts. What the crowd never saw is not relevant. All numbers are by this convention; the table shows "
+        "others too.",
+        "Relevance by the crowd against the experts' grades",
+        [("convention", "text"), ("experts at least", "number"), *coefficients],
+        rows,
+        plots=[_heat("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANT, 1.0), grid)])],
+    )
+    relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANT
+    np.fill_diagonal(relevant, False)
+    run.number("relevant/added", Estimate(int(relevant.sum())))
+    np.fill_diagonal(relevant, True)
+    for who, axis in (("captions", 0), ("images", 1)):
+        counts = relevant.sum(axis=axis)
+        for number, name in enumerate(("one", "two", "three", "four"), start=1):
+            count = int((counts >= 4).sum() if name == "four" else (counts == number).sum())
+            run.number(f"relevant/{who}/{name}", Estimate(count))
+
+
+def _control_rule(run: Run) -> None:
+    """The rule of 70 % right control items, on a rehearsed crowd: the release names no workers."""
+    rng = np.random.default_rng(run.seed)
+    pairs, controls, votes = 3000, 1000, 3
+    truth = (rng.random(pairs + controls) < 0.1).astype(np.int64)
+    judgments = rehearse(truth, (0, 1), votes, crowd=Crowd(workers=40, spammers=0.2, seed=run.seed))
+    is_control = judgments.unit >= pairs
+    right = judgments.value == truth[judgments.unit]
+    seen = np.bincount(judgments.worker[is_control], minlength=40)
+    share = np.bincount(judgments.worker[is_control], weights=right[is_control], minlength=40) / np.maximum(
+        seen, 1
+    )
+    used = (seen == 0) | (share >= CONTROL_RULE)
+    rows: list[tuple[Cell, ...]] = []
+    for name, keep in (("all workers", ~is_control), ("rule of 70 %", ~is_control & used[judgments.worker])):
+        yes = np.bincount(judgments.unit[keep], weights=judgments.value[keep], minlength=pairs)[:pairs]
+        answers = np.bincount(judgments.unit[keep], minlength=pairs)[:pairs]
+        judged = answers > 0
+        agreement = threshold_kappa(
+            yes[judged] / answers[judged], truth[:pairs][judged], RELEVANT, 1.0, seed=run.seed
+        )
+        kappa = estimate_from(agreement.kappa)
+        rows.append((name, int(judged.sum()), kappa, agreement.precision.value, agreement.recall.value))
+    coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall"))
+    run.tabulate(
+        "controls",
+        "The control rule, on simulated answers",
+        f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
+        f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
+        f"{int((~used).sum())} fall below 70 % of {controls:,} control items. Simulated answers say how the rule "
+        "works, and nothing about people.",
+        "Relevance against the simulated truth",
+        [("judgments used", "text"), ("pairs", "count"), *coefficients],
+        rows,
+    )
+
+
+def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
+    """R@k, median rank, S@k, R-precision and grades of first captions, for rankings made from captions."""
+    affinities = _text_systems(data, run.seed)
+    best = list(affinities)[-1]
+    for task in ("annotation", "search"):
+        run.progress(0.7 if task == "annotation" else 0.85, f"judging rankings ({task})")
+        rankings = {
+            name: ranked(affinity if task == "annotation" else affinity.T)
+            for name, affinity in affinities.items()
+        }
+        judged = shares if task == "annotation" else shares.T
+        relevant = [
+            {index: float(share >= RELEVANT) for index, share in enumerate(row) if not math.isnan(share)}
+            for row in judged.tolist()
+        ]
+        originals = [[index] for index in range(len(relevant))]
+        by_crowd = {name: judge_rankings(order.tolist(), relevant) for name, order in rankings.items()}
+        by_original = {name: judge_rankings(order.tolist(), originals) for name, order in rankings.items()}
+        run.section(
+            f"rankings-{task}",
+            f"Rankings of captions made from captions, {task} (4.3)",
+            [
+                "An image is what its four other captions say. Stars are against the last system (McNemar for R@k and "
+                f"S@k, randomisation with {REASSIGNMENTS:,} reassignments for medians and means): one for p up to .1, "
+                "two for .05, three for .01. Of S@k and R-precision, what the crowd never saw is not relevant."
+            ],
+            tables=[
+                _ranking_table(f"original-{task}", by_original, best, run.seed, original=True),
+                _ranking_table(f"relevant-{task}", by_crowd, best, run.seed, original=False),
+            ],
+        )
+        _orders(run, task, by_crowd, by_original)
+        if task == "annotation":
+            _first_captions(run, data, {name: order[:, 0] for name, order in rankings.items()}, best)
+
+
+def _text_systems(data: Flickr8k, seed: int) -> dict[str, Floats]:
+    """Return (images, captions) affinities by system."""
+    tokens = [words_of(texts) for texts in data.captions]
+    images: list[Document] = [
+        [caption for position, caption in enumerate(captions) if position != POOL] for captions in tokens
+    ]
+    captions: list[Document] = [[texts[POOL]] for texts in tokens]
+    idf = idf_of(images)
+    firsts = [document[:1] for document in images]
+    training = [words_of(texts) for texts in data.training]
+    both = distributional_similarity, alignment_similarity
+    return {
+        "random": np.random.default_rng(seed).random((len(images), len(captions))),
+        "f1-idf": idf_overlaps(images, captions, idf),
+        "tag4": TagRank.of(images)(images, captions),
+        "bow1": BagOfWords()(firsts, captions),
+        "bow1-idf": BagOfWords(idf)(firsts, captions),
+        "bow4": BagOfWords()(images, captions),
+        "bow4-idf": BagOfWords(idf)(images, captions),
+        "tri1": Trigrams()(firsts, captions),
+        "tri1-idf": Trigrams(idf)(firsts, captions),
+        "tri4": Trigrams()(images, captions),
+        "tri4-idf": Trigrams(idf)(images, captions),
+        "tri4-dist": SimilarTrigrams.of(training, [distributional_similarity])(images, captions),
+        "tri4-align": SimilarTrigrams.of(training, [alignment_similarity])(images, captions),
+        "tri4-sem": SimilarTrigrams.of(training, both, idf)(images, captions),
+    }
+
+
+def _orders(
+    run: Run, task: str, by_crowd: Mapping[str, JudgedRankings], by_original: Mapping[str, JudgedRankings]
+) -> None:
+    """Table 7: rho and tau-b between the orders of systems by people and by the original item."""
+    measures = {
+        **{f"S@{k}": [success_at_k(lists, k=k) for lists in by_crowd.values()] for k in CUTS},
+        "R-precision": [r_precision(lists) for lists in by_crowd.values()],
+        **{f"R@{k}": [recall_at_k(lists, k=k) for lists in by_original.values()] for k in CUTS},
+        MEDIAN_RANK: [median_rank(lists) for lists in by_original.values()],
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for people, automatic in TABLE_7:
+        first, second = measures[people], measures[automatic]
+        values = (order_correlation(first, second, name).value for name in ORDER_COEFFICIENTS)
+        rows.append((people, automatic, *map(json_float, values)))
+    run.tabulate(
+        f"orders-{task}",
+        f"Orders of systems by people and by the original item, {task} (4.3.5, Table 7)",
+        f"Of the {len(by_crowd)} rankings above, not of H13's 30 systems. H13 find that orders by R@1 agree little "
+        "with those by S@1 and R-precision, and orders by R@5, R@10 and the median rank well. No interval is given: "
+        "orders of a few systems move in steps, and noise in the measures pulls rho towards zero.",
+        "Rank correlations over systems",
+        [("people", "text"), ("original", "text"), ("rho", "coefficient"), ("tau-b", "coefficient")],
+        rows,
+    )
+
+
+def _ranking_table(
+    name: str, lists: dict[str, JudgedRankings], best: str, seed: int, *, original: bool
+) -> Table:
+    within = recall_at_k if original else success_at_k
+    recalls = {system: [within(ranks, k=cut) for cut in CUTS] for system, ranks in lists.items()}
+    last = {system: median_rank(ranks) if original else r_precision(ranks) for system, ranks in lists.items()}
+    rows: list[tuple[str, ...]] = []
+    for system in lists:
+        cells = []
+        for figure, best_figure in zip(recalls[system], recalls[best], strict=True):
+            known = ~np.isnan(figure.per_query)
+            mark = ""
+            if system != best:
+                mark = stars(mcnemar_test(figure.per_query[known], best_figure.per_query[known]).exact_p)
+            cells.append(f"{100 * figure.value:.1f}{mark}")
+        known = ~np.isnan(last[system].per_query)
+        mark = ""
+        if system != best:
+            statistic = "median" if original else "mean"
+            values, others = (last[which].per_query[known] for which in (system, best))
+            mark = stars(
+                randomization_test(values, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p
+            )
+        value = last[system].value if original else 100 * last[system].value
+        rows.append((system, *cells, f"{value:.1f}{mark}"))
+    letter = "R" if original else "S"
+    ends = "median rank" if original else "R-precision, %"
+    columns = (Column("system"), *(Column(f"{letter}@{cut}, %") for cut in CUTS), Column(ends))
+    return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
+
+
+def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str) -> None:
+    """Table 1: cumulative shares of grades of first captions, with McNemar's stars."""
+    grades = np.full((len(data.images), len(data.images)), np.nan)
+    grades[data.experts.image, data.experts.caption] = data.experts.means
+    images = np.arange(len(data.images))
+    by_system = {system: grades[images, caption] for system, caption in first.items()}
+    rows: list[tuple[Cell, ...]] = []
+    for system, grade in by_system.items():
+        graded = ~np.isnan(grade)
+        cells = []
+        for least in reversed(GRADES):
+            both = graded & ~np.isnan(by_system[best])
+            mark = ""
+            if system != best and both.any():
+                outcomes = [(values[both] >= least - 1e-9).astype(int) for values in (grade, by_system[best])]
+                mark = stars(mcnemar_test(*outcomes).exact_p)
+            share = (grade[graded] >= least - 1e-9).mean() if graded.any() else math.nan
+            cells.append(f"{100 * share:.1f}{mark}" if graded.any() else "–")
+        mean = f"{grade[graded].mean():.2f}" if graded.any() else "–"
+        rows.append((system, f"{int(graded.sum()):,}", *cells, mean))
+    heads = ("system", "graded", *(f"{grade:.2f}, %" for grade in reversed(GRADES)), "mean")
+    run.tabulate(
+        "first-captions",
+        "Grades of first captions (4.2.1, Tables 1 and 2)",
+        "Of each system those first captions that the experts happened to grade for H13's systems; stars compare "
+        "the images that are graded for both. So these shares are of few and of easy images, and no estimate for "
+        "all.",
+        "Cumulative shares of mean grades",
+        [(head, "text") for head in heads],
+        rows,
+    )
+
+
+def _share(flags: Flags) -> Estimate:
+    return Estimate(float(flags.mean()), n=flags.size)

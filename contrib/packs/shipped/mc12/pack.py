@@ -1,0 +1,265 @@
+"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or rehearsed data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotation.rehearsal import Crowd
+from contrib.packs.published_sets import references_by_image
+from contrib.packs.running import Run, rehearse
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Cell, Estimate
+from judgments.importers import open_dataset
+from judgments.importers.records import Columns, read_json_lines
+from judgments.importers.textio import ImportNotes
+from quorum.metrics.keyword_baselines import (
+    KeywordList,
+    corpus_frequency,
+    document_title,
+    sentence_extraction,
+    term_frequency,
+    tf_idf,
+    topic_words,
+)
+from quorum.metrics.keywords import (
+    KeywordScore,
+    frequent_words,
+    gold_tags,
+    keyword_best,
+    keyword_best_mode,
+    keyword_f1,
+    keyword_oot,
+    keyword_oot_mode,
+    keyword_terms,
+    read_answers,
+    read_gold,
+    substitution_scores,
+)
+from quorum.metrics.text.stemming import smart_stop_words
+from quorum.statistics.significance import bootstrap_interval
+
+SEMEVAL, BBC, UNT, PASCAL = "semeval-2007-task10", "bbc", "unt", "pascal-50s"
+SYSTEMS = (("baseline.best", "best"), ("baseline-two.best", "best"), ("baseline.oot", "oot"))
+MEASURES: Mapping[str, Callable[..., KeywordScore]] = {
+    "best": keyword_best,
+    "best-mode": keyword_best_mode,
+    "oot": keyword_oot,
+    "oot-mode": keyword_oot_mode,
+}
+# Of the rehearsal: captions of an image that are its text, the share of them that a keyword occurs in, annotators.
+SENTENCES, SHARE, PEOPLE, IMAGES = 40, 0.25, 5, 300
+
+Terms = list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Each image's sentences, title and keywords as terms, and those of training images."""
+
+    sentences: list[list[Terms]]
+    titles: list[Terms]
+    gold: list[Counter[str]]
+    training: list[Terms]
+    training_gold: list[Terms]
+
+    @property
+    def documents(self) -> list[Terms]:
+        return [[term for sentence in text for term in sentence] for text in self.sentences]
+
+
+def analyse(run: Run) -> None:
+    _semeval(run)
+    for number in run.pack.numbers:
+        if "/mix-lda/" in number.id:
+            run.missing(
+                number.id, "Mix LDA learns from features of the pictures, too, and the data hold texts alone"
+            )
+    if run.has(BBC):
+        texts = _read(run.data[BBC] / "articles.jsonl", stem="none")
+        _overlaps(run, BBC, "BBC", texts, stated=True)
+    if run.has(UNT):
+        texts = _read(run.data[UNT] / "pages.jsonl", stem="porter")
+        _substitution(run, UNT, "UNT", texts, stated=True)
+    if run.has(PASCAL):
+        run.progress(0.5, "rehearsing keywords")
+        texts = _rehearsed(run)
+        title = "captions as texts, rehearsed annotators"
+        _overlaps(run, "rehearsed", title, texts, stated=False)
+        _substitution(run, "rehearsed", title, texts, stated=False)
+    else:
+        run.judged(
+            "None: the keywords of both data sets are not released, and the texts of the rehearsal are not there."
+        )
+
+
+def _semeval(run: Run) -> None:
+    """Compare the measures with the output of the task's own scorer."""
+    folder = run.data[SEMEVAL]
+    gold = read_gold(_lines(folder / "lst_test.gold"))
+    rows: list[tuple[Cell, ...]] = []
+    for file, measure in SYSTEMS:
+        scores = substitution_scores(read_answers(_lines(folder / file), measure), gold, measure)
+        run.signed(file, scores.normal.signature)
+        run.number(f"semeval/{file}/{measure}", Estimate(scores.normal.precision, n=scores.normal.attempted))
+        run.number(f"semeval/{file}/mode", Estimate(scores.mode.precision, n=scores.mode.attempted))
+        rows.append(
+            (file, scores.normal.precision, scores.normal.recall, scores.mode.precision, scores.mode.recall)
+        )
+    run.number("semeval/items", Estimate(len(gold.answers)))
+    run.number("semeval/modes", Estimate(sum(mode is not None for mode in gold.modes.values())))
+    measures = ("precision", "recall", "mode precision", "mode recall")
+    run.tabulate(
+        "semeval",
+        "SemEval-2007 task 10",
+        "The same measures as for keywords, on the task's own files.",
+        "The measures on three system files",
+        [("file", "text"), *((measure, "coefficient") for measure in measures)],
+        rows,
+    )
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text("latin-1").splitlines()
+
+
+def _baselines(texts: Texts, vocabulary: frozenset[str] | None, seed: int) -> dict[str, KeywordList]:
+    training = texts.training or None
+    with_captions = [[*text, *gold] for text, gold in zip(texts.training, texts.training_gold, strict=True)]
+    return {
+        "term-frequency": term_frequency(texts.documents, vocabulary=vocabulary),
+        "tf-idf": tf_idf(texts.documents, training=training, vocabulary=vocabulary),
+        "title": document_title(texts.titles, vocabulary=vocabulary),
+        "corpus": corpus_frequency(texts.gold, training=texts.training_gold or None, vocabulary=vocabulary),
+        "sentence": sentence_extraction(texts.sentences, vocabulary=vocabulary),
+        "text-lda": topic_words(
+            texts.documents, training=with_captions or None, vocabulary=vocabulary, seed=seed
+        ),
+    }
+
+
+def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) -> None:
+    """Table 2: precision, recall and F1 of ten keywords, with and without infrequent words."""
+    rows: list[tuple[Cell, ...]] = []
+    for evaluation, vocabulary in (
+        ("standard", frequent_words(texts.training)),
+        ("include-infrequent", None),
+    ):
+        for baseline, keywords in _baselines(texts, vocabulary, run.seed).items():
+            overlap = keyword_f1(keywords.annotations, texts.gold, vocabulary=vocabulary)
+            figures = {"precision": overlap.precision, "recall": overlap.recall, "f1": overlap.f1}
+            rows.append((evaluation, baseline, *figures.values()))
+            for figure, value in figures.items():
+                if stated:
+                    run.number(f"{name}/{evaluation}/{baseline}/{figure}", Estimate(value))
+    coefficients = ((figure, "coefficient") for figure in ("precision", "recall", "F1"))
+    run.tabulate(
+        f"{name}-overlap",
+        f"Precision, recall and F1 of ten keywords: {title}",
+        "Standard evaluation keeps words that occur five times or more in training texts.",
+        f"Baselines on {title}",
+        [("evaluation", "text"), ("baseline", "text"), *coefficients],
+        rows,
+    )
+
+
+def _substitution(run: Run, name: str, title: str, texts: Texts, *, stated: bool) -> None:
+    """Table 5: a keyword counts as often as people gave it."""
+    rows: list[tuple[Cell, ...]] = []
+    for baseline, keywords in _baselines(texts, None, run.seed).items():
+        cells = []
+        for measure, function in MEASURES.items():
+            only_first = measure.startswith("best")
+            lists = [terms[:1] if only_first else terms for terms in keywords.annotations]
+            score = function(lists, texts.gold)
+            attempted = score.images[~np.isnan(score.images)]
+            interval = bootstrap_interval(attempted, seed=run.seed) if attempted.size else None
+            low, high = (interval.low, interval.high) if interval else (None, None)
+            cells.append(Estimate(score.recall, low, high, score.counted))
+            if stated and any(number.id == f"{name}/{baseline}/{measure}" for number in run.pack.numbers):
+                run.number(f"{name}/{baseline}/{measure}", cells[-1])
+        rows.append((baseline, *cells))
+    modes = sum(_has_mode(tags) for tags in texts.gold)
+    if stated:
+        run.number(f"{name}/modes", Estimate(modes))
+    run.tabulate(
+        f"{name}-substitution",
+        f"Best, out of ten, and mode: {title}",
+        f"{modes:,} of {len(texts.gold):,} images have a single most frequent keyword, which the mode measures take.",
+        f"Baselines on {title}",
+        [("baseline", "text"), *((measure, "coefficient") for measure in MEASURES)],
+        rows,
+    )
+
+
+def _has_mode(tags: Mapping[str, int]) -> bool:
+    counts = sorted(tags.values(), reverse=True)
+    return bool(counts) and (len(counts) == 1 or counts[0] > counts[1])
+
+
+def _read(file: Path, *, stem: str) -> Texts:
+    """Return a file's images; see pack.toml for its columns."""
+    stop = smart_stop_words() if stem != "none" else frozenset()
+    texts = Texts([], [], [], [], [])
+    for record in read_json_lines(
+        file, Columns(("image", "title", "text", "keywords"), ("split",)), ImportNotes(), None
+    ):
+        row: Mapping[str, Any] = record.values
+        people = row["keywords"]
+        if not (isinstance(people, list) and all(isinstance(keywords, list) for keywords in people)):
+            raise EvaluationError(
+                f"{file}, line {record.line}: keywords is {people!r}, expected a list for each annotator."
+            )
+        sentences = keyword_terms(str(row["text"]).splitlines() or [""], stem=stem, stop_words=stop)
+        gold = gold_tags([people], stem=stem)[0]
+        if row.get("split") == "train":
+            texts.training.append([term for sentence in sentences for term in sentence])
+            texts.training_gold.append(list(gold))
+        else:
+            texts.sentences.append(sentences)
+            texts.titles.append(keyword_terms([str(row["title"])], stem=stem, stop_words=stop)[0])
+            texts.gold.append(gold)
+    if not texts.gold:
+        raise EvaluationError(f"{file} has no test images, expected some whose split is not train.")
+    return texts
+
+
+def _rehearsed(run: Run) -> Texts:
+    """Return captions as texts, with keywords that rehearsed annotators chose from their words."""
+    captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
+    stop = smart_stop_words()
+    images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * IMAGES]]
+    half = len(images) // 2
+    test = images[half:]
+    choices = [sorted({term for sentence in image[:SENTENCES] for term in sentence}) for image in test]
+    truth = [
+        int(sum(term in sentence for sentence in image[:SENTENCES]) >= SHARE * SENTENCES)
+        for image, terms in zip(test, choices, strict=True)
+        for term in terms
+    ]
+    judgments = rehearse(truth, (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=run.seed))
+    named = judgments.value.reshape(-1, PEOPLE) == 1
+    gold, start = [], 0
+    for terms in choices:
+        part = named[start : start + len(terms)]
+        gold.append(
+            Counter({term: int(votes) for term, votes in zip(terms, part.sum(axis=1), strict=True) if votes})
+        )
+        start += len(terms)
+    run.judged(
+        f"Simulated: the keywords of the BBC and UNT data are not released, so that {PEOPLE} rehearsed annotators "
+        f"choose among the words of {SENTENCES} captions of {len(test):,} images of PASCAL-50S; a word is right if a "
+        "quarter of the captions has it. They show the analyses, and say nothing about people."
+    )
+    return Texts(
+        [image[:SENTENCES] for image in test],
+        [image[-1] for image in test],
+        gold,
+        [[term for sentence in image[:SENTENCES] for term in sentence] for image in images[:half]],
+        [image[-1] for image in images[:half]],
+    )

@@ -1,0 +1,38 @@
+"""Score systems on TED talks by the errors that experts marked."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, cast
+
+from contrib.packs.running import Run
+from evaluation.presentation.content import Estimate
+from evaluation.results.error_spans.scores import Judged, score_segments, system_scores
+from judgments.importers import open_judgments
+from judgments.kinds.spans.answers import MQM
+
+RATINGS = "mqm_ted_zhen.tsv"
+NAMES = {"ref": "ref-A", "refB": "ref-B"}  # in the tables
+NOTHING = "the file has no judgment of it"
+TWICE = "rounded to three digits first, as that of SMU is printed"
+WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}
+
+
+def analyse(run: Run) -> None:
+    if not run.has("mqm-ted"):
+        return
+    judged: list[Judged] = []
+    texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
+    for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS).judgments():
+        system, _, segment = row.unit.partition("/")
+        texts[NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged))
+        judged.append(Judged(row.worker, cast(Mapping[str, Any], row.stored), segment))
+    segments = score_segments(judged, texts, MQM.with_weights(WEIGHTS))
+    scores = system_scores(segments)
+    run.judged(f"{len(judged):,} judgments of {len(scores)} systems, as published.")
+    values = {score.system: -score.score for score in scores}
+    for number in run.pack.numbers:
+        _, _, name = number.id.partition("/")
+        if name in values:
+            run.number(number.id, Estimate(values[name]), others={TWICE: round(values[name], 3)})
+        else:
+            run.missing(number.id, NOTHING)

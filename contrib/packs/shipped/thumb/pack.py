@@ -1,0 +1,105 @@
+"""Correlate metrics with THumB's scores of MS COCO captions, on the authors' own download."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from common.amounts import json_float
+from contrib.packs.reading import ReplicationError
+from contrib.packs.running import Run
+from evaluation.presentation.content import Cell, Estimate
+from judgments.importers.records import Columns, Record, read_json_lines, read_name, read_number, read_text
+from judgments.importers.textio import ImportNotes
+from quorum.metrics import score
+from quorum.numeric.arrays import Flags, Floats
+from quorum.statistics.correlation import correlation
+
+HUMAN = "Human"
+SCORES = {"precision": "P", "recall": "R", "total": "human_score"}
+PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORES.values())
+# SacreBLEU's words are those of mteval-v13a: marks stand alone, but for apostrophes, and for points, commas and hyphens
+# between digits.
+_MARK = re.compile(r"[!-&(-+/:-@\[-`{-~]|(?<![0-9])[.,]|[.,](?![0-9])|(?<=[0-9])-")
+
+
+def analyse(run: Run) -> None:
+    """Compute Pearson's r of each metric with precision, recall and total, with and without people's captions."""
+    if not run.has("mscoco"):
+        return
+    folder = run.data["mscoco"]
+    references = _read_references(folder / "mscoco_references.json")
+    rows = list(_records(folder / "mscoco_THumB-1.0.jsonl", PEOPLE_COLUMNS))
+    texts = [str(row.read("hyp", read_text)) for row in rows]
+    of_row = [_references_of(row, references) for row in rows]
+    people = {
+        name: np.array(
+            [row.read(key, lambda value: read_number(value, False)) for row in rows], dtype=np.float64
+        )
+        for name, key in SCORES.items()
+    }
+    systems = [str(row.read("SYS", read_name)) for row in rows]
+    run.judged(
+        f"{len(rows):,} captions of {len(set(systems))} systems, graded for precision and recall from 1 to 5."
+    )
+    run.progress(0.2, "scoring captions")
+    metrics: dict[str, Floats] = {}
+    for name, metric, prepare in (
+        ("bleu", "bleu-4|smoothing:nist", _words),
+        ("rouge", "rouge-l|beta:1", str),
+        ("cider", "cider-d", str),
+    ):
+        scored = score(
+            [prepare(text) for text in texts],
+            [[prepare(text) for text in of_image] for of_image in of_row],
+            [metric],
+            "ptb" if prepare is str else "space",
+            document_corpus=[[prepare(text) for text in of_image] for of_image in references.values()],
+        ).scores[metric]
+        metrics[name] = scored.images
+        run.signed(name, scored.signature)
+    machine = np.array([system != HUMAN for system in systems])
+    for among, keep in (("machines", machine), ("all", np.ones(len(rows), dtype=np.bool_))):
+        for name, scores in metrics.items():
+            for part, grades in people.items():
+                r = correlation(scores[keep], grades[keep], "pearson", resamples=0).value
+                run.number(f"{among}/{name}/{part}", Estimate(json_float(r), n=int(keep.sum())))
+    _section(run, systems, people | metrics)
+
+
+def _section(run: Run, systems: list[str], columns: dict[str, Floats]) -> None:
+    names = list(dict.fromkeys(systems))
+    of_system: dict[str, Flags] = {name: np.array(systems) == name for name in names}
+    means: list[tuple[Cell, ...]] = [
+        (name, *(float(column[of_system[name]].mean()) for column in columns.values())) for name in names
+    ]
+    heads = [("system", "text"), *((name, "score") for name in columns)]
+    sentence = "What people, and metrics, give the captions of each system on average."
+    heading = "Means of each system: people's scores, and metrics"
+    run.tabulate("systems", "Systems", sentence, heading, heads, means)
+
+
+def _words(text: str) -> str:
+    return " ".join(_MARK.sub(r" \g<0> ", text).split())
+
+
+def _records(path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    return read_json_lines(path, Columns(columns, loose=True), ImportNotes())
+
+
+def _read_references(path: Path) -> dict[str, list[str]]:
+    references: dict[str, list[str]] = {}
+    for row in _records(path, ("seg_id", "refs")):
+        texts = row.values["refs"]
+        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+            raise row.problem("refs", "no list of texts", "one or more")
+        references[row.read("seg_id", read_name)] = texts
+    return references
+
+
+def _references_of(row: Record, references: dict[str, list[str]]) -> list[str]:
+    segment = row.read("seg_id", read_name)
+    if segment not in references:
+        raise ReplicationError(f"{row.file}, line {row.line}: segment {segment} has no references.")
+    return references[segment]

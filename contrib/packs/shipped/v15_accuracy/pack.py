@@ -1,0 +1,193 @@
+"""V15 Table 1 and Figure 3: accuracy of metrics by kind of pair and by number of references."""
+
+import numpy as np
+
+from contrib.packs.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    SETS,
+    TOKENIZER,
+    Fifty,
+    accuracy_of_all,
+    curve_of_all,
+    drawn_curve,
+    drawn_point,
+    estimates_of,
+    read_fifty,
+    references_by_image,
+    scores_by_shared_subsets,
+)
+from contrib.packs.running import Run
+from evaluation.presentation.content import (
+    Cell,
+    Column,
+    CurvePanel,
+    Curves,
+    Estimate,
+    Plot,
+    Table,
+    estimate_of,
+)
+from evaluation.results.leave_one_out.bounds import computable
+from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
+from judgments.importers.published_sets import FiftyDataset
+from quorum.numeric.arrays import Floats
+from quorum.statistics.meta import ReferenceCurve
+
+BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
+PRINTED = {
+    PASCAL: {"bleu-4": BLEU, "rouge-l": "rouge-l", "meteor": "meteor", "cider": "cider"},
+    ABSTRACT: {"bleu-4": BLEU, "rouge-1": ROUGE_1, "meteor": "meteor", "cider": "cider"},
+}
+METRICS = (
+    "bleu-1|stem:porter", "bleu-2|stem:porter", "bleu-3|stem:porter", BLEU, "bleu-4", "bleu-4|stem:porter|length:mean",
+    ROUGE_1, "rouge-1", "rouge-l", "rouge-s4", "cider", "cider-d", "cider-logn",
+)  # fmt: skip
+# METEOR is slow: it is computed at fewer points, as in the paper.
+DRAWN = {
+    "BLEU-1": "bleu-1|stem:porter",
+    "BLEU-4": BLEU,
+    "ROUGE-1": ROUGE_1,
+    "ROUGE-L": "rouge-l",
+    "CIDEr": "cider",
+}
+SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
+SCORES = "cider-v01"
+EQUAL = 1e-12
+METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
+
+
+def analyse(run: Run) -> None:
+    """Compare every metric with the winners of both data sets."""
+    panels, points = [], []
+    for index, name in enumerate(SETS):
+        data = read_fifty(name, run.data[name])
+        _judgments(run, name, data)
+        run.progress(0.5 * index + 0.02, f"scoring {SETS[name]}")
+        scores, signatures = data.scores(METRICS)
+        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(DRAWN.values(), SIZES)
+        for metric, signature in signatures.items():
+            run.signed(f"{SETS[name]}: {metric}", signature)
+        run.progress(0.5 * index + 0.1, f"subsets of references of {SETS[name]}")
+        by_size = scores_by_shared_subsets(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
+        if "meteor" in computable(["meteor"]):
+            run.progress(0.5 * index + 0.3, f"METEOR on {SETS[name]}")
+            by_size |= scores_by_shared_subsets(
+                data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
+            )
+            first, second = by_size["meteor"][48]
+            scores["meteor"] = np.stack([first[0], second[0]], axis=1)
+            sizes["meteor"] = METEOR_SIZES
+        _table_1(run, name, data, scores)
+        curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
+        names = DRAWN | ({"METEOR": "meteor"} if "meteor" in curves else {})
+        panels.append(
+            CurvePanel(
+                SETS[name], tuple(drawn_curve(label, curves[metric]) for label, metric in names.items())
+            )
+        )
+        points += [row for label, metric in names.items() for row in _rows(SETS[name], label, curves[metric])]
+        _section_7_2(run, name, data, scores, curves)
+        if name == PASCAL:
+            _authors_scores(run, data)
+    _figure_3(run, panels, points)
+
+
+def _judgments(run: Run, name: str, data: Fifty) -> None:
+    drawn = int((data.winners == 0).sum())
+    how = (
+        f"{data.votes.size:,} triplets as majorities of three judgments; {drawn} pairs are drawn"
+        if data.votes.size
+        else "the winners alone are published; some 60 ties among them were broken at random and cannot be told apart"
+    )
+    run.judged(
+        f"{SETS[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {how}."
+    )
+
+
+def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> None:
+    kinds = pair_kinds(data.kinds)
+    every = {metric: accuracy_of_all(data, both) for metric, both in scores.items()}
+    decided = {
+        metric: accuracy_of_pairs(both, data.people, data.kinds)["accuracy"]
+        for metric, both in scores.items()
+    }
+    other = every["bleu-4|stem:porter|length:mean"]
+    for printed, metric in PRINTED[name].items():
+        if metric not in every:
+            continue
+        for kind in kinds:
+            others = {"mean length of the references": other[kind].value} if metric == BLEU else {}
+            if metric in decided and (data.winners == 0).any():
+                others["undecided pairs left out"] = decided[metric][kind]["value"]
+            run.number(f"table-1/{name}/{printed}/{kind}", every[metric][kind], others=others)
+    shown = [*kinds, "all"]
+    rows: list[tuple[Cell, ...]] = [
+        (metric, *(every[metric][kind] for kind in shown)) for metric in sorted(every)
+    ]
+    columns = (Column("metric"), *(Column(f"{kind}, %", "share") for kind in shown))
+    title = f"Accuracy on all pairs of {SETS[name]}, 48 references [95 % interval]"
+    tables = [Table(f"accuracy-{name}", title, columns, tuple(rows))]
+    if (data.winners == 0).any():
+        rows = [
+            (metric, *(estimate_of(accuracy[kind]) for kind in shown))
+            for metric, accuracy in sorted(decided.items())
+        ]
+        title = f"Accuracy on the pairs of {SETS[name]} that people decided [95 % interval]"
+        tables.append(Table(f"accuracy-{name}-decided", title, columns, tuple(rows)))
+    run.section(f"table-1-{name}", f"Table 1: {SETS[name]}", tables=tables)
+
+
+def _section_7_2(
+    run: Run, name: str, data: Fifty, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
+) -> None:
+    every = accuracy_of_all(data, scores["cider"])["all"]
+    run.number(f"section-7.2/{name}/cider/48", every)
+    if name != PASCAL:
+        return
+    at_blanks = scores_by_shared_subsets(
+        data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
+    )["bleu-1"]
+    others = {"captions cut at blanks, bleu-1": drawn_point(curve_of_all(data, at_blanks), 5).value}
+    run.number(f"section-7.2/{name}/bleu-1/5", drawn_point(curves["bleu-1|stem:porter"], 5), others=others)
+    run.number(f"section-7.2/{name}/rouge-1/5", drawn_point(curves[ROUGE_1], 5))
+
+
+def _authors_scores(run: Run, data: Fifty) -> None:
+    """Hold our CIDEr against the authors' own scores of each pair's first candidate, by all fifty references."""
+    if not run.has(SCORES):
+        return
+    references = references_by_image(FiftyDataset(PASCAL, run.data[PASCAL]).rows())
+    lines = (run.data[SCORES] / "cider_v01_first.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    theirs = np.array([float(line.split("\t")[5]) for line in lines])
+    texts = [pair.first for pair in data.pairs]
+    listed = [references[image] for image in data.images]
+    scored = score_texts(texts, listed, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER)
+    apart = np.abs(scored.scores["cider"].images - theirs)
+    differ = np.flatnonzero(apart > EQUAL)
+    sentence = f"Of {len(theirs):,} scores of the authors' program {len(theirs) - differ.size:,} are ours to {EQUAL:g}"
+    if differ.size:
+        images = ", ".join(sorted({data.images[pair] for pair in differ.tolist()}))
+        sentence += f"; those of {images} differ by {apart.max():.1e} at most"
+    run.section("authors-scores", "The authors' own CIDEr scores", [f"{sentence}."])
+
+
+def _rows(name: str, label: str, curve: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
+    columns = zip(curve.references.tolist(), curve.draws.tolist(), estimates_of(curve), strict=True)
+    return [(name, label, *row) for row in columns]
+
+
+def _figure_3(run: Run, panels: list[CurvePanel], points: list[tuple[str, str, int, int, Estimate]]) -> None:
+    columns = (
+        Column("data"), Column("metric"), Column("references", "count"), Column("subsets", "count"),
+        Column("accuracy, %", "share"),
+    )  # fmt: skip
+    title = "Accuracy over the number of references"
+    sentence = (
+        f"Accuracy on the pairs that people decided, over the number of references: mean of {DRAWS} random subsets "
+        f"({METEOR_DRAWS} for METEOR, which is slow). 95 % intervals in the table are for other pairs."
+    )
+    drawing = Curves(tuple(panels), across="references (log scale)", up="accuracy, %")
+    data = Table("accuracy-by-references", title, columns, tuple(points))
+    plot = Plot("figure-3", title, sentence, drawing, data)
+    run.section("figure-3", "Figure 3: how many references are enough", plots=[plot], tables=[data])

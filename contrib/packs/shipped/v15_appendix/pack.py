@@ -1,0 +1,289 @@
+"""V15 App. I, II, IV and VIII: the better candidate, rankings of an image's references, and versions of metrics."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from contrib.packs.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    SETS,
+    TOKENIZER,
+    Fifty,
+    accuracy_of_all,
+    curve_of_all,
+    drawn_curve,
+    drawn_point,
+    estimates_of,
+    in_per_cent,
+    read_fifty,
+    scores_by_shared_subsets,
+    share_by_image,
+)
+from contrib.packs.running import Run
+from evaluation.presentation.content import Cell, Column, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.results.leave_one_out.bounds import computable
+from evaluation.results.metric_figures import pair_kinds, score_texts
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.correlation import spearman
+from quorum.statistics.crossed import ITEM
+from quorum.statistics.meta import accuracy_by_references, metric_winners
+from quorum.statistics.significance import mcnemar_test
+
+BLEU_1, BLEU_4, MEAN_LENGTH = "bleu-1|stem:porter", "bleu-4|stem:porter", "bleu-4|stem:porter|length:mean"
+ROUGE_1 = "rouge-1|measure:recall"
+PLAIN_METEOR = "meteor|stages:exact-stem"
+AT_FIVE = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
+FIVE, DRAWS, METEOR_DRAWS = 5, 10, 3
+# Figures 11 and 12: versions of BLEU, ROUGE and CIDEr.
+VERSIONS = {
+    "BLEU": {f"BLEU-{n}": f"bleu-{n}|stem:porter" for n in range(1, 5)},
+    "ROUGE": {"ROUGE-1": ROUGE_1, "ROUGE-L": "rouge-l", "ROUGE-S": "rouge-s4"},
+    "CIDEr": {
+        "CIDEr": "cider", "CIDEr exp": "cider-exp", "CIDEr max": "cider-max", "CIDEr no idf": "cider-noidf",
+        "CIDEr no stem": "cider-nostem", "CIDEr-1": "cider|n:1", "CIDEr-D": "cider-d",
+    },
+}  # fmt: skip
+SIZES, VERSION_DRAWS = (1, 5, 20, 48), 2
+RANKED = {
+    "CIDEr": "cider",
+    "CIDEr-D": "cider-d",
+    "BLEU-1": "bleu-1",
+    "BLEU-1 without brevity penalty": "bleu-h13",
+    "ROUGE-1": ROUGE_1,
+}
+EXAMPLES = 12
+
+
+def analyse(run: Run) -> None:
+    data = {name: read_fifty(name, run.data[name]) for name in SETS}
+    pascal = data[PASCAL]
+    run.judged(
+        f"PASCAL-50S: {len(pascal.pairs):,} pairs with 11 published pairwise votes each, and the published winners of "
+        f"their triplets; ABSTRACT-50S: {data[ABSTRACT].votes.size:,} triplet votes."
+    )
+    run.progress(0.05, "pairwise judgments")
+    _pairwise(run, pascal)
+    _parting(run, pascal)
+    run.progress(0.4, "leave one out")
+    _leave_one_out(run, pascal)
+    for index, (name, fifty) in enumerate(data.items()):
+        run.progress(0.6 + 0.2 * index, f"versions of metrics on {SETS[name]}")
+        _versions(run, name, fifty)
+
+
+def _pairwise(run: Run, data: Fifty) -> None:
+    """App. I: metrics with five references against the better candidate; CIDEr with 48 against the consensus."""
+    metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
+    tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
+    names = dict(AT_FIVE)
+    if "meteor" in computable(["meteor"]):
+        tables |= scores_by_shared_subsets(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
+        names["meteor"] = "meteor"
+    kinds = [*pair_kinds(data.kinds), "all"]
+    rows: list[tuple[Cell, ...]] = []
+    points: dict[str, Estimate] = {}
+    for metric, by_size in tables.items():
+        better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
+        consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
+        estimates = [estimates_of(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
+        points[metric] = drawn_point(better["all"], FIVE)
+        rows.append((metric, *estimates))
+    others = {"bleu-4": {"mean length of the references": points[MEAN_LENGTH].value}}
+    if "meteor" in names:
+        at_blanks = scores_by_shared_subsets(
+            data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
+        )
+        plain = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
+        what = "captions cut at blanks, without synonyms and paraphrases"
+        others["meteor"] = {what: drawn_point(plain, FIVE).value}
+    for printed, metric in names.items():
+        run.number(f"appendix-1/{printed}/5", points[metric], others=others.get(printed))
+    whole, signatures = data.scores(["cider"])
+    run.signed("CIDEr, 48 references", signatures["cider"])
+    run.number("appendix-1/cider/48", accuracy_of_all(data, whole["cider"])["all"])
+    shares = ((f"{what}, {kind}, %", "share") for what in ("better", "consensus") for kind in kinds)
+    heading = "Accuracy on the better candidate and on the consensus of triplets [95 % interval]"
+    columns = [("metric, 5 references", "text"), *shares]
+    run.tabulate("pairwise", "Appendix I: the better candidate", "", heading, columns, rows)
+
+
+def _parting(run: Run, data: Fifty) -> None:
+    """App. I and III: where liked and human-like candidates differ."""
+    known = (data.winners != 0) & (data.better != 0)
+    apart = known & (data.winners != data.better)
+    more = _words_more_in_liked(data)
+    rows = []
+    for kind in [*pair_kinds(data.kinds), "all"]:
+        of_kind = known & (data.of_kind(kind) if kind != "all" else True)
+        rows.append(
+            (
+                kind,
+                share_by_image(~apart, data.clusters, of_kind),
+                int((of_kind & apart).sum()),
+                share_by_image(more > 0, data.clusters, of_kind & apart & (more != 0)),
+            )
+        )
+    columns = (
+        Column("pairs"), Column("same winner, %", "share"), Column("parted", "count"),
+        Column("liked one is the longer, %", "share"),
+    )  # fmt: skip
+    table = Table(
+        "parting", "Triplets and pairwise votes on the same pairs [95 % interval]", columns, tuple(rows)
+    )
+    liked = rows[-1][3]
+    rng = np.random.default_rng(run.seed)
+    positions = rng.permutation(np.flatnonzero(apart))[:EXAMPLES].tolist()
+    examples = Table(
+        "parting-examples",
+        "Pairs on which they part, drawn at random",
+        (Column("image"), Column("pairs"), Column("human-like"), Column("liked by humans")),
+        tuple(
+            (
+                data.images[position],
+                data.pairs[position].kind,
+                *(
+                    _candidate(data, position, int(winner))
+                    for winner in (data.winners[position], data.better[position])
+                ),
+            )
+            for position in positions
+        ),
+    )
+    sentences = [
+        "The paper says that pairwise judgments often favour the longer sentence. Where the two part, the liked one "
+        f"is the longer in {in_per_cent(liked)} of {liked.n:,} pairs of different lengths.",
+    ]
+    run.section(
+        "parting", "Appendix III: human-like, and what humans like", sentences, tables=[table, examples]
+    )
+
+
+def _words_more_in_liked(data: Fifty) -> Ints:
+    """Return (P,) how many more words the liked candidate has than the human-like one."""
+    liked, human_like = (
+        [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
+        for winners in (data.better, data.winners)
+    )
+    return np.array(liked, dtype=np.int64) - np.array(human_like, dtype=np.int64)
+
+
+def _candidate(data: Fifty, position: int, winner: int) -> str:
+    pair = data.pairs[position]
+    return (pair.first if winner == 1 else pair.second).strip()
+
+
+def _leave_one_out(run: Run, data: Fifty) -> None:
+    """App. II and IV: rank each image's references, each against all others."""
+    images, lists = list(data.references), list(data.references.values())
+    texts = [text for captions in lists for text in captions]
+    others = [
+        captions[:index] + captions[index + 1 :] for captions in lists for index in range(len(captions))
+    ]
+    scored = score_texts(
+        texts, others, list(data.references.values()), metrics=list(RANKED.values()), tokenizer=TOKENIZER
+    )
+    starts = np.cumsum([0, *map(len, lists)])
+    scores = {
+        name: [scored.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
+        for name, metric in RANKED.items()
+    }
+    for name, metric in RANKED.items():
+        run.signed(f"leave one out, {name}", scored.scores[metric].signature)
+    rho = np.array(list(map(spearman, scores["CIDEr"], scores["CIDEr-D"])))
+    pooled = spearman(scored.scores["cider"].images, scored.scores["cider-d"].images)
+    run.number(
+        "section-8/cider-d/spearman",
+        Estimate(float(rho.mean()), n=len(rho)),
+        others={"over the sentences of all images at once": pooled},
+    )
+
+    word_counts = [np.array([len(text.split()) for text in captions]) for captions in lists]
+    rows = []
+    for name, of_image in scores.items():
+        orders = [np.argsort(-image_scores, kind="stable") for image_scores in of_image]
+        ordered = [counts[order] for counts, order in zip(word_counts, orders, strict=True)]
+        top, middle, bottom = (
+            float(np.mean([counts[part].mean() for counts in ordered]))
+            for part in (slice(0, 5), slice(None), slice(-5, None))
+        )
+        with_cider = float(np.mean(list(map(spearman, of_image, scores["CIDEr"]))))
+        rows.append((name, top, middle, bottom, with_cider))
+    columns = (
+        Column("metric"), Column("words, first five", "number"), Column("words, all", "number"),
+        Column("words, last five", "number"), Column("rho with CIDEr", "coefficient"),
+    )  # fmt: skip
+    title = f"References of {len(images)} images, each scored against the 47 others and ranked"
+    lengths = Table("leave-one-out", title, columns, tuple(rows))
+    sentences = [
+        "The paper says that ROUGE favours long sentences, and BLEU without brevity penalty short ones: the first five "
+        f"of an image have {rows[4][1]:.1f} words by ROUGE-1, {rows[3][1]:.1f} by BLEU-1 without brevity penalty and "
+        f"{rows[0][1]:.1f} by CIDEr; all have {rows[0][2]:.1f}."
+    ]
+    run.section(
+        "leave-one-out",
+        "Appendices II and IV: leave one out",
+        sentences,
+        tables=[lengths, _example(data, images[0], scores)],
+    )
+
+
+def _example(data: Fifty, image: str, scores: dict[str, list[Floats]]) -> Table:
+    """Rank the first image's references as in Figure 5: the first and last three by each metric."""
+    rows = []
+    for name, of_image in scores.items():
+        order = np.argsort(-of_image[0], kind="stable").tolist()
+        rows += [
+            (name, rank, float(of_image[0][order[rank - 1]]), data.references[image][order[rank - 1]].strip())
+            for rank in [*range(1, 4), *range(len(order) - 2, len(order) + 1)]
+        ]
+    columns = (Column("metric"), Column("rank", "count"), Column("score", "number"), Column("reference"))
+    return Table("ranked-references", f"First and last references of {image}", columns, tuple(rows))
+
+
+def _versions(run: Run, name: str, data: Fifty) -> None:
+    """App. VIII, figures 11 and 12."""
+    metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
+    by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
+    curves = {metric: curve_of_all(data, by_size[metric]) for metric in metrics}
+    panels = tuple(
+        CurvePanel(
+            f"{family} on {SETS[name]}",
+            tuple(drawn_curve(label, curves[metric]) for label, metric in versions.items()),
+        )
+        for family, versions in VERSIONS.items()
+    )
+    right = {
+        metric: (metric_winners(first[0], second[0]) == data.winners)[data.winners != 0]
+        for metric, (first, second) in ((metric, by_size[metric][SIZES[-1]]) for metric in metrics)
+    }
+    images = [image for image, winner in zip(data.images, data.winners, strict=True) if winner]
+    rows: list[tuple[Cell, ...]] = []
+    full: dict[str, Estimate] = {}
+    for versions in VERSIONS.values():
+        for label, metric in versions.items():
+            estimates = estimates_of(curves[metric])
+            p = None
+            if metric != "cider":
+                p = mcnemar_test(right[metric], right["cider"], clusters={ITEM: images}).best_p
+            rows.append((label, *estimates, p))
+            full[label] = estimates[-1]
+    columns = (
+        Column("version"), *(Column(f"{size} references, %", "share") for size in SIZES),
+        Column("p against CIDEr", "p"),
+    )  # fmt: skip
+    title = f"Versions of metrics on {SETS[name]}: accuracy on the decided pairs [95 % interval]"
+    note = "p: McNemar's test at 48 references, by image."
+    table = Table(f"versions-{name}", title, columns, tuple(rows), note)
+    sentence = (
+        f"At 48 references CIDEr is right on {in_per_cent(full['CIDEr'])}, without IDF on "
+        f"{in_per_cent(full['CIDEr no idf'])}, with the best reference on {in_per_cent(full['CIDEr max'])}, with "
+        f"exponential weights on {in_per_cent(full['CIDEr exp'])}. The paper says that leaving out IDF hurts most, and "
+        "that the other two are slightly worse."
+    )
+    drawing = Curves(panels, across="references (log scale)", up="accuracy, %")
+    figure = "11" if name == PASCAL else "12"
+    plot = Plot(f"figure-{figure}", f"Versions of metrics on {SETS[name]}", sentence, drawing, table)
+    run.section(
+        f"versions-{name}", f"Appendix VIII, Figure {figure}: {SETS[name]}", plots=[plot], tables=[table]
+    )

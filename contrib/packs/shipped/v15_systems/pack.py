@@ -1,0 +1,257 @@
+"""V15 §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves of the references."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from contrib.packs.published_sets import (
+    ABSTRACT,
+    PASCAL,
+    SETS,
+    TOKENIZER,
+    Fifty,
+    of_draws,
+    read_fifty,
+    read_triplet_votes,
+    share_by_image,
+)
+from contrib.packs.running import Run
+from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel, Plot, Table
+from evaluation.results.leave_one_out.bounds import computable
+from evaluation.results.metric_figures import pair_kinds, score_texts
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.statistics.aggregation import TournamentResult, tournament
+from quorum.statistics.correlation import pearson
+from quorum.statistics.crossed import CONFIDENCE
+from quorum.statistics.meta import halves_of_votes, metric_winners
+from quorum.statistics.resampling import percentile_interval
+
+# The authors number their systems; §6 and Figure 10 tell which is which.
+SYSTEMS = {
+    "machine-1": "Midge", "machine-2": "Babytalk", "machine-3": "Story", "machine-4": "Video", "machine-5": "Video+",
+}  # fmt: skip
+IN_TOURNAMENT = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
+ON_HALVES = (
+    "bleu-1|stem:porter", "bleu-4|stem:porter", "rouge-1|measure:recall", "rouge-l", "cider", "cider-d", "meteor",
+)  # fmt: skip
+VOTES = "pascal-50s-votes"
+SPLITS, RESAMPLES = 20, 1000
+
+
+def analyse(run: Run) -> None:
+    """Run the tournament on PASCAL-50S, and the halves on ABSTRACT-50S."""
+    pascal = read_fifty(PASCAL, run.data[PASCAL])
+    run.judged(
+        f"PASCAL-50S: {int(pascal.of_kind('MM').sum()):,} machine-machine pairs with the published winners of their "
+        "triplets; the votes are not published."
+    )
+    run.progress(0.1, "tournament")
+    _tournament(run, pascal)
+    abstract = read_fifty(ABSTRACT, run.data[ABSTRACT])
+    run.judged(
+        f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
+    )
+    _halves(run, ABSTRACT, abstract, computable(ON_HALVES))
+    if run.has(VOTES):
+        votes = read_triplet_votes(run.data[VOTES] / "consensus_pascal.mat", pascal.pairs)
+        run.judged(f"PASCAL-50S: {votes.size:,} triplets of {len(votes):,} pairs, majorities of three.")
+        _halves(run, PASCAL, replace(pascal, votes=votes), ["cider"])
+
+
+def _tournament(run: Run, data: Fifty) -> None:
+    chosen = np.flatnonzero(data.of_kind("MM"))
+    first, second = ([SYSTEMS[data.systems[position][side]] for position in chosen] for side in (0, 1))
+    images = [data.images[position] for position in chosen]
+    scores, signatures = data.scores(IN_TOURNAMENT)
+    winners = {"people": data.winners[chosen]} | {
+        metric: metric_winners(both[chosen, 0], both[chosen, 1]) for metric, both in scores.items()
+    }
+    results = {
+        name: tournament(first, second, won, ties="no-win", resamples=0) for name, won in winners.items()
+    }
+    drawn = {name: _draws(won, first, second, images, run.seed) for name, won in winners.items()}
+    for name, result in results.items():
+        run.signed(
+            f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
+        )
+    balanced = {name: _of_opponents(result.table) for name, result in results.items()}
+    correlations = {name: pearson(balanced["people"], balanced[name]) for name in IN_TOURNAMENT}
+    pooled = pearson(results["people"].fraction, results["cider"].fraction)
+    low, high, _ = percentile_interval(_correlations(drawn["people"], drawn["cider"]), CONFIDENCE)
+    others = {"all comparisons pooled": pooled} | _on_all_pairs(data, balanced["people"])
+    ours = Estimate(correlations["cider"], low, high, len(SYSTEMS))
+    run.number("section-7.3/pearson", ours, others=others)
+
+    order = np.argsort(-balanced["people"], kind="stable").tolist()
+    systems = [str(name) for name in results["people"].systems.tolist()]
+    names = [systems[position] for position in order]
+    cells = {
+        name: [_estimate(balanced[name], drawn[name], position, result) for position in order]
+        for name, result in results.items()
+    }
+    rows = tuple((system, *(cells[name][row] for name in results)) for row, system in enumerate(names))
+    columns = (Column("system"), *(Column(f"{name}, %", "share") for name in results))
+    title = (
+        "Share of comparisons that a system wins, mean over its four opponents [95 % interval over images]"
+    )
+    table = Table("tournament", title, columns, rows)
+    by_cider = [systems[position] for position in np.argsort(-balanced["cider"], kind="stable").tolist()]
+    sentences = [
+        f"People: {' > '.join(names)}. CIDEr: {' > '.join(by_cider)}. The paper has Midge first and Babytalk second "
+        "for both, Story last, and the two versions of Video in another order for CIDEr than for people.",
+        "Pearson's r with people over the five systems: "
+        f"{', '.join(f'{name} {value:.2f}' for name, value in correlations.items())}.",
+    ]
+    drawing = Dots(
+        tuple(names),
+        tuple(Panel(title, tuple(cells[name])) for title, name in (("people", "people"), ("CIDEr", "cider"))),
+        axis="comparisons won, %, with 95 % interval over images",
+        shows="share",
+    )
+    plot = Plot("figure-4", "Comparisons that each system wins", sentences[0], drawing, table)
+    run.section("tournament", "Figure 4: a tournament of systems", sentences, plots=[plot], tables=[table])
+
+
+def _of_opponents(table: Floats) -> Floats:
+    """Return (..., K) means over opponents of (..., K, K) shares of comparisons won; the diagonal is nan."""
+    met = ~np.isnan(table)
+    return ratio(np.where(met, table, 0.0).sum(axis=-1), met.sum(axis=-1))
+
+
+def _estimate(value: Floats, draws: Floats, position: int, result: TournamentResult) -> Estimate:
+    low, high, _ = percentile_interval(draws[:, position], CONFIDENCE)
+    return Estimate(float(value[position]), low, high, int(result.compared[position].sum()))
+
+
+def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
+    """Return (B, K) mean shares of comparisons won, over opponents, of resampled images."""
+    systems = sorted({*first, *second})
+    firsts, seconds = (np.array([systems.index(name) for name in side]) for side in (first, second))
+    _, image = np.unique(images, return_inverse=True)
+    shape = (int(image.max()) + 1, len(systems), len(systems))
+    won, met = np.zeros(shape), np.zeros(shape)
+    for side, (system, other) in enumerate(((firsts, seconds), (seconds, firsts)), start=1):
+        np.add.at(met, (image, system, other), 1)
+        np.add.at(won, (image, system, other), winners == side)
+    # Equal seeds draw equal images, so that people and metrics are resampled together.
+    weights = np.random.default_rng(seed).multinomial(
+        shape[0], np.full(shape[0], 1 / shape[0]), size=RESAMPLES
+    )
+    return _of_opponents(ratio(np.tensordot(weights, won, axes=1), np.tensordot(weights, met, axes=1)))
+
+
+def _correlations(people: Floats, metric: Floats) -> Floats:
+    """Return (B,) Pearson's r between the rows of (B, K)."""
+    x, y = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
+    return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
+
+
+def _on_all_pairs(data: Fifty, people: Floats) -> dict[str, float]:
+    """Return the agreement of CIDEr with people on all ten pairs of images that all five systems described."""
+    captions: dict[str, dict[str, str]] = {}
+    for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
+        for name, text in zip(names, (pair.first, pair.second), strict=True):
+            if name in SYSTEMS:
+                captions.setdefault(image, {}).setdefault(SYSTEMS[name], text)
+    whole = {image: texts for image, texts in captions.items() if len(texts) == len(SYSTEMS)}
+    if not whole:
+        return {}
+    systems = sorted(SYSTEMS.values())
+    scored = score_texts(
+        [texts[name] for texts in whole.values() for name in systems],
+        [data.references[image] for image in whole for _ in systems],
+        list(data.references.values()),
+        metrics=["cider"],
+        tokenizer=TOKENIZER,
+    )
+    scores = scored.scores["cider"].images.reshape(len(whole), len(systems))
+    better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
+    np.fill_diagonal(better, np.nan)
+    what = f"CIDEr on all ten pairs of the {len(whole)} images with captions of all five systems"
+    return {what: pearson(people, _of_opponents(better))}
+
+
+def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
+    """Predict the winner by one half of the references from the other half, by people and by metrics alike."""
+    rng = np.random.default_rng(run.seed)
+    references = data.votes.shape[1]
+    right: dict[str, list[Floats]] = {}
+    signatures: dict[str, str] = {}
+    for split in range(SPLITS):
+        run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
+        order = rng.permutation(references)
+        truth, shown = (np.sort(half) for half in np.split(order, 2))
+        majority, other = (_majority(data.votes[:, half]) for half in (truth, shown))
+        scores, signatures = data.scores(metrics, positions=shown.tolist())
+        named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+        for name, winners in ({"people": other} | named).items():
+            right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))
+    for metric, signature in signatures.items():
+        run.signed(f"halves of {SETS[dataset]}, {metric}", signature)
+    of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
+    of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
+    halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
+    by_split = {name: _over_splits(np.array(rows)) for name, rows in right.items()}
+    reached = by_split | {
+        "people": (ratio(halves.agree, halves.decided), halves.decided),
+        "people, a tied half being half right": (ratio(halves.ties_half, halves.decided), halves.decided),
+    }
+    cells = {
+        name: {
+            kind: share_by_image(shares, data.clusters, here & (weights > 0), weights)
+            for kind, here in of_kind.items()
+        }
+        for name, (shares, weights) in reached.items()
+    }
+    for name in ("people", "cider"):
+        deviation = float(np.nanmean(np.array(right[name]), axis=1).std(ddof=1))
+        run.number(
+            f"section-7.4/{dataset}/{name}", of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS)
+        )
+
+    order_of_names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
+    title = "Accuracy in predicting the winner by 24 references from the 24 others [95 % interval]"
+    note = (
+        f"People over all halves, in closed form; metrics over {SPLITS} random ones, the same for each. A pair whose "
+        "winner people leave open by one half is left out; where they are tied by the other half, or a metric is, the "
+        "prediction is wrong. Intervals are by image."
+    )
+    columns = (Column("who predicts"), *(Column(f"{kind}, %", "share") for kind in of_kind))
+    table = Table(
+        f"halves-{dataset}",
+        title,
+        columns,
+        tuple((name, *cells[name].values()) for name in order_of_names),
+        note,
+    )
+    drawing = Dots(
+        tuple(order_of_names),
+        tuple(
+            Panel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))
+            for kind in of_kind
+        ),
+        axis="accuracy, %, with 95 % interval by image",
+        shows="share",
+        accent=("people",),
+    )
+    sentence = (
+        "People and metrics predict, from the same 24 references, which candidate wins by the other 24, and are "
+        "measured alike."
+    )
+    plot = Plot(f"halves-{dataset}", "People and metrics on the same halves", sentence, drawing, table)
+    title = f"Section 7.4: human performance on {SETS[dataset]}"
+    run.section(f"halves-{dataset}", title, plots=[plot], tables=[table])
+
+
+def _majority(votes: Ints) -> Ints:
+    """Return (P,) winners of (P, N) votes; 0 for a tie."""
+    first, second = (votes == 1).sum(axis=1), (votes == 2).sum(axis=1)
+    return (first > second) + 2 * (second > first).astype(np.int64)
+
+
+def _over_splits(right: Floats) -> tuple[Floats, Floats]:
+    """Return (P,) means of (S, P) splits and their numbers, omitting nan, where a half names no winner."""
+    known = ~np.isnan(right)
+    return ratio(np.where(known, right, 0.0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0).astype(
+        np.float64
+    )

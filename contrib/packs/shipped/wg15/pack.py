@@ -1,0 +1,225 @@
+"""WG15: the upper bound of people, the baselines and their combinations, on the paper's or rehearsed data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotation.rehearsal import Crowd
+from common.amounts import json_float
+from contrib.packs.published_sets import of_draws
+from contrib.packs.running import Run, estimate_from, rehearse
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
+from judgments.importers.records import Columns, read_json_lines
+from judgments.importers.textio import ImportNotes
+from quorum.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound
+from quorum.metrics.content_baselines import (
+    BigramPrior,
+    BoxRanks,
+    UnigramPrior,
+    bigram_ranks,
+    centre_ranks,
+    mean_ranks,
+    mentions_of,
+    random_ranks,
+    size_ranks,
+    unigram_ranks,
+)
+from quorum.statistics.significance import bootstrap_interval
+
+DATA = "imageclef-2015"
+DRAWS = 20  # of random boxes
+MOST = 15  # boxes that a baseline chooses
+SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
+COMBINED = ("unigram", "bigram")
+LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Each image's labels, boxes (x, y, width, height) and size, and the boxes that each description names."""
+
+    labels: list[list[str]]
+    boxes: list[np.ndarray]
+    sizes: list[tuple[float, float]]
+    descriptions: list[list[list[int]]]
+
+
+def analyse(run: Run) -> None:
+    nine = bigram_ranks([["a", "b", "c", *"uvwxyz"]], BigramPrior.fit([["a", "b", "c"]]))
+    run.number("shared-rank", Estimate(float(nine.ranks[-1])))
+    if run.has(DATA):
+        training, test = _read(run.data[DATA] / "boxes.jsonl")
+        _analyse(run, "imageclef-2015", "ImageCLEF 2015", training, test, stated=True)
+    training, test = _rehearsed(run.seed)
+    people = sum(len(image) for image in test.descriptions)
+    run.judged(
+        f"Simulated: the descriptions of ImageCLEF 2015 are not released, so that {PEOPLE} rehearsed workers name "
+        f"boxes of {IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, "
+        "and say nothing about people."
+    )
+    _analyse(run, "rehearsed", "Invented images and rehearsed workers", training, test, stated=False)
+
+
+def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *, stated: bool) -> None:
+    upper = content_upper_bound(test.descriptions)
+    run.signed(f"upper bound, {name}", upper.signature)
+    box_counts = [len(set(boxes)) for image in training.descriptions for boxes in image]
+    baselines = _baselines(training, test, run.seed)
+    scores = {
+        baseline: [
+            content_selection(ranks.selections(k), test.descriptions, empty="zero")
+            for k in range(1, MOST + 1)
+        ]
+        for baseline, ranks in baselines.items()
+    }
+    if stated:
+        for figure in ("precision", "recall", "f1"):
+            bound = getattr(upper, figure)
+            run.number(f"upper/{figure}", Estimate(bound.mean))
+            run.number(f"upper/{figure}/sd", Estimate(bound.sd))
+            for baseline in ("random", "position", "size", "unigram", "bigram"):
+                for k in (3, 4):
+                    ours = Estimate(getattr(scores[baseline][k - 1], figure).mean)
+                    if baseline == "random":
+                        drawn = [getattr(_random(test, seed, k), figure).mean for seed in range(DRAWS)]
+                        ours = of_draws(float(np.mean(drawn)), float(np.std(drawn, ddof=1)), DRAWS)
+                    run.number(f"{baseline}/{k}/{figure}", ours)
+        run.number("mean-boxes", Estimate(float(np.mean(box_counts))))
+    rows = [("people", "", *_cells(upper, run.seed))]
+    rows += [
+        (baseline, str(k), *_cells(by_count[k - 1], run.seed))
+        for baseline, by_count in scores.items()
+        for k in (1, 2, 3, 4, 5, 10)
+    ]
+    columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
+    curves = [
+        Curve(baseline, SHOWN, tuple(json_float(by_count[k - 1].f1.mean) for k in SHOWN))
+        for baseline, by_count in scores.items()
+    ]
+    panels = (
+        CurvePanel("one prior", tuple(curve for curve in curves if "+" not in curve.label)),
+        CurvePanel("mean ranks of two", tuple(curve for curve in curves if "+" in curve.label)),
+    )
+    data = Table(
+        f"f-{name}",
+        f"F by the number of boxes, {title}",
+        (Column("baseline"), Column("boxes", "count"), Column("F", "coefficient")),
+        tuple((curve.label, int(k), f) for curve in curves for k, f in zip(curve.x, curve.y, strict=True)),
+    )
+    run.section(
+        name,
+        title,
+        [
+            f"{len(test.labels):,} test images; a training description names {np.mean(box_counts):.2f} boxes. "
+            "Combinations take the mean of the ranks; boxes that the walk over bigrams leaves out share a rank."
+        ],
+        plots=[
+            Plot(
+                f"f-{name}",
+                f"F by the number of boxes, {title}",
+                "F of the baselines by the largest number of boxes that they choose.",
+                Curves(panels, "boxes", "F, %", log=False),
+                data,
+            )
+        ],
+        tables=[Table(f"scores-{name}", f"Precision, recall and F, {title}", columns, tuple(rows))],
+    )
+
+
+def _random(test: Images, seed: int, k: int) -> ContentScore:
+    ranks = random_ranks([len(labels) for labels in test.labels], seed=seed)
+    return content_selection(ranks.selections(k), test.descriptions, empty="zero")
+
+
+def _baselines(training: Images, test: Images, seed: int) -> dict[str, BoxRanks]:
+    mentions = mentions_of(training.labels, training.descriptions)
+    ranks = {
+        "random": random_ranks([len(labels) for labels in test.labels], seed=seed),
+        "position": centre_ranks(test.boxes, test.sizes),
+        "size": size_ranks(test.boxes),
+        "unigram": unigram_ranks(test.labels, UnigramPrior.fit(mentions)),
+        "bigram": bigram_ranks(test.labels, BigramPrior.fit(mentions)),
+    }
+    return ranks | {
+        f"{text}+{visual}": mean_ranks(ranks[text], ranks[visual])
+        for text in COMBINED
+        for visual in ("position", "size")
+    }
+
+
+def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate]:
+    return _estimate(score.precision, seed), _estimate(score.recall, seed), _estimate(score.f1, seed)
+
+
+def _estimate(figure: ContentFigure, seed: int) -> Estimate:
+    defined = figure.images[~np.isnan(figure.images)]
+    interval = bootstrap_interval(defined, resamples=1000, seed=seed)
+    return replace(estimate_from(interval, defined.size), value=json_float(figure.mean))
+
+
+def _read(file: Path) -> tuple[Images, Images]:
+    """Return a file's training and test images; see pack.toml for its columns."""
+    parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
+    columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
+    for record in read_json_lines(file, columns, ImportNotes(), None):
+        row: Mapping[str, Any] = record.values
+        try:
+            part = parts[row["split"]]
+            part.labels.append([str(box["label"]) for box in row["boxes"]])
+            part.boxes.append(
+                np.array(
+                    [[float(box[side]) for side in ("x", "y", "width", "height")] for box in row["boxes"]]
+                ).reshape(-1, 4)
+            )
+            part.sizes.append((float(row["width"]), float(row["height"])))
+            part.descriptions.append([[int(box) for box in boxes] for boxes in row["descriptions"]])
+        except (KeyError, TypeError, ValueError) as error:
+            raise EvaluationError(
+                f"{file}, line {record.line}: {error!r}; expected split train or test, width, height, boxes with "
+                "label, x, y, width and height, and descriptions as lists of box numbers."
+            ) from None
+    for split, part in parts.items():
+        if not any(image for image in part.descriptions):
+            raise EvaluationError(
+                f"{file} has no described images whose split is {split}, expected some of train and some of test."
+            )
+    return parts["train"], parts["test"]
+
+
+def _rehearsed(seed: int) -> tuple[Images, Images]:
+    """Return invented images whose large, central and commonly named boxes are named more often."""
+    rng = np.random.default_rng(seed)
+    common = 1 / np.arange(1, LABELS + 1)
+    parts = []
+    for _ in range(2):
+        counts = rng.integers(3, MOST + 1, size=IMAGES // 2)
+        labels = [rng.choice(LABELS, size=count, p=common / common.sum()) for count in counts.tolist()]
+        boxes = []
+        for count in counts.tolist():
+            sides = rng.uniform(5, 60, size=(count, 2))
+            boxes.append(np.hstack([rng.uniform(0, 1, size=(count, 2)) * (100 - sides), sides]))
+        truths = []
+        for label, box in zip(labels, boxes, strict=True):
+            middle = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
+            weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - middle / 40 + np.log(common[label]) / 2
+            truths.append((np.argsort(np.argsort(-weight)) < rng.integers(1, 5)).astype(np.int64))
+        judgments = rehearse(np.concatenate(truths), (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=seed))
+        # The n-th answer about each box belongs to the n-th description of its image.
+        named = judgments.value.reshape(-1, PEOPLE) == 1
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        descriptions = []
+        for image, label in enumerate(labels):
+            part = named[starts[image] : starts[image + 1]]
+            order = np.argsort(label, kind="stable")
+            descriptions.append(
+                [[int(box) for box in order if part[box, person]] for person in range(PEOPLE)]
+            )
+        names = [[f"label-{label}" for label in image_labels.tolist()] for image_labels in labels]
+        parts.append(Images(names, boxes, [(100.0, 100.0)] * len(names), descriptions))
+    return parts[0], parts[1]

@@ -1,0 +1,57 @@
+"""Score and rank the systems of WMT24 by people's scores of error span annotation."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from contrib.packs.running import Run
+from evaluation.presentation.content import Estimate
+from evaluation.results.error_spans.scores import Judged, rank_systems, score_segments
+from judgments.importers import read_layouts
+from judgments.importers.records import Columns
+from judgments.importers.tables import read_table
+from judgments.importers.textio import ImportNotes
+
+DATA, WAVES = "wmt24-news-systems", 4
+CODES = {"eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is",
+         "spa": "es"}  # fmt: skip
+OWN = {
+    "unit": ("{trgLang}/{system}/{itemID}",),
+    "document": ("docID",),
+    "to": ("trgLang",),
+    "from": ("srcLang",),
+}
+
+
+def analyse(run: Run) -> None:
+    if not run.has(DATA):
+        return
+    layout = read_layouts()["appraise"]
+    read = layout.model_copy(update={"columns": {**layout.columns, **OWN}}).reader(read_table, alone=True)
+    by_pair: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for wave in range(WAVES):  # the same segment in two waves is judged twice
+        path = run.data[DATA] / f"esa_generalMT2024_wave{wave}.csv"
+        for record in read(path, Columns(()), ImportNotes(), None):
+            codes = (CODES[record.values[side]] for side in ("from", "to"))
+            by_pair["-".join(codes)].append(record.values)
+    values: dict[str, float] = {}
+    for pair, rows in sorted(by_pair.items()):
+        texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
+        for number, row in enumerate(rows):
+            texts[row["system"]].setdefault(int(row["image"]), []).append(number)
+        ranked = rank_systems(score_segments(list(map(_judged, rows)), texts), "greater")
+        run.judged(f"{pair}: {len(rows):,} judgments of {len(ranked)} systems, as published.")
+        for system in ranked:
+            for name in ("score", "best", "worst"):
+                values[f"{pair}/{system.system}/{name}"] = getattr(system, name)
+    for printed in run.pack.numbers:
+        if printed.id in values:
+            run.number(printed.id, Estimate(values[printed.id]))
+        else:
+            run.missing(printed.id, "the files have no judgments of it")
+
+
+def _judged(row: Mapping[str, Any]) -> Judged:
+    """Read a row; documents are called by their domain, as in test-en-news_bbc.1."""
+    domain = row["document"].replace("_", "-").split("-")[2]
+    return Judged(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)

@@ -1,0 +1,145 @@
+"""The page "Disputes" of a study, and more votes for its units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rest_framework.reverse import reverse
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from annotation.models import Adjudication
+from annotation.quality.operations import send_units, withdraw
+from annotation.quality.reviews import adjudicators, can_be_adjudicated
+from evaluation.models import Consensus
+from evaluation.planning.reopening import MARGIN, reopen
+from evaluation.results.consensus import SIDE_LABELS
+from judgments.admin.base import BoundedPaginator
+from judgments.models import Study
+from judgments.studies.studies import kind_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    add_operation,
+    study_page,
+)
+
+ON_A_PAGE = 50
+SHOWN = [
+    ("ties", gettext_lazy("Ties")),
+    ("close", gettext_lazy("Ties, and votes as close as 2 to 1")),
+    ("all", gettext_lazy("All items")),
+]
+
+
+class DisputesPaginator(BoundedPaginator):
+    most = 5_000
+
+
+class DisputeForm(forms.Form):
+    show = forms.ChoiceField(
+        label=gettext_lazy("Show"), choices=SHOWN, initial="close", widget=UnfoldAdminSelectWidget
+    )
+    unit = forms.CharField(
+        label=gettext_lazy("Id of the item begins with"),
+        required=False,
+        max_length=80,
+        widget=UnfoldAdminTextInputWidget,
+    )
+
+
+@study_page("disputes", "Disputes", order=55, shown=can_be_adjudicated, group=Group.FINDINGS)
+def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
+    wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
+    sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
+    # row ids alone are sorted and leafed through: an open study has many units that are close
+    pages = DisputesPaginator(_disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    context |= {
+        "form": form,
+        "query": f"&show={wanted['show']}&unit={wanted['unit']}",
+        "page": page,
+        "rows": [_dispute_row(row) for row in _rows_to_show(page.object_list)],
+        "computed": Consensus.objects.filter(study=study).exists(),
+        "possible": can_be_adjudicated(study),
+        "people": list(adjudicators(study)),
+        "sent": [_adjudication_row(row) for row in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
+        "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
+        "adjudicate_link": reverse("annotation:adjudicate"),
+    }
+    return TemplateResponse(request, "evaluation/study_disputes.html", context)
+
+
+def _disputed_units(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
+    rows = Consensus.objects.filter(study=study, unit__isnull=False)
+    if begins:
+        rows = rows.filter(unit__key__startswith=begins)
+    if show == "all":
+        return rows.order_by(F("margin").asc(nulls_last=True), "pk")
+    rows = rows.order_by("margin", "pk")  # as the index has it
+    return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=MARGIN))
+
+
+def _rows_to_show(chosen: Any) -> QuerySet[Consensus]:
+    active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
+    return (
+        Consensus.objects.filter(pk__in=chosen)
+        .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
+        .annotate(sent=Subquery(active.values("state")[:1]))
+        .order_by(F("margin").asc(nulls_last=True), "pk")
+    )
+
+
+def _dispute_row(row: Any) -> dict[str, Any]:
+    state = Adjudication.State(row.sent).label if row.sent else ""
+    return {"unit": row.unit, "votes": _describe_votes(row.votes), "n": row.n, "state": state}
+
+
+def _describe_votes(votes: dict[str, int]) -> str:
+    parts = [
+        _("%(n)s for “%(answer)s”") % {"n": count, "answer": answer}
+        for answer, count in sorted(votes.items())
+        if count
+    ]
+    return ", ".join(parts) or _("none")
+
+
+def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
+    return {
+        "pk": adjudication.pk,
+        "unit": adjudication.unit.key,
+        "state": adjudication.get_state_display(),
+        "withdrawn": adjudication.state == Adjudication.State.WITHDRAWN,
+        "to": adjudication.adjudicator.get_username(),
+        "by": adjudication.sent_by.get_username() if adjudication.sent_by else "–",
+        "at": adjudication.decided_at or adjudication.sent_at,
+        "votes": _describe_votes(adjudication.votes),
+        "value": _describe_decision(adjudication),
+        "reason": adjudication.reason,
+    }
+
+
+def _describe_decision(adjudication: Adjudication) -> str:
+    kind, value = kind_of(adjudication.study), adjudication.value
+    if value is None:
+        return "–"
+    if kind.two_sided:
+        return f"{value} ({SIDE_LABELS[int(value)]})"
+    labels = {choice.value: choice.text for choice in kind.choices}
+    return f"{value} ({labels[value].lower()})" if value in labels else str(value)
+
+
+add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
+
+add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
+
+# On the dashboard, which lies below this room.
+add_operation(
+    reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
+)

@@ -1,0 +1,130 @@
+"""More votes for units that need them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from enum import StrEnum
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from rest_framework import serializers
+
+from annotation.crowds.publishing import ASK_THE_CROWD
+from annotation.money.orders import confirmable
+from annotation.work.operations import MOST_WORKERS, reopen_units
+from common.amounts import thousands
+from common.errors import WrongState
+from common.parameters import KeysField, Reason
+from evaluation.data.judgment_sets import loaders
+from evaluation.results.consensus import consensus_of
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.operations import CommandHelp, Outcome, operation
+from judgments.studies.studies import (
+    design_of,
+)
+
+MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
+
+
+class Need(StrEnum):
+    TIED = "tied"  # no answer has the most votes
+    UNCERTAIN = "uncertain"  # the winner leads by too little
+    SHORT = "short"  # judgments were invalidated, or their workers excluded
+
+
+def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[str]:
+    """Return the keys of judged units in need, in order.
+
+    Args:
+        margin: maximal lead of an uncertain unit's winner, as a share of its votes.
+
+    Raises:
+        WrongState: the study's answers have no winner.
+    """
+    kind = KINDS[study.protocol]
+    if need != Need.SHORT and kind.aggregation.level != "nominal":
+        raise WrongState(
+            _(
+                "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
+                "winner; expected '%(short)s'."
+            )
+            % {"slug": study.slug, "short": Need.SHORT}
+        )
+    table = loaders.load_judgments(study)
+    if need == Need.SHORT:
+        counted: Counter[int] = Counter(table.unit[table.counted].tolist())
+        wanted = design_of(study).judgments_per_unit
+        return [unit.key for unit in loaders.unit_rows(study) if counted[unit.pk] < wanted]
+    consensus = consensus_of(study, table)
+    chosen = []
+    for unit in consensus.units:
+        answer = consensus.of_unit.get(unit.pk)
+        if answer is None or unit.pk in consensus.decisions:
+            continue
+        if answer.tie or (need == Need.UNCERTAIN and answer.margin is not None and answer.margin <= margin):
+            chosen.append(unit.key)
+    return chosen
+
+
+class ReopenRequest(Reason):
+    """More votes for units: those named, or those in need."""
+
+    one_of = (("need", "units"),)
+
+    need = serializers.ChoiceField(
+        choices=[need.value for need in Need],
+        required=False,
+        help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
+    )
+    units = KeysField(required=False, min_length=1, label="Items by key", help_text="Keys of judged units.")
+    margin = serializers.FloatField(
+        default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
+    )
+    votes = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_WORKERS,
+        initial=1,
+        label="More votes for each",
+        help_text="So many more for each.",
+    )
+
+
+@operation(
+    "reopen",
+    "More votes for units",
+    parameters=ReopenRequest,
+    then=ASK_THE_CROWD,
+    orders=True,
+    command=CommandHelp(
+        "Ask for more votes on units of an open study; the log says why.",
+        "triplets-50 --need tied --votes 2 --why 'two of three votes were invalidated'",
+    ),
+)
+@confirmable("reopen")
+def reopen(
+    *,
+    study: Study,
+    by: User | None,
+    why: str,
+    votes: int,
+    margin: float,
+    need: str = "",
+    units: Collection[str] = (),
+) -> Outcome:
+    """Offer the HITs that hold the units to more workers."""
+    chosen = units_in_need(study, Need(need), margin=margin) if need else units
+    if not chosen:
+        raise WrongState(
+            _("Nothing was changed: no unit of study %(slug)r is %(need)s.")
+            % {"slug": study.slug, "need": need}
+        )
+    count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
+    sentence = ngettext(
+        "One HIT goes to %(votes)s more workers, for %(units)s units.",
+        "%(n)s HITs go to %(votes)s more workers, for %(units)s units.",
+        count,
+    )
+    return Outcome(sentence % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
