@@ -46,6 +46,9 @@ class Feature(AppConfig):
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
         account_pages: (title, name of the address) of pages in the menu of the account.
+        menu: (title, icon, model) of lists in the sidebar, by heading.
+        tables: (title, icon, model) of lists among the tables of the sidebar.
+        enum_names: names of choices in the OpenAPI description, as ENUM_NAME_OVERRIDES of drf-spectacular has them.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -61,6 +64,9 @@ class Feature(AppConfig):
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
+    menu: ClassVar[Mapping[str, tuple[tuple[str, str, str], ...]]] = {}
+    tables: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    enum_names: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:

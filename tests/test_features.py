@@ -23,6 +23,10 @@ from contrib.second_factor.devices import device_to_set_up
 
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(device_to_set_up(account)).objects.update(confirmed=True)
+
+from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
+submit(a_challenge(), participant("grace"), good=7)
+work_off()
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """
