@@ -18,7 +18,7 @@ from quorum.metrics.registry import PreparedReferences
 from quorum.statistics.significance import bootstrap_interval, randomization_test
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
-APPS = ("django.contrib.contenttypes", "django.contrib.auth", "judgments", "annotation", "evaluation")
+APPS = ("django.contrib.contenttypes", "django.contrib.auth", "judgments", "contrib.challenges")
 WORDS, REFERENCES, LENGTH = 12_000, 5, 10
 
 
@@ -44,12 +44,12 @@ def main() -> None:
     images = parser.parse_args().images
     from django.conf import settings
 
-    settings.configure(USE_I18N=False, INSTALLED_APPS=APPS)
+    settings.configure(USE_I18N=False, INSTALLED_APPS=APPS, FEATURES={})
     import django
 
     django.setup()
-    from evaluation.results.challenges.challenges import hash_of
-    from evaluation.results.challenges.submissions import read_captions
+    from contrib.challenges.challenges import hash_of
+    from contrib.challenges.submissions import read_captions
 
     generator = np.random.default_rng(7)
     texts = made_up(images * REFERENCES, generator)

@@ -5,11 +5,11 @@ The pages import most of Quorum, so they are loaded with the addresses, and comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib import admin
 from django.db.models import Model
@@ -44,8 +44,8 @@ def _translate_names() -> None:
 
 def declared_names() -> Iterator[tuple[Any, str, str]]:
     """Yield (object, attribute, English text) of the names of apps, models, fields, and columns of lists."""
-    for label in OWN_APPS:
-        yield apps.get_app_config(label), "verbose_name", str(apps.get_app_config(label).verbose_name)
+    for app in _own_apps():
+        yield app, "verbose_name", str(app.verbose_name)
     for model in _own_models():
         yield from ((model._meta, name, str(getattr(model._meta, name))) for name in NAMES)
         for field in model._meta.concrete_fields:
@@ -60,12 +60,18 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
 
 
 def fields_with_choices() -> list[Any]:
-    models = (model for label in OWN_APPS for model in apps.get_app_config(label).get_models())
+    models = (model for app in _own_apps() for model in app.get_models())
     return [field for model in models for field in model._meta.concrete_fields if field.choices]
 
 
+def _own_apps() -> list[AppConfig]:
+    """Return the apps of the platform, and those of features that are on, if they have models."""
+    own = (apps.get_app_config(label) for label in (*OWN_APPS, *settings.FEATURES))
+    return [app for app in own if app.models_module]
+
+
 def _own_models() -> list[type[Model]]:
-    return [model for model in admin.site._registry if model._meta.app_label in OWN_APPS]
+    return [model for model in admin.site._registry if model._meta.app_config in _own_apps()]
 
 
 def _load_pages() -> None:
@@ -89,9 +95,9 @@ _translate_names()
 
 
 Entry = tuple[str, str, str]  # title, icon, model
-PLACES: list[tuple[str, list[Entry]]] = [
+PLACES: list[tuple[str, Iterable[Entry]]] = [
     ("", [(_("Datasets"), "photo_library", "judgments.dataset")]),
-    (_("Evaluation server"), [(_("Challenges"), "trophy", "evaluation.challenge")]),
+    *(place for feature in settings.FEATURES.values() for place in feature.menu.items()),
     (
         _("Installation"),
         [
@@ -109,7 +115,7 @@ TABLES: list[Entry] = [
     (_("Assignments"), "assignment_ind", "annotation.assignment"),
     (_("Judgments"), "ballot", "annotation.judgment"),
     (_("Problem reports"), "report", "annotation.problemreport"),
-    (_("Submissions"), "upload_file", "evaluation.submission"),
+    *(entry for feature in settings.FEATURES.values() for entry in feature.tables),
     (_("Images"), "image", "judgments.item"),
     (_("Captions"), "short_text", "judgments.caption"),
     (_("Systems"), "memory", "judgments.system"),
@@ -172,7 +178,7 @@ def tables(request: HttpRequest) -> list[dict[str, Any]]:
     return _visible(request, TABLES)
 
 
-def _visible(request: HttpRequest, entries: list[Entry]) -> list[dict[str, Any]]:
+def _visible(request: HttpRequest, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     return [
         {
             "title": gettext(label),

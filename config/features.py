@@ -56,6 +56,8 @@ class Feature(AppConfig):
             (``evaluation.reports.parts.ReportPart``).
         reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
         account_pages: (title, name of the address) of pages in the menu of the account.
+        menu: (title, icon, model) of lists in the sidebar, by heading.
+        tables: (title, icon, model) of lists among the tables of the sidebar.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -77,6 +79,8 @@ class Feature(AppConfig):
     report_parts: ClassVar[tuple[str, ...]] = ()
     reference: ClassVar[Mapping[str, str]] = {}
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
+    menu: ClassVar[Mapping[str, tuple[tuple[str, str, str], ...]]] = {}
+    tables: ClassVar[tuple[tuple[str, str, str], ...]] = ()
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:

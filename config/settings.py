@@ -404,7 +404,6 @@ SPECTACULAR_SETTINGS = {
         "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
-        "SubmissionState": "evaluation.models.Submission.State",
         **{name: path for feature in FEATURES.values() for name, path in feature.enums.items()},
     },
 }

@@ -18,7 +18,6 @@ urlpatterns = [
     path("language/", set_language, name="language"),
     path("shared/<int:entry>/<slug:mark>/", shared_report, name="shared-report"),
     path("shared/<int:entry>/<slug:mark>/<path:name>", shared_report),
-    path("challenges/", include("evaluation.results.challenges.views")),
     path("", include("annotation.urls")),
 ]
 

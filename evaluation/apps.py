@@ -35,19 +35,10 @@ class EvaluationConfig(AppConfig):
             (INTERACTIVE, "studies"): ("select_items",),
             (READING, "studies"): ("import_scores",),
             (HEAVY, "studies"): ("rehearse",),
-            (HEAVY, "submissions"): ("score_submission",),
-            (INTERACTIVE, "submissions"): ("rank_submissions",),
-            (READING, "submissions"): ("submit_captions",),
         }
         for (queue, scope), names in kinds.items():
             for kind in names:
-                register(
-                    kind,
-                    f"evaluation.handlers.{kind}",
-                    queue=queue,
-                    scope=scope,
-                    relied_on=kind in ("score_submission", "rank_submissions"),
-                )
+                register(kind, f"evaluation.handlers.{kind}", queue=queue, scope=scope)
 
 
 def _loaded_when_called(path: str) -> Callable[..., Any]:

@@ -47,24 +47,3 @@ class PublishingError(QuorumError):
     """An archive refuses the release, or it must not be shared."""
 
     title = "It is not published"
-
-
-class ChallengeError(QuorumError):
-    """A challenge is invalid in ``field``."""
-
-    title = "The challenge is not possible"
-
-    def __init__(self, message: str, *, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
-
-
-class SubmissionRefused(QuorumError):
-    """A file of captions cannot be scored; it counts against no limit."""
-
-    title = "The submission cannot be used"
-
-
-class LimitReached(QuorumError):
-    status = 429
-    title = "No more submissions now"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from typing import Any, BinaryIO
+from typing import Any
 
 from annotation.rehearsal import Crowd
 from annotation.rehearsal import rehearse as let_crowd_answer
 from common.audit import acting_person
-from common.incoming import READ_AT_ONCE
 from evaluation.data.export.exporting import export_for_download
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
@@ -37,14 +35,6 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.challenges.challenges import (
-    compute_scores,
-    compute_standing,
-    find_challenge,
-    store_scores,
-    store_standing,
-)
-from evaluation.results.challenges.submissions import About, positions_of, read_captions, store_captions
 from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
@@ -252,40 +242,6 @@ def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **ho
             done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
             result["notes"] = [done.summary()]
     uploads.discard_upload(upload)
-
-
-def submit_captions(run: Run, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
-    challenge_row, user = find_challenge(challenge), acting_person()
-    assert user is not None, "an account asked for it"
-
-    def chunks(file: BinaryIO) -> Iterator[bytes]:
-        size = os.fstat(file.fileno()).st_size
-        while chunk := file.read(READ_AT_ONCE):
-            run.progress(file.tell() / size)
-            yield chunk
-
-    with uploads.open_upload(upload) as files, files.path.open("rb") as file:
-        captions = read_captions(chunks(file), positions_of(challenge_row))
-        with run.commit() as result:
-            submission, _ = store_captions(
-                challenge=challenge_row, user=user, about=About(**about), captions=captions
-            )
-            result["submission"] = submission.pk
-    uploads.discard_upload(upload)
-
-
-def score_submission(run: Run, *, submission: int) -> None:
-    scored = compute_scores(submission_id=submission, progress=run.progress)
-    with run.commit() as result:
-        store_scores(scored)
-        result |= {"submission": submission, "state": scored.state}
-
-
-def rank_submissions(run: Run, *, challenge: str) -> None:
-    standing = compute_standing(slug=challenge, progress=run.progress)
-    with run.commit():
-        store_standing(standing)
-        _delete_earlier_jobs(run, kind="rank_submissions", args__challenge=challenge)
 
 
 def _delete_earlier_jobs(run: Run, **same: str) -> None:

@@ -40,13 +40,13 @@ WORKERS_CODE = (
     "annotation/templatetags", "annotation/views", "annotation/work/claims.py", "annotation/work/leases.py",
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
     "annotation/work/worksheet.py",
-    "common/rate_limits.py", "evaluation/results/challenges/page.py", "evaluation/results/challenges/submissions.py",
-    "evaluation/results/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
+    "common/rate_limits.py", "contrib/challenges/page.py", "contrib/challenges/submissions.py",
+    "contrib/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
     "judgments/hit_templates/filling.py", "judgments/hit_templates/kind.py", "judgments/hit_templates/reading.py",
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
-    "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
+    "templates/annotation", "contrib/challenges/templates", "templates/base.html", "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip

@@ -270,9 +270,9 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     """Read a file as jobs of all other kinds do; yield what is said."""
     from annotation.crowds.panel.reconciling import read_submissions
     from common.errors import QuorumError
+    from contrib.challenges.submissions import read_captions
     from contrib.disagreement.analysis import read_distributions
     from evaluation.data.imported_scores.reading import FORMATS, read_scores
-    from evaluation.results.challenges.submissions import read_captions
     from judgments.design.panels import Panel
     from judgments.hit_templates.importing import check_template
     from judgments.importers import open_candidates, open_judgments, read_runs

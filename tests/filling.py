@@ -23,15 +23,14 @@ from annotation.models import (
     SpendingLimit,
     Webhook,
 )
+from contrib.challenges.models import Challenge, Submission
 from contrib.registration.models import Registration
 from evaluation.models import (
     Analysis,
-    Challenge,
     Consensus,
     MetricScore,
     Prediction,
     Release,
-    Submission,
 )
 from judgments.models import Caption, Job, Study, StudyEvent
 

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern
@@ -92,7 +93,7 @@ def rows() -> dict[str, list[Any]]:
     return {
         model._meta.label: sorted(map(str, model._default_manager.values_list()))
         for model in apps.get_models()
-        if model._meta.app_label in OURS
+        if model._meta.app_label in (*OURS, *settings.FEATURES)
     }
 
 

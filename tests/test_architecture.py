@@ -476,14 +476,14 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
         "gzip": ("quorum.metrics.files",), "bz2": (), "lzma": (), "tarfile": (),
         "zlib": (
             *("evaluation.data.releases", "quorum.metrics.files", "quorum.metrics.meteor"),
-            "evaluation.results.challenges",
+            "contrib.challenges",
         ),
         "zipfile": (
             *("evaluation.data.export", "evaluation.data.publishing", "evaluation.data.releases"),
             *("quorum.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
-            *("annotation.money.orders", "annotation.privacy.retention", "evaluation.results.challenges"),
+            *("annotation.money.orders", "annotation.privacy.retention", "contrib.challenges"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.files"),
             "evaluation.data.judgment_sets.study_signatures",
             *("evaluation.data.publishing.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
@@ -504,7 +504,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
         (name, what)
         for name, what in used
         if what in own
-        and inside(name, *APPS, "config", "common")
+        and inside(name, *APPS, "config", "common", "contrib")
         and not inside(name, "common.incoming", *own[what])
     ] == []
 

@@ -32,6 +32,9 @@ from tests.studies import make_study
 study = make_study("graded", opened=False)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
+from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
+submit(a_challenge(), participant("grace"), good=7)
+work_off()
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """

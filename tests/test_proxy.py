@@ -41,8 +41,8 @@ PEOPLE = """
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from evaluation.results.challenges.challenges import make_challenge
-from evaluation.models import Challenge
+from contrib.challenges.challenges import make_challenge
+from contrib.challenges.models import Challenge
 from judgments.access.tokens import create_token
 from judgments.models import Caption, Dataset, Item
 ada = User.objects.create_user("ada")
@@ -67,7 +67,7 @@ UPLOADS = {
     "admin/annotation/study_panel.html": "/admin/judgments/study/7/do/reconcile/",
     "evaluation/study_metrics.html": "/admin/judgments/study/7/do/import-scores/",
     "evaluation/study_soft_labels.html": "/admin/judgments/study/7/do/import-predictions/",
-    "evaluation/challenges/submit.html": "/challenges/lawns/submit/",
+    "challenges/submit.html": "/challenges/lawns/submit/",
 }
 STUDY_FILES = {"judgments/columns.html"}  # take 64 kB, which any address does
 CALLS = ["/api/submissions/", "/api/datasets/lawns/scores/", "/api/studies/pets/import-judge/"]

@@ -24,10 +24,10 @@ from django.urls import reverse
 
 from annotation.models import QualityRule
 from config.api.urls import router
+from contrib.challenges.models import Challenge
 from contrib.registration.models import Registration
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
-from evaluation.models import Challenge
 from evaluation.results.error_analysis import analysis
 from judgments import cached_figures
 from judgments.admin.base import ReadOnlyAdmin
@@ -46,7 +46,7 @@ ROWS, MANY_ROWS = 2_100, 2_000  # more than any list shows, and than pages count
 A_PAGE = 101  # rows: a page of the API, and one to see whether there is another
 OWN_PAGES = (HIT, ApiToken, Dataset, Job, Study)  # whose single rows Django's form does not show
 LISTS = (
-    r"/admin/(auth|judgments|annotation|evaluation)/\w+/",
+    rf"/admin/(auth|judgments|annotation|evaluation|{'|'.join(settings.FEATURES)})/\w+/",
     # every page of a study but files, which are streamed whole, and what Django itself shows
     r"/admin/judgments/study/STUDY/(?!([\w-]+-file|download|delete|history)/)[\w-]+/",
     r"/api/(?!docs/|schema/)[\w-]+/",

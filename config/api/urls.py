@@ -37,7 +37,6 @@ from evaluation.reports.releases.views import DepositResource
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
-from evaluation.results.challenges import views as challenges_api
 from evaluation.results.comparing import views as comparing_api
 from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import views as dashboard_api
@@ -100,9 +99,6 @@ router.register("written-captions", annotation.WrittenCaptionResource, "written-
 router.register("plans", planning_api.PlanResource, "plans")
 router.register("rehearsals", planning_api.RehearsalResource, "rehearsals")
 router.register("saved-presets", design_api.SavedPresetResource, "saved-presets")
-router.register("challenges", challenges_api.ChallengeResource, "challenges")
-router.register("submissions", challenges_api.SubmissionResource, "submissions")
-router.register("submission-jobs", challenges_api.SubmissionJobResource, "submission-jobs")
 
 STUDY = "studies/<str:slug>"
 

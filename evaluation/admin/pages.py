@@ -19,7 +19,6 @@ from evaluation.planning.choosing import views as choosing_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
-from evaluation.results.challenges import page as challenges_page
 from evaluation.results.comparing import views as comparing_page
 from evaluation.results.dashboard import views as dashboard_page
 from evaluation.results.error_analysis import views as error_analysis_page
@@ -130,7 +129,6 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
 
 __all__ = [
-    "challenges_page",
     "choosing_page",
     "comparing_page",
     "dashboard_page",

@@ -13,7 +13,6 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.audit import acting_person
@@ -30,7 +29,7 @@ from judgments.models import (
     StudyRole,
     System,
 )
-from judgments.models.datasets import is_staff, sees_all_datasets
+from judgments.models.datasets import is_staff, pre_share, sees_all_datasets
 from judgments.models.studies import IMPORTS_STUDY, of_studies
 
 
@@ -337,19 +336,14 @@ def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
 
 
 def refuse_other_readers(dataset: Dataset) -> None:
-    """Lock a dataset, and raise WrongState as long as a challenge hides its references."""
+    """Lock a dataset, and raise WrongState if its members alone may read it."""
     locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
-    challenge = locked.challenges.exclude(closes_at__lte=timezone.now()).first()
-    if challenge is not None:
-        raise WrongState(
-            gettext("Dataset %(name)r is read by its members alone until challenge %(slug)r is over.")
-            % {"name": dataset.name, "slug": challenge.slug}
-        )
+    pre_share.send(sender=Dataset, dataset=locked)
 
 
 @transaction.atomic
 def share_dataset(*, dataset: Dataset, sharing: str) -> None:
-    """Raise WrongState if others would read the references of an open challenge."""
+    """Raise WrongState if its members alone may read it."""
     if sharing != Dataset.Sharing.MEMBERS:
         refuse_other_readers(dataset)
     Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)

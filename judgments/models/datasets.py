@@ -11,6 +11,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Exists, OuterRef, Q
+from django.dispatch import Signal
 from django.utils import timezone
 
 from judgments.drawing.material import document_in, text_key
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     _CharField = models.CharField[str, str]
 else:
     _CharField = models.CharField
+
+# Sent before others than its members may read a dataset. Receivers get ``dataset``, locked, and raise WrongState to
+# refuse.
+pre_share = Signal()
 
 
 def account_key(

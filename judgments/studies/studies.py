@@ -112,7 +112,8 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     """Store a design as a draft.
 
     Raises:
-        DesignError: the dataset is missing, not visible to ``user``, or a challenge's. DataConflict: the slug is taken.
+        DesignError: the dataset is missing, not visible to ``user``, or its members' alone.
+        DataConflict: the slug is taken.
     """
     design = _with_code(design)
     dataset = _dataset_to_draw_from(design, user)

@@ -15,27 +15,21 @@ from django.utils import timezone
 
 from common.amounts import coefficient
 from common.errors import WrongState
-from evaluation.errors import ChallengeError, LimitReached, SubmissionRefused
-from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
-from evaluation.results.challenges.challenges import (
+from contrib.challenges.challenges import (
     close_challenge,
     leaderboard,
     make_challenge,
     remove_submission,
 )
-from evaluation.results.challenges.submissions import (
+from contrib.challenges.errors import ChallengeError, LimitReached, SubmissionRefused
+from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission
+from contrib.challenges.submissions import (
     About,
     read_captions,
     remaining_submissions,
     submit_captions,
 )
-from judgments.access.tokens import create_token
-from judgments.jobs import run_job
-from judgments.models import Caption, Job
-from quorum.metrics import score
-from tests.annotation.foreign_pages import english_on
-from tests.doors import signed_in
-from tests.evaluation.challenging import (
+from contrib.challenges.tests.challenging import (
     a_challenge,
     captions,
     file_of,
@@ -44,6 +38,12 @@ from tests.evaluation.challenging import (
     submit,
     work_off,
 )
+from judgments.access.tokens import create_token
+from judgments.jobs import run_job
+from judgments.models import Caption, Job
+from quorum.metrics import score
+from tests.annotation.foreign_pages import english_on
+from tests.doors import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -248,10 +248,10 @@ def test_a_stranger_reads_and_submits_nothing() -> None:
         assert nobody.get(path)["Location"].startswith("/challenges/account/sign-in/?next=")
     assert nobody.post("/challenges/lawns/submit/", {"file": file_of([])}).status_code == 302
     for path in ("challenge", "submission"):
-        assert stranger.get(f"/admin/evaluation/{path}/").status_code == 302
+        assert stranger.get(f"/admin/challenges/{path}/").status_code == 302
     newcomer = signed_in(User.objects.create_user("newcomer", is_staff=True))
     for path in ("challenge/", "submission/", "challenge/add/", f"submission/{made.pk}/remove/"):
-        assert newcomer.get(f"/admin/evaluation/{path}").status_code in (403, 404)
+        assert newcomer.get(f"/admin/challenges/{path}").status_code in (403, 404)
     assert not Submission.objects.get().public
 
 
@@ -449,28 +449,28 @@ def test_a_challenge_is_made_changed_closed_and_cleaned_in_the_admin(designer: C
     def filled_in(**more: str) -> dict[str, Any]:
         return {f"challenge-{name}": value for name, value in (values | more).items()} | {"_save": "Save"}
 
-    wrong = designer.post("/admin/evaluation/challenge/add/", filled_in(metrics="bleu-4"))
+    wrong = designer.post("/admin/challenges/challenge/add/", filled_in(metrics="bleu-4"))
     assert "cannot be ordered by bleu-4" in wrong.text
-    designer.post("/admin/evaluation/challenge/add/", filled_in(metrics="cider-d, bleu-4"))
+    designer.post("/admin/challenges/challenge/add/", filled_in(metrics="cider-d, bleu-4"))
     made = Challenge.objects.get(slug="gardens")
     assert (made.metrics, made.images) == (["cider-d", "bleu-4"], 24)
-    page = designer.get(f"/admin/evaluation/challenge/{made.pk}/change/")
+    page = designer.get(f"/admin/challenges/challenge/{made.pk}/change/")
     assert page.status_code == 200
-    reply = designer.post(f"/admin/evaluation/challenge/{made.pk}/change/", filled_in(title="Yards"))
+    reply = designer.post(f"/admin/challenges/challenge/{made.pk}/change/", filled_in(title="Yards"))
     assert reply.status_code == 302
     made.refresh_from_db()
     assert (made.title, made.metrics) == ("Yards", ["cider-d", "bleu-4"])
     submission = submit(made, participant(), 5)
     work_off()
-    remove = f"/admin/evaluation/submission/{submission.pk}/remove/"
+    remove = f"/admin/challenges/submission/{submission.pk}/remove/"
     assert designer.post(remove, {"why": " "}).status_code == 400
     assert designer.post(remove, {"why": "Trained on the test images."}).status_code == 302
     work_off()
     assert leaderboard(challenge=made, user_id=None, now=timezone.now()) == []
     assert "Trained on the test images." in signed_in(submission.user).get("/challenges/gardens/own/").text
-    assert "designer · Changed: title" in designer.get(f"/admin/evaluation/challenge/{made.pk}/change/").text
-    assert "&lt;li&gt;" not in designer.get(f"/admin/evaluation/challenge/{made.pk}/change/").text
-    close = f"/admin/evaluation/challenge/{made.pk}/close/"
+    assert "designer · Changed: title" in designer.get(f"/admin/challenges/challenge/{made.pk}/change/").text
+    assert "&lt;li&gt;" not in designer.get(f"/admin/challenges/challenge/{made.pk}/change/").text
+    close = f"/admin/challenges/challenge/{made.pk}/close/"
     assert designer.get(close).status_code == 200
     assert designer.post(close, {"why": "Done."}).status_code == 302
     assert designer.post(close, {"why": "Again."}).status_code == 400
@@ -478,7 +478,7 @@ def test_a_challenge_is_made_changed_closed_and_cleaned_in_the_admin(designer: C
     assert list(log.values_list("what", flat=True)) == ["made", "changed", "submission-removed", "closed"]
     assert {event.by.get_username() for event in log if event.by} == {"designer"}
     for path in ("challenge", "submission"):
-        assert designer.get(f"/admin/evaluation/{path}/").status_code == 200
+        assert designer.get(f"/admin/challenges/{path}/").status_code == 200
 
 
 def test_a_removed_submission_is_removed_once_and_its_captions_do_not_come_back() -> None:
@@ -502,6 +502,12 @@ def test_a_challenge_keeps_the_hash_of_its_references() -> None:
     assert other.references_sha256 != first.references_sha256
 
 
+def test_bookmarks_of_the_lists_in_the_admin_still_lead_there(designer: Client) -> None:
+    made = a_challenge()
+    page = designer.get(f"/admin/evaluation/challenge/{made.pk}/change/?q=1")
+    assert page["Location"] == f"/admin/challenges/challenge/{made.pk}/change/?q=1"
+
+
 def test_what_its_author_does_not_show_is_for_organisers_of_that_challenge_alone() -> None:
     challenge = a_challenge()
     hidden = submit(challenge, participant(), 3, "Hidden", public=False)
@@ -513,9 +519,9 @@ def test_what_its_author_does_not_show_is_for_organisers_of_that_challenge_alone
     Challenge.objects.update(made_by=organiser)
     for user, seen in ((organiser, True), (other, False)):
         browser = signed_in(user)
-        listed = browser.get("/admin/evaluation/submission/").content.decode()
+        listed = browser.get("/admin/challenges/submission/").content.decode()
         assert ("Shown" in listed, "Hidden" in listed) == (True, seen)
-        remove = browser.get(f"/admin/evaluation/submission/{hidden.pk}/remove/")
+        remove = browser.get(f"/admin/challenges/submission/{hidden.pk}/remove/")
         assert remove.status_code == (200 if seen else 404)
 
 
@@ -525,10 +531,10 @@ GERMAN = {"accept-language": "de"}
 def test_the_way_from_the_list_to_the_leaderboard_is_german() -> None:
     made = a_challenge(title="Wiesen", description="")
     browser = Client(headers=GERMAN)
-    before = [reverse("evaluation:challenges"), reverse("evaluation:challenge", args=[made.slug])]
-    pages = [browser.get(address).text for address in [*before, reverse("evaluation:sign-in")]]
+    before = [reverse("challenges:challenges"), reverse("challenges:challenge", args=[made.slug])]
+    pages = [browser.get(address).text for address in [*before, reverse("challenges:sign-in")]]
     browser.force_login(participant())
-    submit = reverse("evaluation:submit", args=[made.slug])
+    submit = reverse("challenges:submit", args=[made.slug])
     pages.append(browser.get(submit).text)
     values = {"system": "Gaertner", "team": "Ada", "public": "on"}
     refused = browser.post(submit, values | {"file": SimpleUploadedFile("a.json", b"[]")})
@@ -537,7 +543,7 @@ def test_the_way_from_the_list_to_the_leaderboard_is_german() -> None:
     assert "Ihre Bildunterschriften sind gespeichert und werden bewertet." in done.text
     pages += [refused.text, done.text]
     work_off()
-    pages += [browser.get(address).text for address in [*before, reverse("evaluation:own", args=[made.slug])]]
+    pages += [browser.get(address).text for address in [*before, reverse("challenges:own", args=[made.slug])]]
     assert "Rangliste" in pages[-2]
     assert "Aus der Rangliste nehmen" in pages[-1]
     for shown in pages:

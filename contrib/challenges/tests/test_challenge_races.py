@@ -8,9 +8,9 @@ from tests.installations import Installation
 RACE = """
 import json, threading
 from django.db import connection
-from evaluation.errors import LimitReached
-from evaluation.models import Submission
-from tests.evaluation.challenging import a_challenge, participant, submit
+from contrib.challenges.errors import LimitReached
+from contrib.challenges.models import Submission
+from contrib.challenges.tests.challenging import a_challenge, participant, submit
 
 challenge, ada = a_challenge(per_day=3), participant()
 start, told = threading.Barrier(8), []
@@ -45,13 +45,13 @@ OPENED_MEANWHILE = """
 import json, threading
 from django.db import connection
 from common.errors import DesignError, WrongState
-from evaluation.errors import ChallengeError
-from evaluation.models import Challenge
+from contrib.challenges.errors import ChallengeError
+from contrib.challenges.models import Challenge
 from judgments.access.roles import share_dataset
 from judgments.design.reading import make_design
 from judgments.models import Dataset
 from judgments.studies.studies import create_study
-from tests.evaluation.challenging import a_challenge, references
+from contrib.challenges.tests.challenging import a_challenge, references
 from tests.evaluation.studies import make_dataset
 
 read = 0

@@ -21,15 +21,15 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.errors import QuorumError
-from evaluation.errors import ChallengeError
-from evaluation.models import Challenge, ChallengeEvent, Submission
-from evaluation.results.challenges.challenges import (
+from contrib.challenges.challenges import (
     change_challenge,
     check_challenge,
     close_challenge,
     make_challenge,
     remove_submission,
 )
+from contrib.challenges.errors import ChallengeError
+from contrib.challenges.models import Challenge, ChallengeEvent, Submission
 from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, short_time, signed_in
 from judgments.models import Dataset, DatasetRole
@@ -152,14 +152,14 @@ class ChallengeAdmin(QuorumAdmin):
         if challenge.is_over_at(timezone.now()):
             assert challenge.closes_at is not None, "it is over"
             return f"closed {short_time(challenge.closes_at)}"
-        address = reverse("admin:evaluation_challenge_close", args=[challenge.pk])
+        address = reverse("admin:challenges_challenge_close", args=[challenge.pk])
         until = short_time(challenge.closes_at) if challenge.closes_at else ""
         return format_html('{} <a class="q-button" href="{}">Close</a>', until, address)
 
     @display(description="public page")
     def public_page(self, challenge: Challenge) -> SafeString:
         return format_html(
-            '<a href="{}">Public page</a>', reverse("evaluation:challenge", args=[challenge.slug])
+            '<a href="{}">Public page</a>', reverse("challenges:challenge", args=[challenge.slug])
         )
 
     @display(description="log")
@@ -182,7 +182,7 @@ class ChallengeAdmin(QuorumAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         closing = path(
-            "<int:pk>/close/", self.admin_site.admin_view(self.close_view), name="evaluation_challenge_close"
+            "<int:pk>/close/", self.admin_site.admin_view(self.close_view), name="challenges_challenge_close"
         )
         return [closing, *super().get_urls()]
 
@@ -197,7 +197,7 @@ class ChallengeAdmin(QuorumAdmin):
             title=f"Close {challenge.title}?",
             about="No more captions are taken, and the leaderboard is final and shown.",
             button="Close the challenge",
-            back="admin:evaluation_challenge_changelist",
+            back="admin:challenges_challenge_changelist",
             done=f"{challenge.title} is closed.",
             act=lambda why: close_challenge(challenge=challenge, why=why, by=signed_in(request)),
         )
@@ -242,14 +242,14 @@ class SubmissionAdmin(ReadOnlyAdmin):
     def remove(self, submission: Submission) -> SafeString | str:
         if submission.removed_at is not None:
             return f"removed: {submission.removed_why}"
-        address = reverse("admin:evaluation_submission_remove", args=[submission.pk])
+        address = reverse("admin:challenges_submission_remove", args=[submission.pk])
         return format_html('<a class="q-button" href="{}">Remove</a>', address)
 
     def get_urls(self) -> list[URLPattern]:
         removing = path(
             "<int:pk>/remove/",
             self.admin_site.admin_view(self.remove_view),
-            name="evaluation_submission_remove",
+            name="challenges_submission_remove",
         )
         return [removing, *super().get_urls()]
 
@@ -257,14 +257,14 @@ class SubmissionAdmin(ReadOnlyAdmin):
         submission = self.get_queryset(request).select_related("challenge").filter(pk=pk).first()
         if submission is None or not self.has_view_permission(request, submission):
             raise Http404
-        if not signed_in(request).has_perm("evaluation.change_submission"):
+        if not signed_in(request).has_perm("challenges.change_submission"):
             raise PermissionDenied
         return _reason_page(
             request,
             title=f"Remove {submission.system}?",
             about="It leaves the leaderboard; its authors see the reason. This cannot be taken back.",
             button="Remove the submission",
-            back="admin:evaluation_submission_changelist",
+            back="admin:challenges_submission_changelist",
             done=f"{submission.system} was removed.",
             act=lambda why: remove_submission(submission=submission, why=why, by=signed_in(request)),
         )
@@ -290,7 +290,7 @@ def _reason_page(
         "back": back,
         "error": error,
     }
-    return TemplateResponse(request, "evaluation/challenges/why.html", context, status=400 if error else 200)
+    return TemplateResponse(request, "challenges/why.html", context, status=400 if error else 200)
 
 
 class LinkField(serializers.URLField):

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render, resolve_url
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -36,11 +36,11 @@ from common.amounts import thousands
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
 from common.parameters import Parameters
-from evaluation.errors import SubmissionRefused
-from evaluation.models import Challenge, Submission
-from evaluation.results.challenges.challenges import cells_of, find_challenge, leaderboard
-from evaluation.results.challenges.page import SubmissionBody, SubmissionForm
-from evaluation.results.challenges.submissions import (
+from contrib.challenges.challenges import cells_of, find_challenge, leaderboard
+from contrib.challenges.errors import SubmissionRefused
+from contrib.challenges.models import Challenge, Submission
+from contrib.challenges.page import SubmissionBody, SubmissionForm
+from contrib.challenges.submissions import (
     SUBMIT,
     About,
     largest_submission,
@@ -79,17 +79,17 @@ BY_PROGRAM = "submissions to challenges"
 class SignIn(LoginView):
     """Sign in any account; the admin's own page admits staff only."""
 
-    template_name = "evaluation/challenges/sign_in.html"
+    template_name = "challenges/sign_in.html"
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:
-        return reverse("evaluation:challenges")
+        return reverse("challenges:challenges")
 
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
-    return _see_other("evaluation:challenges")
+    return _see_other("challenges:challenges")
 
 
 @never_cache
@@ -98,7 +98,7 @@ def challenges(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     rows = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
     listed = [{"challenge": row, "state": _describe_state(row)} for row in rows]
-    return render(request, "evaluation/challenges/list.html", {"challenges": listed, "now": now})
+    return render(request, "challenges/list.html", {"challenges": listed, "now": now})
 
 
 @never_cache
@@ -115,7 +115,7 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
         "shown": challenge.shows_scores_at(now),
         "places": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
-    return render(request, "evaluation/challenges/challenge.html", context)
+    return render(request, "challenges/challenge.html", context)
 
 
 @csrf_exempt  # looked at below, once it is known that the request is not too large to be read
@@ -160,7 +160,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
             else _("These captions were there already.")
         )
         messages.success(request, message)
-    return _see_other("evaluation:own", challenge.slug)
+    return _see_other("challenges:own", challenge.slug)
 
 
 @never_cache
@@ -176,7 +176,7 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the key of a new token for the account's programs, once; the token made here before ends."""
     challenge, user = _find_challenge(slug), _signed_in_user(request)
     if user is None:
-        return _see_other("evaluation:own", slug)
+        return _see_other("challenges:own", slug)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
         for token in ApiToken.objects.filter(user=user, name=BY_PROGRAM, revoked_at=None):
@@ -200,7 +200,7 @@ def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: st
         "state": _describe_state(challenge),
         "key": key,
     }
-    return render(request, "evaluation/challenges/own.html", context)
+    return render(request, "challenges/own.html", context)
 
 
 @require_POST
@@ -213,7 +213,7 @@ def show_one_submission(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     if submission is None:
         raise Http404
     show_submission(submission=submission, public=request.POST.get("public") == "yes")
-    return _see_other("evaluation:own", slug)
+    return _see_other("challenges:own", slug)
 
 
 @require_POST
@@ -226,7 +226,7 @@ def cancel_one_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         cancel_job(job)
     except QuorumError as error:
         messages.error(request, str(error))
-    return _see_other("evaluation:own", slug)
+    return _see_other("challenges:own", slug)
 
 
 def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
@@ -270,11 +270,11 @@ def _form_page(
         "state": _describe_state(challenge),
         "places": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
-    return render(request, "evaluation/challenges/submit.html", context, status=status)
+    return render(request, "challenges/submit.html", context, status=status)
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse('evaluation:sign-in')}?{urlencode({'next': request.path})}")
+    return HttpResponseRedirect(f"{reverse('challenges:sign-in')}?{urlencode({'next': request.path})}")
 
 
 def _see_other(to: str, *args: Any) -> HttpResponse:
@@ -505,18 +505,3 @@ def _refuse_too_large(request: Request) -> None:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if not length.isdecimal() or int(length) > most:
         raise TooLarge(f"The request is larger than {most:,} bytes.")
-
-
-app_name = "evaluation"
-
-urlpatterns = [
-    path("", challenges, name="challenges"),
-    path("account/sign-in/", SignIn.as_view(), name="sign-in"),
-    path("account/sign-out/", sign_out, name="sign-out"),
-    path("<slug:slug>/", challenge, name="challenge"),
-    path("<slug:slug>/submit/", submit, name="submit"),
-    path("<slug:slug>/own/", own_submissions, name="own"),
-    path("<slug:slug>/token/", make_token, name="token"),
-    path("<slug:slug>/own/<int:pk>/show/", show_one_submission, name="show"),
-    path("<slug:slug>/own/jobs/<int:pk>/cancel/", cancel_one_job, name="cancel"),
-]

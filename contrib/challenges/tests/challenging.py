@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from evaluation.models import Challenge, Submission
-from evaluation.results.challenges.challenges import make_challenge
-from evaluation.results.challenges.submissions import About, submit_captions
+from contrib.challenges.challenges import make_challenge
+from contrib.challenges.models import Challenge, Submission
+from contrib.challenges.submissions import About, submit_captions
 from judgments.access.roles import share_dataset
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job

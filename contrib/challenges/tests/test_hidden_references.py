@@ -15,18 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
-from evaluation.errors import ChallengeError
-from evaluation.models import Challenge, Submission
-from evaluation.results.challenges.challenges import UNSCORED, change_challenge, close_challenge
-from evaluation.results.challenges.submissions import About, submit_captions
-from judgments.access.roles import give_dataset_role, share_dataset
-from judgments.design.reading import make_design
-from judgments.models import Study
-from judgments.studies.studies import change_design, create_study
-from quorum.metrics import score
-from tests.annotation.casting import make_dataset as make_shapes
-from tests.doors import signed_in
-from tests.evaluation.challenging import (
+from contrib.challenges.challenges import UNSCORED, change_challenge, close_challenge
+from contrib.challenges.errors import ChallengeError
+from contrib.challenges.models import Challenge, Submission
+from contrib.challenges.submissions import About, submit_captions
+from contrib.challenges.tests.challenging import (
     SECRET,
     a_challenge,
     captions,
@@ -37,6 +30,13 @@ from tests.evaluation.challenging import (
     submit,
     work_off,
 )
+from judgments.access.roles import give_dataset_role, share_dataset
+from judgments.design.reading import make_design
+from judgments.models import Study
+from judgments.studies.studies import change_design, create_study
+from quorum.metrics import score
+from tests.annotation.casting import make_dataset as make_shapes
+from tests.doors import signed_in
 from tests.evaluation.studies import make_dataset
 from tests.metrics.test_score import install
 
@@ -111,7 +111,7 @@ def test_only_owners_make_challenges_of_a_dataset() -> None:
     dataset = a_challenge("elsewhere").dataset
     organiser = staff("organiser", "add_challenge", "view_challenge", "view_dataset")
     give_dataset_role(dataset=dataset, user=organiser, role="owner")
-    page, option = "/admin/evaluation/challenge/add/", f'<option value="{dataset.pk}"'
+    page, option = "/admin/challenges/challenge/add/", f'<option value="{dataset.pk}"'
     assert option in signed_in(organiser).get(page).text
     give_dataset_role(dataset=dataset, user=staff("heir"), role="owner")
     give_dataset_role(dataset=dataset, user=organiser, role="editor")
@@ -187,6 +187,6 @@ def test_organisers_see_no_score_before_the_end_either(designer: Client) -> None
     work_off()
     made.refresh_from_db()
     figure = str(made.scores["cider-d"]["corpus"])[:5]
-    page = designer.get(f"/admin/evaluation/submission/{made.pk}/change/")
+    page = designer.get(f"/admin/challenges/submission/{made.pk}/change/")
     assert page.status_code == 200
     assert figure not in page.text

@@ -22,9 +22,9 @@ from common.errors import WrongState
 from common.files import can_be_stored
 from common.incoming import HEAD, Excess, JSONStream, TooDeep
 from common.rate_limits import TooMany
-from evaluation.errors import LimitReached, SubmissionRefused
-from evaluation.models import Challenge, Submission, SubmissionContent
-from evaluation.results.challenges.challenges import image_names
+from contrib.challenges.challenges import image_names
+from contrib.challenges.errors import LimitReached, SubmissionRefused
+from contrib.challenges.models import Challenge, Submission, SubmissionContent
 from judgments.datasets import uploads
 from judgments.jobs import enqueue
 from judgments.models import Dataset, Job

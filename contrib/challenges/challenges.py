@@ -18,11 +18,13 @@ from django.db import transaction
 from django.db.models import Count, Max, QuerySet, Sum
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.audit import acting_person
 from common.errors import NotThere, WrongState
-from evaluation.errors import ChallengeError, as_sentence
-from evaluation.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
+from contrib.challenges.errors import ChallengeError
+from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
+from evaluation.errors import as_sentence
 from judgments.jobs import Progress, enqueue
 from judgments.models import Caption, Dataset
 
@@ -127,8 +129,18 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
 
 
 def _lock(dataset: Dataset) -> None:
-    """Keep it from being shared and studied meanwhile (judgments.access.roles.refuse_other_readers)."""
+    """Keep it from being shared and studied meanwhile (``judgments.models.datasets.pre_share``)."""
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+
+
+def refuse_other_readers(dataset: Dataset) -> None:
+    """Raise WrongState as long as a challenge hides the references of a dataset, which is locked."""
+    challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
+    if challenge is not None:
+        raise WrongState(
+            gettext("Dataset %(name)r is read by its members alone until challenge %(slug)r is over.")
+            % {"name": dataset.name, "slug": challenge.slug}
+        )
 
 
 def check_challenge(challenge: Challenge) -> None:

@@ -9,12 +9,12 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from annotation.work.claims import claim_assignment
-from evaluation.models import Challenge
+from contrib.challenges.models import Challenge
+from contrib.challenges.tests.challenging import SECRET, a_challenge, participant, staff, submit, work_off
 from judgments.access.roles import give_dataset_role
 from judgments.models import Caption, Item, Study
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.doors import key_of, signed_in
-from tests.evaluation.challenging import SECRET, a_challenge, participant, staff, submit, work_off
 from tests.strangers import addresses
 
 pytestmark = pytest.mark.django_db

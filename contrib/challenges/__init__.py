@@ -1,0 +1,1 @@
+"""The evaluation server: challenges whose references stay hidden, and submissions to them."""

@@ -1,0 +1,41 @@
+"""What the evaluation server adds to the platform."""
+
+from typing import Any
+
+from django.utils.translation import gettext_noop as _
+
+from config.features import Feature
+
+
+class ChallengesConfig(Feature):
+    name = "contrib.challenges"
+    verbose_name = "Evaluation server"
+    urls = "contrib.challenges.urls"
+    calls = "contrib.challenges.calls"
+    pages = ("contrib.challenges.page",)
+    menu = {_("Evaluation server"): ((_("Challenges"), "trophy", "challenges.challenge"),)}
+    tables = ((_("Submissions"), "upload_file", "challenges.submission"),)
+    enums = {"SubmissionState": "contrib.challenges.models.Submission.State"}
+
+    def ready(self) -> None:
+        super().ready()
+        from judgments.models.datasets import pre_share
+
+        pre_share.connect(_refuse_other_readers)  # also while it is off: the references stay hidden
+
+    def start(self) -> None:
+        from judgments.jobs import HEAVY, INTERACTIVE, READING, register
+
+        for kind, queue, relied_on in (
+            ("submit_captions", READING, False),
+            ("score_submission", HEAVY, True),
+            ("rank_submissions", INTERACTIVE, True),
+        ):
+            path = f"contrib.challenges.handlers.{kind}"
+            register(kind, path, queue=queue, scope="submissions", relied_on=relied_on)
+
+
+def _refuse_other_readers(**about: Any) -> None:
+    from contrib.challenges.challenges import refuse_other_readers
+
+    refuse_other_readers(about["dataset"])

@@ -1,0 +1,56 @@
+"""The jobs of the evaluation server: read captions, score submissions, rank them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from common.audit import acting_person
+from common.incoming import READ_AT_ONCE
+from contrib.challenges.challenges import (
+    compute_scores,
+    compute_standing,
+    find_challenge,
+    store_scores,
+    store_standing,
+)
+from contrib.challenges.submissions import About, positions_of, read_captions, store_captions
+from judgments.datasets import uploads
+from judgments.jobs import Run
+from judgments.models import Job
+
+
+def submit_captions(run: Run, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
+    challenge_row, user = find_challenge(challenge), acting_person()
+    assert user is not None, "an account asked for it"
+
+    def chunks(file: BinaryIO) -> Iterator[bytes]:
+        size = os.fstat(file.fileno()).st_size
+        while chunk := file.read(READ_AT_ONCE):
+            run.progress(file.tell() / size)
+            yield chunk
+
+    with uploads.open_upload(upload) as files, files.path.open("rb") as file:
+        captions = read_captions(chunks(file), positions_of(challenge_row))
+        with run.commit() as result:
+            submission, _ = store_captions(
+                challenge=challenge_row, user=user, about=About(**about), captions=captions
+            )
+            result["submission"] = submission.pk
+    uploads.discard_upload(upload)
+
+
+def score_submission(run: Run, *, submission: int) -> None:
+    scored = compute_scores(submission_id=submission, progress=run.progress)
+    with run.commit() as result:
+        store_scores(scored)
+        result |= {"submission": submission, "state": scored.state}
+
+
+def rank_submissions(run: Run, *, challenge: str) -> None:
+    standing = compute_standing(slug=challenge, progress=run.progress)
+    with run.commit():
+        store_standing(standing)
+        done = Job.objects.filter(kind="rank_submissions", state=Job.State.DONE, args__challenge=challenge)
+        done.exclude(pk=run.job_id).delete()
