@@ -45,6 +45,8 @@ class Feature(AppConfig):
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
+        scopes: scopes of tokens, each with what it opens.
+        queues: what /health/metrics counts by state: by a name, a model and its field of the time.
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
@@ -60,6 +62,8 @@ class Feature(AppConfig):
     crowds: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
+    scopes: ClassVar[Mapping[str, str]] = {}
+    queues: ClassVar[Mapping[str, tuple[str, str]]] = {}
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
     @classmethod

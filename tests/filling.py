@@ -21,8 +21,8 @@ from annotation.models import (
     Judgment,
     QualityRule,
     SpendingLimit,
-    Webhook,
 )
+from contrib.webhooks.models import Webhook
 from evaluation.models import (
     Analysis,
     Challenge,
