@@ -21,10 +21,10 @@ from annotation.models import (
     Judgment,
     QualityRule,
     SpendingLimit,
-    Webhook,
 )
 from contrib.challenges.models import Challenge, Submission
 from contrib.registration.models import Registration
+from contrib.webhooks.models import Webhook
 from evaluation.models import (
     Analysis,
     Consensus,

@@ -20,6 +20,8 @@ LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
 USED = """
 from django.contrib.auth.models import User
 from contrib.second_factor.devices import device_to_set_up
+from contrib.webhooks.operations import add_webhook, ping_webhook
+from tests.studies import make_study
 
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(device_to_set_up(account)).objects.update(confirmed=True)
@@ -35,6 +37,8 @@ Judge.objects.create(study=study, name="model")
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 submit(a_challenge(), participant("grace"), good=7)
 work_off()
+webhook = add_webhook(study=make_study(), url="https://192.0.32.10/", events=["study.completed"])
+ping_webhook(webhook=webhook)
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """
