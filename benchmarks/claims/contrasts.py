@@ -288,8 +288,12 @@ def of_systems(rows: Rows, first: str, second: str) -> Difference | None:
     if share is None:
         return None
     even = 0.25 / independent_rows(share.value, share.spread, share.rows, independent=share.independent)
-    spread = share.spread
+    spread, value = share.spread, share.value - 0.5
+    # Of three systems the pairs of two may say the opposite of all pairs of each.
+    whole = mean(rows.systems[first]) - mean(rows.systems[second])
     return Difference(
-        share.value - 0.5,
-        spread.scaled(even / spread.variance) if spread.variance else spread._replace(by_items=even),
+        value if value * whole > 0 else 0.0,
+        spread.scaled(even / spread.variance)
+        if spread.variance
+        else spread.scaled(0.0)._replace(by_items=even),
     )

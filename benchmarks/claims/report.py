@@ -8,7 +8,8 @@ from statistics import mean
 from benchmarks.claims.contrasts import won_by
 from benchmarks.claims.correlations import of_name, tau_b
 from benchmarks.claims.halves import of_pairs
-from benchmarks.claims.patterns import inside, named, near, number, says_ends, sentences_about, spread
+from benchmarks.claims.one_judge import against_others, ends_against_others
+from benchmarks.claims.patterns import named, near, number, says_ends, sentences_about, spread
 from benchmarks.claims.rankings import precisions
 from benchmarks.claims.rows import METRICS, PAIRED, Rows, mirrored
 from benchmarks.claims.thresholds import best_of_judge, best_of_metric
@@ -135,15 +136,6 @@ def _(rows: Rows) -> bool:
     return rows.protocol in PAIRED
 
 
-def against_others(rows: Rows) -> tuple[list[float], list[float]]:
-    answers, others = [], []
-    for votes in rows.votes.values():
-        for at, (_, value) in enumerate(votes if len(votes) > 1 else ()):
-            answers.append(value)
-            others.append(round(mean(other for place, (_, other) in enumerate(votes) if place != at), 9))
-    return answers, others
-
-
 @says(
     "No ceiling is drawn: what one judge reaches against the mean of the others is undefined, as too few have others, or "
     "all say the same."
@@ -168,7 +160,7 @@ def _(rows: Rows, name: str, value: str | None, ends: str | None) -> bool:
     own = None if rows.protocol in PAIRED else of_name(name, *against_others(rows))
     if value is None or own is None:
         return value is own is None
-    return near(value, own) and inside(ends or "undefined", own)
+    return near(value, own) and says_ends(ends or "undefined", ends_against_others(rows, name))
 
 
 @says(

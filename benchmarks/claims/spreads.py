@@ -132,7 +132,7 @@ def with_people(spread: Spread, lost: Mapping[Any, float], of_means: Iterable[Ha
     people = people_add(by_row, by_person, by_cell, rows, list(raters.values()))
     if people.added <= TINY * by_cell:
         people = people._replace(added=0.0)
-    items = spread.items if spread.items < math.inf else max(rows, 2)
+    items = spread.items if spread.items < math.inf else rows
     return spread._replace(people=people, items=items, df=freedom(spread.by_items, max(items, 2) - 1, people))
 
 
@@ -144,16 +144,29 @@ class Answer(NamedTuple):
     influence: float
 
 
+# What answers are summed by.
+KINDS: tuple[Callable[[Answer], Hashable], ...] = (
+    lambda answer: answer.item,
+    lambda answer: answer.person,
+    lambda answer: (answer.item, answer.person),
+)
+
+
 def of_answers(answers: list[Answer], *, anonymous: bool, fewest: int = 2) -> tuple[Spread, int] | None:
     """The spread of an estimate of answers, and how many items (or people, of one item) it is over; None of one.
 
     Fewer than so many people, and those who are not known, are as they are.
     """
-    items, people = (list(Counter(column).values()) for column in list(zip(*answers, strict=True))[:2])
-    by_item, by_person, by_cell = (
-        sum_of_squares((key(answer), answer.influence) for answer in answers)
-        for key in (lambda one: one.item, lambda one: one.person, lambda one: (one.item, one.person))
-    )
+    by_kind = [sum_of_squares((kind(one), one.influence) for one in answers) for kind in KINDS]
+    return of_squares(answers, by_kind, anonymous=anonymous, fewest=fewest)
+
+
+def of_squares(
+    answers: list[Answer], by_kind: list[float], *, anonymous: bool, fewest: int = 2
+) -> tuple[Spread, int] | None:
+    """The same by the sums of squares of each of KINDS."""
+    items, people = (list(Counter(map(kind, answers)).values()) for kind in KINDS[:2])
+    by_item, by_person, by_cell = by_kind
     known = not anonymous and len(people) >= fewest
     if len(items) < 2 and not known:
         return None

@@ -34,8 +34,10 @@ from benchmarks.claims.spreads import (
     smallest,
     wilson,
 )
+from benchmarks.claims.strengths import differences, fit_strengths
 
 Ends = tuple[float, float] | None
+ROUNDING = 1e-6  # of fitted strengths
 
 says = sentences_about("metrics and systems")
 
@@ -234,19 +236,21 @@ def compared_systems(rows: Rows, leaders: str, rest: str | None, p: str) -> bool
     if rows.protocol in PAIRED:
         asked = {pk for pk in rows.votes if rows.units[pk].pair_id in rows.systems_of_pairs}
     people = {name for unit in asked for name, _ in rows.votes[unit]}
-    by_strength = rows.protocol in PAIRED and len(rows.systems) > 2
-    contrasts = (
-        {} if by_strength else {name: of_systems(rows, first[0], name) for name in [*first[1:], *others]}
-    )
+    values: Mapping[str, float] = {name: figure_of(rows, name) for name, came in rows.systems.items() if came}
+    known = set(first) | set(others) == set(values) and len(values) > 1
+    if rows.protocol in PAIRED and len(values) > 2:
+        fit = fit_strengths(rows)
+        values = fit.strengths if fit else values
+        contrasts = differences(rows, fit, first[0])
+    else:
+        contrasts = {name: of_systems(rows, first[0], name) for name in [*first[1:], *others]}
     rows.open = Open(
-        [contrasts.get(name) for name in first[1:]],
+        [contrasts[name] for name in first[1:]],
         len(items(rows, asked)),
         None if rows.anonymous else len(people),
     )
-    top = max(figure_of(rows, name) for name in first)
-    known = set(first) | set(others) == {name for name, came in rows.systems.items() if came}
-    order = known and len(first) + len(others) > 1 and all(figure_of(rows, name) <= top for name in others)
-    return order and (by_strength or told_apart(contrasts, first[1:] or others, others, p))
+    best = values[first[0]] >= max(values.values()) - ROUNDING
+    return known and best and told_apart(contrasts, first[1:] or others, others, p)
 
 
 def told_apart(
@@ -308,21 +312,20 @@ def ends_of_mean(rows: Rows, system: str) -> Ends:
 
 @says("Their differences cannot be tested, so nobody can say how many items would settle it.")
 def _(rows: Rows) -> bool:
-    return True  # beside "no p", which is checked
+    return all(one is None for one in rows.open.differences)
 
 
 @says("They look so alike that even 20 times as many items and people might not settle it.")
 def _(rows: Rows) -> bool:
-    larger = larger_study(rows)
-    return larger is None or larger.items is None
+    return larger_study(rows).items is None
 
 
-def larger_study(rows: Rows) -> Larger | None:
-    """The smallest study that settles what is open; None where another model would say."""
-    differences = [one for one in rows.open.differences if one is not None]
-    if len(differences) < len(rows.open.differences):
-        return None
-    return smallest(differences, rows.open.items, rows.open.people)
+def larger_study(rows: Rows) -> Larger:
+    """The smallest study that settles what is open; none where nothing says how far a difference varies."""
+    known = [one for one in rows.open.differences if one is not None]
+    if len(known) < len(rows.open.differences):
+        return Larger(None, 0, None)
+    return smallest(known, rows.open.items, rows.open.people)
 
 
 def is_next_above(text: str, value: float | None) -> bool:
@@ -336,19 +339,19 @@ LARGER = "would settle it in four of five studies, if they differ as it now look
 @says(f"<n:N> new item{{s|}} {LARGER}")
 def _(rows: Rows, n: str) -> bool:
     larger = larger_study(rows)
-    return larger is None or (larger.people == 0 and is_next_above(n, larger.items))
+    return larger.people == 0 and is_next_above(n, larger.items)
 
 
 @says(f"<n:N> new item{{s|}} and <more:N> more {{people|person}} {LARGER}")
 def _(rows: Rows, n: str, more: str) -> bool:
     larger = larger_study(rows)
-    return larger is None or (is_next_above(n, larger.items) and is_next_above(more, larger.people))
+    return is_next_above(n, larger.items) and is_next_above(more, larger.people)
 
 
 @says("With the same <people:N> people {it takes <n:N> items|no number of items would}.")
 def _(rows: Rows, people: str, n: str | None) -> bool:
     larger = larger_study(rows)
-    same = larger is None or (larger.of_same is None if n is None else is_next_above(n, larger.of_same))
+    same = larger.of_same is None if n is None else is_next_above(n, larger.of_same)
     return same and number(people) == rows.open.people
 
 

@@ -11,12 +11,13 @@ import numpy as np
 
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Floats, JudgmentTable
+from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.presentation.rendering import WORDING
 from evaluation.results.aggregation import compute_aggregation
+from evaluation.results.agreement import judgment_clusters
 from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, consensus_of
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References, known_raters
@@ -32,7 +33,7 @@ from judgments.models import CandidatePair, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, draws_at_claim, kind_of
 from quorum.numeric.signatures import quorum_version
-from quorum.statistics.crossed import ITEM, NAIVE, ClusterColumns
+from quorum.statistics.crossed import ITEM, NAIVE, RATER, ClusterColumns
 from quorum.statistics.meta import PeoplesWinners
 
 Texts = tuple[list[PairTexts], list[References]]
@@ -60,6 +61,7 @@ class ReportInputs:
         names: worker row id -> name.
         systems: pair key -> systems of its captions.
         images: pair row id -> its image.
+        unit_images: (U,) codes of the consensus's units' documents or images; None for an older release.
         unit_weights: unit -> its weight of an audited one, where metrics were held against people with it.
         documents: as ``first_of_documents`` has them, of images.
         proposals: systems' outputs; None if units are no single captions.
@@ -88,6 +90,7 @@ class ReportInputs:
     names: Mapping[int, str] = field(default_factory=dict)
     systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     images: Mapping[int, Hashable] = field(default_factory=dict)
+    unit_images: Ints | None = None
     documents: Mapping[Any, Hashable] = field(default_factory=dict)
     proposals: Proposals | None = None
     texts: Callable[[], Texts | None] = lambda: None
@@ -110,6 +113,15 @@ class ReportInputs:
             return columns
         numbers, anonymous = np.array(pks, dtype=np.int64), not self.raters_known
         return clusters_of_pairs(self.table, self.consensus, numbers, columns[ITEM], anonymous=anonymous)
+
+    @cached_property
+    def judgment_clusters(self) -> dict[str, Ints]:
+        """Return (N,) columns that judgments that count are clustered by: an older release has units and workers."""
+        judged = self.table
+        unit, worker = judged.unit[judged.counted], judged.worker[judged.counted]
+        units, anonymous = self.consensus.units, not self.raters_known
+        clusters = judgment_clusters(units, self.unit_images, unit, worker, anonymous=anonymous)
+        return clusters or {ITEM: unit, RATER: worker}
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -217,6 +229,7 @@ def load_inputs(
         raters_known=not loaders.is_anonymous(study),
         systems=loaders.systems_of_pairs(study) if pairs else {},
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
+        unit_images=loaders.clusters_of_units(study, consensus.units),
         documents=loaders.documents_of(study) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),

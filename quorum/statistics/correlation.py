@@ -234,7 +234,8 @@ def correlation_influences(
         return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
-        first, second = (mid_ranks(codes, weights) / n - 0.5 for codes in (x_codes, y_codes))
+        # Of mean zero, as the ranks go from 1 to n.
+        first, second = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
         varied = [
             _of_ranks(ranks, codes, ranks, weights) for ranks, codes in ((first, x_codes), (second, y_codes))
         ]

@@ -1,5 +1,6 @@
 """Small random studies, by every door: written by hand, imported, or answered by a simulated crowd."""
 
+import itertools
 import json
 import random
 from io import StringIO
@@ -11,7 +12,7 @@ from django.core.management import call_command
 from annotation.models import Judgment, Worker
 from annotation.quality.flags import exclude_worker
 from annotation.rehearsal import Crowd, rehearse
-from judgments.models import Output, Study, System
+from judgments.models import Dataset, Output, Study, System
 from judgments.studies.studies import find_study
 from tests.annotation import casting
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
@@ -30,7 +31,9 @@ def sentence(draw: random.Random) -> str:
 def drawn_study(seed: int, folder: Path) -> Study:
     """One study of the seed; what is rare in use is common here: nobody, one person, ties, exclusions, no checks."""
     draw = random.Random(seed)
-    way = draw.choices(("hand", "file", "crowd"), (5, 3, 2))[0]
+    way = draw.choices(("hand", "file", "crowd", "tournament"), (5, 3, 2, 2))[0]
+    if way == "tournament":
+        return tournament(seed, draw)
     if way == "crowd":
         return simulated_study(seed, draw)
     return imported_study(seed, draw, folder) if way == "file" else answered_study(seed, draw)
@@ -41,7 +44,8 @@ def simulated_study(seed: int, draw: random.Random) -> Study:
     protocol = draw.choice(PROTOCOLS[:4])
     design: dict[str, Any] = {"controls": {"per_hit": draw.choice((0, 1)), "least": draw.choice((1, 20))}}
     if protocol in ("pairwise", "triplet"):
-        design["sampling"] = {"pairs": {"MM": draw.randint(1, 2)}, "references": 1}
+        design["sampling"] = {"pairs": {"MM": draw.randint(1, 3)}, "references": 1}
+        add_system(dataset, "captioner-z")
     study = casting.make_study(
         dataset, protocol, opened=False, slug=f"s-{seed}", judgments_per_unit=draw.randint(1, 3), **design
     )
@@ -49,6 +53,14 @@ def simulated_study(seed: int, draw: random.Random) -> Study:
         study=study, crowd=Crowd(workers=draw.randint(3, 5), spammers=draw.choice((0.0, 0.5)), seed=seed)
     )
     return find_study(study.slug)
+
+
+def add_system(dataset: Dataset, name: str) -> None:
+    """A further system with a caption for each image."""
+    system = System.objects.create(dataset=dataset, name=name)
+    for item in dataset.items.order_by("position"):
+        caption = candidate(dataset, f"{item.position} things by {name}.")
+        Output.objects.create(system=system, item=item, caption=caption)
 
 
 def votes(draw: random.Random, protocol: str) -> Any:
@@ -76,21 +88,23 @@ def answered_study(seed: int, draw: random.Random) -> Study:
         controls={"per_hit": 1, "threshold": draw.choice((0.5, 0.7)), "least": draw.choice((1, 1, 3, 20))},
     )  # fmt: skip
     kinds = draw.sample(("HC", "HI", "HM", "MM"), draw.choice((1, 1, 2)))
-    systems = [
-        System.objects.create(dataset=made.dataset, name=name) for name in SYSTEMS[: draw.randint(1, 3)]
-    ]
+    several = draw.choice((1, 2, 3, 3, 3)) if pairs else draw.randint(1, 3)
+    systems = [System.objects.create(dataset=made.dataset, name=name) for name in SYSTEMS[:several]]
     units = []
-    for number, item in enumerate(items):
+    more = draw.choice((1, 2, 3)) if pairs else 1
+    for number, item in enumerate(items * more):
         one, other = (f"{sentence(draw)} {number} {side}" for side in "ab")
         credited = [draw.choice(systems) for _ in "ab"]
         if pairs:
-            pair = made.pair(f"p{number}", item, one, other, kind=draw.choice(kinds))
+            named: dict[str, Any] = dict(zip(("first_system", "second_system"), credited, strict=True))
+            pair = made.pair(f"p{number}", item, one, other, kind=draw.choice(kinds), **named)
             units += [made.unit(f"u{number}-{part}", pair=pair) for part in range(draw.choice((1, 1, 2)))]
         else:
             units += [
                 made.unit(f"u{number}-{side}", item, first=text) for side, text in (("a", one), ("b", other))
             ]
-        for rank, (system, text) in enumerate(zip(credited, (one, other), strict=True), start=1):
+        ranks = itertools.count(1 + 2 * (number // len(items)))
+        for rank, system, text in zip(ranks, credited, (one, other), strict=False):
             row, caption = made.dataset.items.get(name=item), candidate(made.dataset, text)
             Output.objects.create(system=system, item=row, caption=caption, rank=rank)
     control = {"first": "a right one", "control": True, "expected": 1 if pairs else RIGHT[protocol]}
@@ -119,6 +133,35 @@ def answered_study(seed: int, draw: random.Random) -> Study:
     out = people if draw.random() < 0.1 else [person for person in people if draw.random() < 0.15]
     for worker in Worker.objects.filter(name__in=out, assignments__study=made.study).distinct():
         exclude_worker(study=made.study, worker=worker, why="careless", rule=draw.choice(("", "pace")))
+    return made.study
+
+
+def tournament(seed: int, draw: random.Random) -> Study:
+    """Three systems that met on each item twice or more, as they hardly do in other studies."""
+    items = [f"{number}.jpg" for number in range(draw.randint(1, 8))]
+    made = StudyOf(
+        make_dataset(f"d-{seed}", {item: [sentence(draw)] for item in items}), "pairwise", slug=f"s-{seed}"
+    )
+    systems = [System.objects.create(dataset=made.dataset, name=name) for name in SYSTEMS]
+    units, second_is_later = [], []
+    for number, item in enumerate(items * draw.choice((2, 3))):
+        one, other = (f"{sentence(draw)} {number} {side}" for side in "ab")
+        met: dict[str, Any] = dict(
+            zip(("first_system", "second_system"), draw.sample(systems, 2), strict=True)
+        )
+        second_is_later.append(met["first_system"].name < met["second_system"].name)
+        units.append(made.unit(f"u{number}", pair=made.pair(f"p{number}", item, one, other, **met)))
+        ranks = itertools.count(1 + 2 * (number // len(items)))
+        for rank, system, text in zip(ranks, met.values(), (one, other), strict=False):
+            row, caption = made.dataset.items.get(name=item), candidate(made.dataset, text)
+            Output.objects.create(system=system, item=row, caption=caption, rank=rank)
+    people = [f"p{seed}-{number}" for number in range(draw.randint(1, 7))]
+    hit = made.hit("h", units, required=len(people))
+    better = draw.choice((0.5, 0.6, 0.75))  # how often people choose the system of the later name
+    for person in people:
+        said = [1 + (later == (draw.random() < better)) for later in second_is_later]
+        sides = [draw.choice(("first-left", "second-left")) for _ in said]
+        made.answer(hit, person, said, presented=sides)
     return made.study
 
 

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
+from evaluation.reports.loading import load_inputs
 from evaluation.reports.sections.people import halves_of_votes, one_against_cut, one_against_mean
 from evaluation.reports.storage import ENTRIES, bibtex, build_report, fields_of, write_folder
 from evaluation.results.aggregation import aggregate_study
@@ -286,9 +288,8 @@ def test_people_reach_one_where_all_agree_and_chance_where_halves_are_opposite()
     assert opposed["all"].value == 0.0
     alone = halves_of_votes(np.arange(10), np.ones(10), units, seed=1)
     assert alone["all"].value is None
-    same = one_against_mean(
-        np.repeat(np.arange(4), 2), np.tile([0, 1], 4), np.repeat([1.0, 2.0, 3.0, 4.0], 2)
-    )
+    by = {"item": np.repeat(np.arange(4), 2), "rater": np.tile([0, 1], 4)}
+    same = one_against_mean(by["item"], np.repeat([1.0, 2.0, 3.0, 4.0], 2), by)
     assert same.value == pytest.approx(1.0)
 
 
@@ -389,43 +390,58 @@ def test_tables_print_a_p_alike_and_their_data_has_every_digit() -> None:
 
 def test_one_judge_s_coefficients_against_the_others_by_hand() -> None:
     """Two judges a unit: each is held against the other, so that both orders count."""
-    unit, worker = np.repeat(np.arange(4), 2), np.tile([0, 1], 4)
+    by = {"item": np.repeat(np.arange(4), 2), "rater": np.tile([0, 1], 4)}
     value = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0, 3.0])
     others = value.reshape(4, 2)[:, ::-1].ravel()
-    r = one_against_mean(unit, worker, value, coefficient="pearson").value
+    r = one_against_mean(by["item"], value, by, coefficient="pearson").value
     assert r == pytest.approx(np.corrcoef(value, others)[0, 1])
 
 
 @pytest.mark.parametrize("name", ["pearson", "spearman", "kendall-tau-b"])
-def test_one_judge_s_interval_is_over_units_and_workers(name: str) -> None:
+def test_one_judge_s_interval_is_over_items_and_workers(name: str) -> None:
+    """Each of five items has three units."""
     generator = np.random.default_rng(5)
     unit, worker = np.repeat(np.arange(15), 20), np.tile(np.arange(20), 15)
     grade = generator.integers(1, 5, size=(15, 1)) + generator.integers(-1, 2, size=(15, 20)) * np.float64(1)
     others = (grade.sum(axis=1, keepdims=True) - grade) / 19
-    estimate = one_against_mean(unit, worker, grade.ravel(), coefficient=name)
-    by = {"item": unit, "rater": worker}
+    by = {"item": unit // 3, "rater": worker}
+    estimate = one_against_mean(unit, grade.ravel(), by, coefficient=name)
     same = correlation(grade.ravel(), others.ravel(), name, resamples=0, clusters=by)
     assert (estimate.value, estimate.low, estimate.high) == (same.value, same.low, same.high)
     narrow = correlation(grade.ravel(), others.ravel(), name, seed=1)
     assert same.high - same.low > 1.5 * (narrow.high - narrow.low)
-    assert estimate == one_against_mean(1000 - unit * 7, worker, grade.ravel(), coefficient=name)
+    assert estimate == one_against_mean(1000 - unit * 7, grade.ravel(), by, coefficient=name)
+
+
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_one_judge_is_held_against_others_by_item_and_by_worker_who_is_known(anonymous: bool) -> None:
+    """Two items, the first of which has two captions."""
+    made = StudyOf(make_dataset("pets", {"a.jpg": [], "b.jpg": []}), "graded", imported=anonymous)
+    items = ["a.jpg", "a.jpg", "b.jpg"]
+    hit = made.hit("h", [made.unit(f"u{n}", item, first=f"text {n}") for n, item in enumerate(items)])
+    for name in ("ada", "ben"):
+        made.answer(hit, name, [1, 2, 4], anonymous=anonymous)
+    clusters = load_inputs(made.study).judgment_clusters
+    sizes = {name: sorted(Counter(column.tolist()).values()) for name, column in clusters.items()}
+    assert sizes == ({"item": [2, 4]} if anonymous else {"item": [2, 4], "rater": [3, 3]})
 
 
 def test_one_judge_s_kappa_at_a_cut_by_hand() -> None:
     """Three judges, two units. At 3: unit one has 4, 4, 1, whose others' means are 2.5, 2.5 and 4; unit two 1, 1, 1.
     The judge says yes on 2 of 6, the others on 1, never both: po = 3/6, pe = (2*1 + 4*5)/36 = 22/36."""
-    unit, worker = np.repeat([7, 9], 3), np.tile([0, 1, 2], 2)
+    by = {"item": np.repeat([7, 9], 3), "rater": np.tile([0, 1, 2], 2)}
     value = np.array([4.0, 4.0, 1.0, 1.0, 1.0, 1.0])
-    found = one_against_cut(unit, worker, value, [3.0, 5.0])
+    found = one_against_cut(by["item"], value, by, [3.0, 5.0])
     assert found[3.0].value == pytest.approx((3 / 6 - 22 / 36) / (1 - 22 / 36))
     assert found[3.0].n == 6
     assert found[5.0] == Estimate(None)  # nobody says yes
-    assert one_against_cut(np.arange(3), np.arange(3), np.array([1.0, 2.0, 3.0]), [2.0]) == {}
+    alone = {"item": np.arange(3), "rater": np.arange(3)}
+    assert one_against_cut(alone["item"], np.array([1.0, 2.0, 3.0]), alone, [2.0]) == {}
 
 
 def test_people_who_agree_reach_a_kappa_of_one_with_its_interval() -> None:
-    unit, worker, value = np.repeat(np.arange(10), 2), np.tile([0, 1], 10), np.repeat([1.0, 4.0] * 5, 2)
-    found = one_against_cut(unit, worker, value, [3.0])[3.0]
+    by = {"item": np.repeat(np.arange(10), 2), "rater": np.tile([0, 1], 10)}
+    found = one_against_cut(by["item"], np.repeat([1.0, 4.0] * 5, 2), by, [3.0])[3.0]
     assert (found.value, found.high) == (1.0, 1.0)
     assert found.low is not None
     assert 0 < found.low < 1

@@ -10,6 +10,8 @@ import scipy
 from quorum.statistics.correlation import (
     COEFFICIENTS,
     correlation,
+    correlation_influences,
+    group_coefficients,
     kendall_tau_b,
     pearson,
     spearman,
@@ -130,3 +132,16 @@ def test_ties_and_ten_ranks_keep_the_density() -> None:
     for ranks in (tied, ten):
         found = correlation(range(len(ranks)), ranks, "spearman", resamples=0)
         assert found.p == pytest.approx(scipy.stats.spearmanr(range(len(ranks)), ranks).pvalue)
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_influences_are_the_derivatives_by_the_weights_of_observations(coefficient: str) -> None:
+    x, y = np.array([1.0, 2.0, 2.0, 4.0, 5.0, 9.0]), np.array([2.0, 1.0, 3.0, 3.0, 7.0, 4.0])
+    ends, step = np.array([0, 6]), 1e-5
+
+    def weighted(weights: np.ndarray) -> float:
+        return float(group_coefficients(x, y, ends, coefficient, weights)[0])
+
+    slopes = [(weighted(1 + move) - weighted(1 - move)) / (2 * step) for move in step * np.eye(6)]
+    found = correlation_influences(x, y, coefficient, weighted(np.ones(6)))
+    assert found == pytest.approx(np.array(slopes) - np.mean(slopes), abs=1e-8)

@@ -79,9 +79,10 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         }
     records = control_records(rows.on_controls(), rule=settings.rule, kind=kind)
     table = replace(table, records=records)
+    images = _images(rows, consensus)
     agreement = measure_agreement(
         kind, table, consensus.units, people, judged if kind.is_open else [],
-        seed=settings.seed, full_depth=full_depth, images=_images(rows, consensus),
+        seed=settings.seed, full_depth=full_depth, images=images,
         both_orders=settings.both_orders,
     )  # fmt: skip
     figures = dict(kind.results.figures(judged, seed=settings.seed).study) if judged and kind.results else {}
@@ -115,6 +116,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
             row["pair"]: (row["first_system"] or PEOPLE, row["second_system"] or PEOPLE) for row in rows.pairs
         },
         images={number: row["image"] for number, row in enumerate(rows.pairs)},
+        unit_images=images,
         documents=rows.documents,
         proposals=proposals,
         texts=lambda: _texts(rows),

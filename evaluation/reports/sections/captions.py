@@ -59,10 +59,10 @@ def people_against_others(inputs: ReportInputs) -> People:
     """Correlate one judge with the mean of the unit's others; {} without means."""
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
-    counted = inputs.table.counted
     judged = inputs.table
-    unit, worker, value = judged.unit[counted], judged.worker[counted], judged.value[counted]
-    estimates = {name: one_against_mean(unit, worker, value, coefficient=name) for name in COEFFICIENTS}
+    unit, value = judged.unit[judged.counted], judged.value[judged.counted]
+    clusters = inputs.judgment_clusters
+    estimates = {name: one_against_mean(unit, value, clusters, coefficient=name) for name in COEFFICIENTS}
     return {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
 
 
@@ -154,12 +154,10 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
 def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
     if inputs.kind.is_open:
         return {}
-    counted = inputs.table.counted
-    exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
     judged = inputs.table
-    estimates = one_against_cut(
-        judged.unit[counted], judged.worker[counted], judged.value[counted], list(exact)
-    )
+    unit, value = judged.unit[judged.counted], judged.value[judged.counted]
+    exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
+    estimates = one_against_cut(unit, value, inputs.judgment_clusters, list(exact))
     return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 

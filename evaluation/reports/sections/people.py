@@ -34,7 +34,7 @@ from quorum.statistics.agreement import (
 )
 from quorum.statistics.agreement.coefficient import in_both_orders
 from quorum.statistics.correlation import CorrelationResult, correlation
-from quorum.statistics.crossed import ITEM, RATER
+from quorum.statistics.crossed import RATER
 from quorum.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40
@@ -333,28 +333,30 @@ def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
 
 
 def one_against_mean(
-    unit: Ints, worker: Ints, value: Floats, *, coefficient: str = "kendall-tau-b"
+    unit: Ints, value: Floats, clusters: Mapping[str, Ints], *, coefficient: str = "kendall-tau-b"
 ) -> Estimate:
-    """Correlate each judgment with the mean of the unit's other judgments, over units and workers."""
-    clusters, judgments, means = _means_of_others(unit, worker, value)
+    """Correlate each judgment with the mean of the unit's other judgments, by (N,) columns of clusters."""
+    columns, judgments, means = _means_of_others(unit, value, clusters)
     if len(judgments) < FEWEST:
         return Estimate(None)
-    estimate = correlation(judgments, means, coefficient, resamples=0, clusters=clusters)
+    estimate = correlation(judgments, means, coefficient, resamples=0, clusters=columns)
     return _estimate_of(estimate, estimate.n)
 
 
-def one_against_cut(unit: Ints, worker: Ints, value: Floats, cuts: Sequence[float]) -> dict[float, Estimate]:
+def one_against_cut(
+    unit: Ints, value: Floats, clusters: Mapping[str, Ints], cuts: Sequence[float]
+) -> dict[float, Estimate]:
     """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others, both cut there.
 
-    This is H13 tables 8 to 10 with a person as the metric. Intervals are over units and workers.
+    This is H13 tables 8 to 10 with a person as the metric. Intervals are by (N,) columns of clusters.
     """
-    clusters, judgments, means = _means_of_others(unit, worker, value)
+    columns, judgments, means = _means_of_others(unit, value, clusters)
     if len(judgments) < FEWEST:
         return {}
     kappas = {}
     for cut in cuts:
         both = judgments >= cut - NEAR, means >= cut - NEAR
-        kappa = agreement(both, CohenKappa(), clusters=clusters)
+        kappa = agreement(both, CohenKappa(), clusters=columns)
         kappas[cut] = _estimate_of(kappa, len(judgments))
     return kappas
 
@@ -365,11 +367,13 @@ def _estimate_of(result: AgreementResult | CorrelationResult, n: int) -> Estimat
     return Estimate(result.value, json_float(result.low), json_float(result.high), n)
 
 
-def _means_of_others(unit: Ints, worker: Ints, value: Floats) -> tuple[dict[str, Ints], Floats, Floats]:
-    """Return, for judgments with others on their unit: unit and worker, judgment, mean of the others."""
+def _means_of_others(
+    unit: Ints, value: Floats, clusters: Mapping[str, Ints]
+) -> tuple[dict[str, Ints], Floats, Floats]:
+    """Return, for judgments with others on their unit: clusters, judgment, mean of the others."""
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
     with_others = counts[rows] > 1
     judgments = value[with_others]
     means = (sums[rows][with_others] - judgments) / (counts[rows][with_others] - 1)
-    return {ITEM: rows[with_others], RATER: worker[with_others]}, judgments, means
+    return {name: column[with_others] for name, column in clusters.items()}, judgments, means

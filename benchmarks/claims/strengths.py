@@ -1,0 +1,182 @@
+"""Strengths of three systems or more by the pairs that they won (Davidson 1970), and how far these vary.
+
+A pair's outcomes have chances in proportion to exp(x b): b are the log-strengths of mean zero and, where pairs are
+tied, log(nu); x has a half and minus a half for winner and loser, or one of log(nu) for a tie. The slope of the
+log-likelihood of an outcome is its x less the mean x; the information is the sum of the covariances of x over pairs.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog, minimize
+from scipy.special import logsumexp, softmax
+
+from benchmarks.claims.contrasts import item_of_pair, lost_votes, of_systems
+from benchmarks.claims.rows import Rows
+from benchmarks.claims.spreads import (
+    NOBODY,
+    Difference,
+    People,
+    Spread,
+    effective,
+    enlarged,
+    freedom,
+    people_add,
+)
+
+RISES = 1e-6  # a direction in which the likelihood rises for ever adds one at least
+
+
+class Fit(NamedTuple):
+    """Strengths by system, their covariance and degrees of freedom; no covariance where all pairs are of one item."""
+
+    strengths: dict[str, float]
+    covariance: np.ndarray | None
+    df: np.ndarray
+
+
+class Pair(NamedTuple):
+    """A pair's x of each outcome: a tie, the first wins, the second wins; and which of them is seen."""
+
+    outcomes: np.ndarray
+    seen: int
+
+    def possible(self, ties: bool) -> np.ndarray:
+        return self.outcomes if ties else self.outcomes[1:]
+
+
+def fit_strengths(rows: Rows) -> Fit | None:
+    """None where no strengths are the likeliest."""
+    names = sorted(rows.systems)
+    pairs = {
+        pair: Pair(
+            outcomes_of(names.index(first), names.index(second), len(names)), int(rows.pairs[pair] or 0)
+        )
+        for pair, (first, second) in rows.systems_of_pairs.items()
+    }
+    ties = any(pair.seen == 0 for pair in pairs.values())
+    # The free parameters: differences of strengths, and log(nu) where it is finite.
+    free = np.zeros((len(names) + 1, len(names) - 1 + ties))
+    free[: len(names), : len(names) - 1] = np.eye(len(names))[:, 1:] - 1 / len(names)
+    if ties:
+        free[-1, -1] = 1
+    seen = np.array([pair.outcomes[pair.seen] for pair in pairs.values()]) @ free
+    possible = np.array([pair.possible(ties) for pair in pairs.values()]) @ free
+    if not has_maximum(seen, possible):
+        return None
+    at, information = likeliest(seen, possible)
+    moves = np.linalg.inv(information) @ free.T
+    chances = softmax(possible @ at, axis=1)
+    slopes = seen - np.einsum("no,nop->np", chances, possible)
+    influences = dict(zip(pairs, slopes @ moves, strict=True))
+    # What a winner in the place of a tie adds.
+    credits = {pair: one.outcomes[1:] - one.outcomes[0] for pair, one in pairs.items()}
+    gains = {pair: credit @ free @ moves for pair, credit in credits.items()}
+    strengths = dict(zip(names, free[: len(names)] @ at, strict=True))
+    return Fit(strengths, *spread_of(rows, influences, gains))
+
+
+def outcomes_of(first: int, second: int, systems: int) -> np.ndarray:
+    wins = (np.eye(systems + 1)[first] - np.eye(systems + 1)[second]) / 2
+    return np.array([np.eye(systems + 1)[-1], wins, -wins])
+
+
+def has_maximum(seen: np.ndarray, possible: np.ndarray) -> bool:
+    """Whether each direction makes an outcome that was seen less likely beside another one (Albert, Anderson 1984)."""
+    steps = (seen[:, np.newaxis] - possible).reshape(-1, seen.shape[1])
+    if np.linalg.matrix_rank(steps) < seen.shape[1]:
+        return False
+    best = linprog(-steps.sum(axis=0), A_ub=-steps, b_ub=np.zeros(len(steps)), bounds=(-1, 1))
+    return bool(steps.sum(axis=0) @ best.x < RISES)
+
+
+def likeliest(seen: np.ndarray, possible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The free parameters of the highest likelihood, and the information about them."""
+
+    def loss(at: np.ndarray) -> float:
+        return float((logsumexp(possible @ at, axis=1) - seen @ at).sum())
+
+    def slope(at: np.ndarray) -> np.ndarray:
+        return np.asarray(np.einsum("no,nop->p", softmax(possible @ at, axis=1), possible) - seen.sum(axis=0))
+
+    def information(at: np.ndarray) -> np.ndarray:
+        chances = softmax(possible @ at, axis=1)
+        apart = possible - np.einsum("no,nop->np", chances, possible)[:, np.newaxis]
+        return np.asarray(np.einsum("no,nop,noq->pq", chances, apart, apart))
+
+    start = np.zeros(seen.shape[1])
+    found = minimize(loss, start, jac=slope, hess=information, method="trust-exact", options={"gtol": 1e-9})
+    return found.x, information(found.x)
+
+
+def products(parts: Iterable[tuple[Hashable, np.ndarray]]) -> np.ndarray:
+    """The sum over labels of the outer products of their sums."""
+    sums: defaultdict[Hashable, np.ndarray | float] = defaultdict(float)
+    for label, part in parts:
+        sums[label] = sums[label] + part
+    return np.asarray(sum(np.outer(one, one) for one in sums.values()))
+
+
+def spread_of(
+    rows: Rows, influences: Mapping[int, np.ndarray], gains: Mapping[int, np.ndarray]
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """The covariance of the parameters, and the degrees of freedom of each one."""
+    item_of = item_of_pair(rows)
+    number = effective(list(Counter(item_of[pair] for pair in influences).values()))
+    if len({item_of[pair] for pair in influences}) < 2:
+        return None, np.array([])
+    covariance = products((item_of[pair], part) for pair, part in influences.items()) * enlarged(number)
+    variances, df = np.diag(covariance), max(number, 2) - 1
+    width = len(covariance)
+    lost: defaultdict[tuple[int, str], np.ndarray] = defaultdict(lambda: np.zeros(width))
+    for parameter in range(width):
+        credit = {pair: {1: gain[0][parameter], 2: gain[1][parameter]} for pair, gain in gains.items()}
+        for cell, part in lost_votes(rows, credit).items():
+            lost[cell][parameter] = part
+    raters = list(Counter(name for _, name in lost).values())
+    if rows.anonymous or len(raters) < 2:
+        return covariance, np.full(width, df)
+    middle = sum(lost.values()) / len(lost)
+    centred = {cell: part - middle for cell, part in lost.items()}
+    by_row, by_person = (products((cell[at], part) for cell, part in centred.items()) for at in (0, 1))
+    by_cell, judged = products(centred.items()), len({pair for pair, _ in lost})
+
+    def added_along(direction: np.ndarray) -> People:
+        row, person, cell = (float(direction @ form @ direction) for form in (by_row, by_person, by_cell))
+        return people_add(row, person, cell, judged, raters)
+
+    # What people add counts along each of its principal axes as far as it is more than chance.
+    axes = np.linalg.eigh(by_person - by_cell + by_row / effective(raters))[1].T
+    whole = covariance + sum(added_along(axis).added * np.outer(axis, axis) for axis in axes)
+    each = [
+        freedom(float(one), df, added_along(axis)) for one, axis in zip(variances, np.eye(width), strict=True)
+    ]
+    return whole, np.array(each)
+
+
+def differences(rows: Rows, fit: Fit | None, first: str) -> dict[str, Difference | None]:
+    """How much better the first is than each other system; None where nothing says how far that varies."""
+    return {name: difference(rows, fit, first, name) for name in rows.systems if name != first}
+
+
+def difference(rows: Rows, fit: Fit | None, first: str, second: str) -> Difference | None:
+    direct = of_systems(rows, first, second)
+    if fit is None:
+        return direct
+    names = sorted(fit.strengths)
+    places = [names.index(first), names.index(second)]
+    if fit.covariance is None:
+        return None
+    contrast = np.zeros(len(fit.covariance))
+    contrast[places] = 1, -1
+    variance, df = float(contrast @ fit.covariance @ contrast), float(min(fit.df[places]))
+    if not variance > 0:
+        return None
+    value = fit.strengths[first] - fit.strengths[second]
+    if direct is None:
+        return Difference(value, Spread(variance, NOBODY, df, df + 1))
+    # Of its variance people add the part that they add where both met.
+    parts = direct.spread.scaled(variance / direct.spread.variance)
+    return Difference(value, parts._replace(df=df, items=parts.items if parts.items < np.inf else df + 1))
