@@ -42,11 +42,12 @@ WORKERS_CODE = (
     "annotation/work/worksheet.py",
     "common/rate_limits.py", "evaluation/results/challenges/page.py", "evaluation/results/challenges/submissions.py",
     "evaluation/results/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
-    "judgments/hit_templates/filling.py", "judgments/hit_templates/kind.py", "judgments/hit_templates/reading.py",
+    "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py", "contrib/hit_templates/reading.py",
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
+    "contrib/hit_templates/templates/annotation",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip

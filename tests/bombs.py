@@ -271,10 +271,10 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     from annotation.crowds.panel.reconciling import read_submissions
     from common.errors import QuorumError
     from contrib.disagreement.analysis import read_distributions
+    from contrib.hit_templates.importing import check_template
     from evaluation.data.imported_scores.reading import FORMATS, read_scores
     from evaluation.results.challenges.submissions import read_captions
     from judgments.design.panels import Panel
-    from judgments.hit_templates.importing import check_template
     from judgments.importers import open_candidates, open_judgments, read_runs
     from judgments.importers.textio import read_lines, read_whole
     from judgments.studies.generation import no_progress

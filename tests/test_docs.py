@@ -13,7 +13,14 @@ from quorum.words import OWN
 from scripts import stale
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "demo" / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "demo" / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "contrib").glob("*/README.md"),
+    ]
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

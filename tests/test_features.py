@@ -23,6 +23,13 @@ from contrib.second_factor.devices import device_to_set_up
 
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(device_to_set_up(account)).objects.update(confirmed=True)
+
+from pathlib import Path
+from tempfile import mkdtemp
+from annotation.rehearsal import Crowd, rehearse
+from tests.templating import make_template_study
+
+rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """
