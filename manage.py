@@ -9,8 +9,10 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.core.management.base import BaseCommand
+from django.utils.functional import SimpleLazyObject
 
 from config.commands import load_command
+from config.features import Feature, features_of, names_of
 
 # What is loaded stays, some 150,000 objects: Python need not look for garbage among them, a tenth of a start's time.
 gc.set_threshold(500_000)
@@ -33,9 +35,13 @@ def is_of_files(name: str, arguments: list[str]) -> bool:
     return name in OF_FILES and not (needs and any(needs in one for one in arguments))
 
 
+def features_of_environment() -> dict[str, type[Feature]]:
+    return features_of(names_of(os.environ.get("CONTRIB_APPS")))
+
+
 def load_of_files(name: str) -> BaseCommand:
     """Return a command; apps, models and settings take longer to load than most files to score."""
-    settings.configure(USE_I18N=False)
+    settings.configure(USE_I18N=False, FEATURES=SimpleLazyObject(features_of_environment))
     return load_command(name)
 
 

@@ -17,7 +17,6 @@ class JudgmentsConfig(AppConfig):
         schedule("judgments.tasks.remove_leftovers", every=lambda: 3600)
         register("understand_upload", "judgments.handlers.understand_upload", queue=READING)
         register("import_dataset", "judgments.handlers.import_dataset", queue=READING)
-        register("import_template", "judgments.handlers.import_template", queue=READING)
         register("import_candidates", "judgments.handlers.import_candidates", queue=READING)
         register("import_rankings", "judgments.handlers.import_rankings", queue=READING)
         register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, relied_on=True)

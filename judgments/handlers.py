@@ -14,7 +14,6 @@ from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
 from judgments.datasets.scaling import is_scaled, scale_picture
 from judgments.datasets.understanding import Part
-from judgments.hit_templates import importing as templates
 from judgments.importers import ColumnMapping
 from judgments.jobs import Run
 from judgments.models import Item, Job
@@ -121,23 +120,6 @@ def import_candidates(
 def import_rankings(run: Run, *, format: str, encoding: str = "", **values: str) -> None:
     """Import rankings; ``format`` is their task."""
     _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **values)
-
-
-def import_template(run: Run, *, upload: str, source: str, slug: str, name: str) -> None:
-    user = acting_person()
-    if user is None:
-        raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
-    with _stored(run, upload) as (files, result):
-        study, checked = templates.import_template(
-            slug=slug,
-            source=source,
-            inputs=files.path,
-            name=name,
-            images=files.pictures,
-            user=user,
-            progress=run.progress,
-        )
-        result |= {"study": study.slug, "rows": checked.rows}
 
 
 def scale_pictures(run: Run, *, dataset: str) -> None:

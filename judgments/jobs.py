@@ -115,12 +115,14 @@ class JobKind:
         handler: the dotted path of `handler(run, **args) -> dict | None`.
         scope: what a token needs the right to read for the kind's results.
         relied_on: whether others wait for what it does, so that nobody cancels it and no limit refuses it.
+        upload_page: the name of the address where its file is uploaded again, if that is no page of a study or dataset.
     """
 
     handler: str
     queue: str
     scope: str
     relied_on: bool = False
+    upload_page: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,16 @@ _kinds: dict[str, JobKind] = {}
 _rounds: list[Round] = []
 
 
-def register(kind: str, handler: str, *, queue: str, scope: str = "studies", relied_on: bool = False) -> None:
-    registered = _kinds.setdefault(kind, JobKind(handler, queue, scope, relied_on))
+def register(
+    kind: str,
+    handler: str,
+    *,
+    queue: str,
+    scope: str = "studies",
+    relied_on: bool = False,
+    upload_page: str = "",
+) -> None:
+    registered = _kinds.setdefault(kind, JobKind(handler, queue, scope, relied_on, upload_page))
     if registered.handler != handler:
         raise ValueError(f"Job kind {kind!r} is registered twice: {registered.handler} and {handler}.")
 
@@ -161,6 +171,11 @@ def scheduled_rounds() -> tuple[Round, ...]:
 
 def scope_of(kind: str) -> str:
     return _kinds[kind].scope if kind in _kinds else "studies"
+
+
+def upload_page_of(kind: str) -> str:
+    registered = _kinds.get(kind)
+    return (registered and registered.upload_page) or "admin:judgments_dataset_add"
 
 
 def enqueue(

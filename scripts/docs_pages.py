@@ -42,6 +42,7 @@ DJANGO_OPTIONS = {
 # Commands whose help names no page.
 PAGES_OF_COMMANDS = {
     "study export": "study-files.md",
+    "study template": "contrib/hit_templates.md",
     "study diff": "designing.md#use-again",
     "study generate": "study-files.md#what-is-drawn",
     "study rehearse": "quality.md#a-rehearsal-with-careless-people",
@@ -105,7 +106,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
         return re.sub(
             r"^## (.+)$", lambda head: f"## [{head[1]}](reference/{_slug(head[1])}.md)", markdown, flags=re.M
         )
+    markdown = re.sub(
+        r"\[([^]]*)\]\(((?:\.\./)*)\.\./contrib/(\w+)/README\.md(#[\w-]+)?\)", _link_to_feature, markdown
+    )
     return re.sub(r"reference\.md#([a-z-]+)", r"reference/\1.md", markdown)
+
+
+def _link_to_feature(link: re.Match[str]) -> str:
+    """Return a link to a feature's page; the text alone if the feature is off."""
+    from django.conf import settings
+
+    text, up, name, anchor = link.groups("")
+    return f"[{text}]({up}contrib/{name}.md{anchor})" if name in settings.FEATURES else text
 
 
 def _slug(heading: str) -> str:

@@ -42,11 +42,12 @@ WORKERS_CODE = (
     "annotation/work/worksheet.py",
     "common/rate_limits.py", "contrib/challenges/page.py", "contrib/challenges/submissions.py",
     "contrib/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
-    "judgments/hit_templates/filling.py", "judgments/hit_templates/kind.py", "judgments/hit_templates/reading.py",
+    "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py", "contrib/hit_templates/reading.py",
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
-    "templates/annotation", "contrib/challenges/templates", "templates/base.html", "templates/home.html",
+    "templates/annotation", "contrib/challenges/templates", "contrib/hit_templates/templates/annotation",
+    "templates/base.html", "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip

@@ -272,9 +272,9 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     from common.errors import QuorumError
     from contrib.challenges.submissions import read_captions
     from contrib.disagreement.analysis import read_distributions
+    from contrib.hit_templates.importing import check_template
     from evaluation.data.imported_scores.reading import FORMATS, read_scores
     from judgments.design.panels import Panel
-    from judgments.hit_templates.importing import check_template
     from judgments.importers import open_candidates, open_judgments, read_runs
     from judgments.importers.textio import read_lines, read_whole
     from judgments.studies.generation import no_progress

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from judgments.hit_templates.importing import import_template
+from contrib.hit_templates.importing import import_template
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import mark_open

@@ -39,6 +39,12 @@ submit(a_challenge(), participant("grace"), good=7)
 work_off()
 webhook = add_webhook(study=make_study(), url="https://192.0.32.10/", events=["study.completed"])
 ping_webhook(webhook=webhook)
+from pathlib import Path
+from tempfile import mkdtemp
+from annotation.rehearsal import Crowd, rehearse
+from tests.templating import make_template_study
+
+rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """

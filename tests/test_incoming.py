@@ -476,7 +476,8 @@ class TestUploads:
         rows = "text\n" + "".join(f"Wunderbar {n}\n" for n in range(9_000))
         values = {"name": "Ton", "slug": "ton", "template": sent("t.html", template.encode())}
         answer = designer.post(
-            reverse("admin:judgments_study_bring_template"), values | {"inputs": sent("i.csv", rows.encode())}
+            reverse("admin:judgments_study_start_bring-template"),
+            values | {"inputs": sent("i.csv", rows.encode())},
         )
         assert "Ton" in words(self.follow(designer, answer))
         assert Study.objects.get(slug="ton").dataset.items.count() == 9_000

@@ -63,9 +63,9 @@ from annotation.work.stopping import lock_for_settling, reopen_slots
 from common.errors import Busy, NotThere, WrongState
 from judgments.access.roles import note_event
 from judgments.jobs import enqueue
-from judgments.kinds import KINDS
+from judgments.kinds import installed_kind
 from judgments.models import CachedFigures, Job, Study, StudyEvent
-from judgments.studies.studies import LETTERS, design_of, kind_of, random_code
+from judgments.studies.studies import LETTERS, design_of, installed_kind_of, random_code
 
 
 def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
@@ -74,7 +74,7 @@ def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
 
 
 def _judgment_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
-    kind = KINDS[study.protocol]
+    kind = installed_kind(study.protocol)
     judgments = Judgment.objects.of_study(study).filter(assignment__worker=worker, replaced_by=None)
     names = ("unit__key", "unit__content", "value", "answer", "assignment__submitted_at")
     for key, content, value, answer, submitted in judgments.values_list(*names).iterator():
@@ -464,7 +464,7 @@ def _end_work(study: Study, worker: Worker) -> None:
 
 def _texts_only(study: Study, judgments: Any) -> Any:
     """Return the judgments whose answers are texts that the person wrote."""
-    return judgments if kind_of(study).writes_captions else judgments.none()
+    return judgments if installed_kind_of(study).writes_captions else judgments.none()
 
 
 def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
@@ -478,7 +478,7 @@ def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
 def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collection[UUID], texts: bool) -> int:
     """Delete or redact the judgments, and the texts beside them. Return how many judgments were deleted."""
     work = Assignment.objects.filter(study=study, worker=worker)
-    everything = way == Way.ALL or (texts and kind_of(study).writes_captions)
+    everything = way == Way.ALL or (texts and installed_kind_of(study).writes_captions)
     gone = work if everything else work.filter(pk__in=unnamed)
     ended = list(gone.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     keys = [pk for pk, _hit, _state in ended]
@@ -515,7 +515,7 @@ def _minute(moment: datetime | None) -> datetime | None:
 
 
 def _redact_texts(study: Study, worker: Worker) -> None:
-    kind, judgments = kind_of(study), _judgments(study, worker)
+    kind, judgments = installed_kind_of(study), _judgments(study, worker)
     for judgment in judgments.only("pk", "answer").iterator():
         values: dict[str, Any] = {"comment": "", "signals": {}}
         if judgment.answer is not None:

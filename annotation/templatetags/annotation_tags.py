@@ -19,10 +19,7 @@ from annotation.work import worksheet
 from common.markup import render_inline
 from common.texts import is_empty, readable
 from judgments.design.scale import display_number, number_text
-from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import normalise_phrase
-from judgments.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer
-from judgments.hit_templates.reading import read_template
 from judgments.kinds.caption import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
 from judgments.kinds.spans.answers import placed
@@ -191,34 +188,6 @@ def saved_answer(row: Any) -> SafeString:
 def as_json(data: Any, name: str, about: object = "") -> SafeString:
     """Return data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it."""
     return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
-
-
-@register.simple_tag
-def filled_page(design: StudyDesign, row: Any) -> SafeString:
-    answer = row.unfinished if isinstance(row.unfinished, dict) else row.value
-    return fill_page(
-        read_template(design.template.html),
-        row.shown["fields"],
-        position=row.position,
-        answer=answer,
-        picture=row.shown.get("picture", ""),
-    )
-
-
-@register.simple_tag
-def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged."""
-    questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
-    first = first_answer(questions)
-    names = {question.name for question in questions if question.shape != "fixed"}
-    try:
-        checked_answer(questions, first)
-    except ValueError:
-        enough = False
-    else:
-        enough = True
-    answer = {name: value for name, value in (row.value or {}).items() if name in names}
-    return {"answer": first, "enough": enough, "left": row.value is not None and answer == first}
 
 
 @register.filter

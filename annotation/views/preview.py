@@ -42,10 +42,9 @@ from judgments.admin.base import number_in, signed_in
 from judgments.design.editing.views import find_preview, find_row
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.material import UnitSpec, rng_for
-from judgments.hit_templates.importing import sketched_hits
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Study, Unit
-from judgments.studies.generation import build_batch
+from judgments.studies.generation import build_batch, hits_of_row
 from judgments.studies.studies import design_of, draws_at_claim, find_dataset
 
 
@@ -100,7 +99,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
             batch = build_batch(design, dataset, maker=user.pk)
             units = batch.first_page() if batch.hits else ()
         else:
-            dataset, hits = Dataset(name=design.dataset), sketched_hits(design, row)
+            dataset, hits = Dataset(name=design.dataset), hits_of_row(design, row)
             units = hits[0].units if hits else ()
         if not units:
             raise WrongState("This design draws no HIT, so there is no page of work to show.")

@@ -38,7 +38,7 @@ from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from common.amounts import spell_cents
 from evaluation.data.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis, Deposit
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import AbsentKind, Kind, installed_kind
 from judgments.models import (
     HIT,
     CandidatePair,
@@ -51,7 +51,7 @@ from judgments.models import (
     SystemPair,
     Unit,
 )
-from judgments.studies.studies import design_of, kind_of, stops_early
+from judgments.studies.studies import design_of, stops_early
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED
@@ -481,10 +481,11 @@ def exclusions_hold() -> Sentences:
 
 def _kind_if_readable(study: Study) -> Kind | None:
     """Return the kind under the study's design; the plain one if the design cannot be read, as is said elsewhere."""
-    kind = KINDS.get(study.protocol)
-    if kind is not None:
-        with suppress(ValidationError):
-            return kind_of(study)
+    kind = installed_kind(study.protocol)
+    if isinstance(kind, AbsentKind):
+        return None
+    with suppress(ValidationError):
+        return kind.for_design(design_of(study))
     return kind
 
 

@@ -40,7 +40,7 @@ from judgments.admin.base import (
 from judgments.datasets import page as datasets_page
 from judgments.datasets import uploads
 from judgments.design.editing import views as design_page
-from judgments.jobs import cancel_job, is_relied_on, queue_positions, retry_job
+from judgments.jobs import cancel_job, is_relied_on, queue_positions, retry_job, upload_page_of
 from judgments.models import HIT, Caption, Dataset, Item, Job, Output, Study, StudyEvent, System, Unit
 from judgments.models.studies import DELETED_STUDY
 from judgments.studies import page as studies_page
@@ -351,6 +351,7 @@ class JobAdmin(ReadOnlyAdmin):
             and user.has_perm("judgments.add_study"),
             "result": describe_result(job),
             "upload": _upload_of(job, user),
+            "upload_page": upload_page_of(job.kind),
         }
         return TemplateResponse(request, "judgments/job.html", context)
 

@@ -37,7 +37,7 @@ from judgments.design.tables import (
     Writing,
     usual_least,
 )
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import KINDS, AbsentKind, Kind
 
 PRESET_FOLDER = Path(__file__).with_name("study_presets")
 # In display order.
@@ -111,6 +111,12 @@ def slugify_name(name: str) -> str:
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
     """Yield the contradictions of a design; each clause begins with its key."""
     kind = KINDS.get(design.protocol)
+    if kind is None and isinstance(absent := KINDS[design.protocol], AbsentKind) and absent.feature:
+        yield gettext("protocol is %(protocol)r, which is off; expected %(feature)s in CONTRIB_APPS") % {
+            "protocol": design.protocol,
+            "feature": absent.feature,
+        }
+        return
     if kind is None:
         yield gettext("protocol is %(protocol)r; this version knows %(listed)s") % {
             "protocol": design.protocol,

@@ -622,7 +622,7 @@ class Spans(Part):
 
 
 class Template(Part):
-    """The page of a study whose protocol is ``template`` (docs/hit-templates.md)."""
+    """The page of a study whose protocol is ``template``."""
 
     html: str = Field(
         "",

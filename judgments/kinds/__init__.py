@@ -1,7 +1,13 @@
-"""The kinds of HIT. A new kind is a module here, a template, and a line in ``KINDS``."""
+"""The kinds of HIT: a line in ``KINDS`` for each of the platform, and those that features declare."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from django.apps import apps
+from django.utils.module_loading import import_string
 
 from common.features import of_features
-from judgments.hit_templates.kind import HITTemplate
+from judgments.kinds.absent import AbsentKind, KindIsOff
 from judgments.kinds.base import (
     CaptionScore,
     Choice,
@@ -22,8 +28,17 @@ from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairs import Pairwise, Triplet
 from judgments.kinds.spans.kind import Spans
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind
+
+class Kinds(dict[str, Kind]):
+    """Kinds by name. A study whose kind is not among them has an ``AbsentKind``."""
+
+    def __missing__(self, name: str) -> Kind:
+        feature, _kind = _kinds_of_apps().get(name, ("", None))
+        return AbsentKind(name, feature)
+
+
+KINDS = Kinds(
+    (kind.name, kind)
     for kind in (
         Triplet(),
         Pairwise(),
@@ -35,21 +50,41 @@ KINDS: dict[str, Kind] = {
         Spans(),
         Keywords(),
         Grounding(),
-        HITTemplate(),
         *(kind() for kind in of_features("kinds")),
     )
-}
+)
+
+
+def installed_kind(name: str) -> Kind:
+    """Return a kind, also that of a feature that is off: erasing and integrity checks read its answers."""
+    _feature, kind = _kinds_of_apps().get(name, ("", None))
+    return kind or KINDS[name]
+
+
+@cache
+def _kinds_of_apps() -> Mapping[str, tuple[str, Kind]]:
+    """Return the features, on or off, with the kinds that they declare, by the names of the kinds."""
+    declared = (
+        (app.label, import_string(path)())
+        for app in apps.app_configs.values()
+        for path in getattr(app, "kinds", ())
+    )
+    return {kind.name: (feature, kind) for feature, kind in declared}
+
 
 __all__ = [
     "KINDS",
+    "AbsentKind",
     "CaptionScore",
     "Choice",
     "ChoiceKind",
     "Consensus",
     "IncludedJudgment",
     "Kind",
+    "KindIsOff",
     "KindResults",
     "OpenKind",
     "Rehearsal",
     "RelevanceScale",
+    "installed_kind",
 ]

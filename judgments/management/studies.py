@@ -1,15 +1,13 @@
-"""Commands that make a study's work: draw its HITs, or bring a HIT template over."""
+"""The command that draws a study's HITs."""
 
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from common.amounts import counted
-from common.commands import QuorumCommand, progress_bar
-from common.errors import QuorumError, WrongState
+from common.commands import progress_bar
+from common.errors import WrongState
 from common.files import check_place, write_lines
-from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template
-from judgments.importers.textio import ImportProblem, read_whole
 from judgments.management.base import OperationCommand
 from judgments.models import Study
 from judgments.operations import generate
@@ -54,52 +52,3 @@ class GenerateHits(OperationCommand):
 
 def _same_hits(study: Study, keys: list[str]) -> bool:
     return list(study.hits.order_by("position").values_list("key", flat=True)) == keys
-
-
-class ImportTemplate(QuorumCommand):
-    help = "Bring a HIT template of Mechanical Turk or Turkle over, with its CSV of inputs (docs/hit-templates.md)."
-    example = "manage.py import_template tone template.html inputs.csv --dry-run"
-    named_errors = (QuorumError, ImportProblem)
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study", help="slug of the study, and name of its dataset")
-        parser.add_argument("template", type=Path, help="HTML with ${field} for the cells of a row")
-        parser.add_argument("inputs", type=Path, help="CSV with a column for each field, a row for each task")
-        parser.add_argument("--name", default="", help="what workers read; otherwise the slug")
-        parser.add_argument(
-            "--images", help="a folder with the pictures that a column picture names, or their address"
-        )
-        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
-        parser.add_argument(
-            "--dry-run", action="store_true", help="say what was understood and left out; store nothing"
-        )
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        slug: str = options["study"]
-        source = read_whole(options["template"], encoding=options["encoding"])
-        if options["dry_run"]:
-            checked = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
-            self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")
-            self._tell(checked)
-            return
-        with progress_bar() as progress:
-            study, checked = import_template(
-                slug=slug,
-                source=source,
-                inputs=options["inputs"],
-                name=options["name"],
-                images=options["images"],
-                encoding=options["encoding"],
-                progress=progress,
-            )
-        self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
-        self._tell(checked)
-
-    def _tell(self, checked: CheckedTemplate) -> None:
-        self.say(f"  {checked.rows:>9,} rows of inputs")
-        for question in checked.template.questions:
-            self.say(
-                f"  question {question.name}: {question.control}{', needed' if question.required else ''}"
-            )
-        for sentence in checked.left_out:
-            self.say(f"  {sentence}")

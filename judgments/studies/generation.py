@@ -40,6 +40,7 @@ from judgments.drawing.controls import ControlPool, ControlSlot, pool_of
 from judgments.drawing.material import (
     Batch,
     Group,
+    HITSpec,
     Image,
     Material,
     Pair,
@@ -90,6 +91,13 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remainin
         if leads_enough(first, second, minimum=stopping.minimum, margin=stopping.margin):
             return kind.aggregation.outcome_range(values, 0)
     return kind.aggregation.outcome_range(values, remaining)
+
+
+def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
+    """Return the HITs of one row of inputs, before its dataset exists."""
+    image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
+    kind = KINDS[design.protocol].for_design(design)
+    return kind.draw_batch(design, Material(design.dataset, (image,))).hits
 
 
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:

@@ -63,8 +63,7 @@ from judgments.design.editing import views as design_page
 from judgments.design.editing.fitting import PAIR_WORDS
 from judgments.design.editing.form import field_of_key, in_labels
 from judgments.drawing.controls import ControlPool
-from judgments.hit_templates import page as hit_templates_page
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, AbsentKind, KindIsOff
 from judgments.models import HIT, Dataset, Job, Study, StudyEvent, System, Unit
 from judgments.models.studies import QUIET_JOBS
 from judgments.operations import discard, generate
@@ -293,7 +292,6 @@ class StudyAdmin(QuorumAdmin):
         return [
             url("numbers/<slug:key>/", "numbers", views.show_numbers),
             url("compare/", "compare", partial(design_page.show_comparison, self)),
-            url("bring-template/", "bring_template", self._for_adding(hit_templates_page.upload_template)),
             url("from-file/", "from_file", self._for_adding(design_page.add_study_from_file)),
             url("<int:pk>/do/<slug:name>/", "do", require_POST(self.step_view)),
             *(
@@ -312,9 +310,14 @@ class StudyAdmin(QuorumAdmin):
         study = self._study(request, pk, page.permission)
         context = self.context(request, study, page.name)
         try:
-            return page.view(request, study, context)
+            answer = page.view(request, study, context)
+            if isinstance(answer, TemplateResponse) and isinstance(context["kind"], AbsentKind):
+                answer.render()
         except FiguresPending:
             return show_counting(request, study, context)
+        except KindIsOff as error:
+            return _show_that_kind_is_off(request, context, error)
+        return answer
 
     def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
         if not self.has_add_permission(request):
@@ -417,6 +420,9 @@ class StudyAdmin(QuorumAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         study = self._study(request, object_id, Right.VIEW)
+        kind = KINDS[study.protocol]
+        if isinstance(kind, AbsentKind):
+            return _show_that_kind_is_off(request, self.context(request, study, "change"), kind.error())
         return design_page.show_design(self, request, study)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
@@ -436,6 +442,11 @@ class StudyAdmin(QuorumAdmin):
             "judgments/study/delete.html",
             self.context(request, study, "change") | {"subtitle": gettext("Delete")},
         )
+
+
+def _show_that_kind_is_off(request: HttpRequest, context: Context, error: KindIsOff) -> HttpResponse:
+    context |= {"subtitle": "", "sentence": str(error)}
+    return TemplateResponse(request, "judgments/study/kind_off.html", context, status=error.status)
 
 
 @study_page("hits", "Pages of work", order=20, group=Group.DESIGN)

@@ -20,7 +20,7 @@ from judgments.access.roles import note_event, refuse_other_readers, visible_row
 from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import KINDS, Kind, installed_kind
 from judgments.models import (
     HIT,
     CachedFigures,
@@ -75,6 +75,11 @@ def _validated(design: str) -> StudyDesign:
 
 def kind_of(study: Study) -> Kind:
     return KINDS[study.protocol].for_design(design_of(study))
+
+
+def installed_kind_of(study: Study) -> Kind:
+    """Return the kind, also where its feature is off."""
+    return installed_kind(study.protocol).for_design(design_of(study))
 
 
 def stops_early(study: Study) -> bool:

@@ -145,10 +145,20 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
+    """A page that the page "New study" links to.
+
+    Attributes:
+        name: last part of its address.
+        label: the link.
+        text: the words before the link.
+        with_data: whether a study begins there with data of its own, so that no dataset is needed before.
+    """
+
     name: str
     label: str
     text: str
     view: Callable[[HttpRequest, Context], HttpResponseBase]
+    with_data: bool = False
 
     @property
     def address(self) -> str:

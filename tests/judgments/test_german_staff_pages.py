@@ -56,7 +56,7 @@ def test_the_way_to_a_study_is_german(german: Client) -> None:
         seen(german, f"{add}?protocol={protocol}&dataset=animals")
     seen(german, f"{add}?preset=vedantam-2015-triplet&dataset=animals")
     seen(german, reverse("admin:judgments_study_from_file"), text="")
-    seen(german, reverse("admin:judgments_study_bring_template"), name="")
+    seen(german, reverse("admin:judgments_study_start_bring-template"), name="")
     for page in OF_A_STUDY:
         seen(german, address(page, study))
 

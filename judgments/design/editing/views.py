@@ -494,7 +494,7 @@ def _show_start(
         "answers": answers,
         "published": published,
         "saved": cards(saved),
-        "kinds": KINDS,
+        "kinds": list(KINDS),
         "datasets": newest,
         "dataset": chosen,
         "holdings": holdings,

@@ -18,8 +18,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, gettext_lazy
 
 from common.amounts import spell_number
-from judgments.hit_templates.questions import FIELD, VOID, WITHIN, Element, Question, as_number
-from judgments.hit_templates.reading import Template, clean_filled_page
+from contrib.hit_templates.questions import FIELD, VOID, WITHIN, Element, Question, as_number
+from contrib.hit_templates.reading import Template, clean_filled_page
 
 STEP_TOLERANCE = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")

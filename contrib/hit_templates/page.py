@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -18,19 +18,19 @@ from common.amounts import thousands
 from common.errors import DataConflict, QuorumError
 from common.incoming import BeyondHead, TextRefused, uploaded_text
 from common.rate_limits import TooMany
-from judgments.admin.base import QuorumAdmin, signed_in
-from judgments.datasets import uploads
-from judgments.datasets.page import short_name
-from judgments.design.editing.views import find_preview, keep_row, store_preview
-from judgments.hit_templates.importing import (
+from contrib.hit_templates.importing import (
     CheckedTemplate,
     check_template,
     import_template,
     sketched_design,
 )
+from judgments.admin.base import signed_in
+from judgments.datasets import uploads
+from judgments.datasets.page import short_name
+from judgments.design.editing.views import find_preview, keep_row, store_preview
 from judgments.jobs import enqueue
 from judgments.models import Dataset, Study
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import Context, StartPage, add_start_page, page_address
 
 CHECKED = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
 
@@ -83,12 +83,12 @@ class HITTemplateForm(forms.Form):
         return cleaned
 
 
-def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
     """Upload, check, create. Only the upload is stored before the last step."""
+    context |= {"title": gettext("New study")}
     if request.method == "POST" and "_create" in request.POST:
-        return _create(admin, request)
+        return _create(request, context)
     form = HITTemplateForm(request.POST or None, request.FILES or None)
-    context: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         sketch = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
@@ -98,12 +98,12 @@ def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             upload = uploads.keep([values["inputs"]], values.get("pictures"))
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=values["template"], inputs=files.path)
-            context = _show_checked(request, upload, sketch, checked)
+            context |= _show_checked(request, upload, sketch, checked)
         except BeyondHead:  # a draft can still be looked at, and discarded
             return _leave_to_job(request, {"upload": upload, **sketch})
         except QuorumError as error:
             form.add_error(None, str(error))
-    return _page(admin, request, {"form": form, **context})
+    return _page(request, context | {"form": form})
 
 
 def _leave_to_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
@@ -112,17 +112,12 @@ def _leave_to_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
     except TooMany as error:
         uploads.discard_upload(args["upload"])
         messages.error(request, str(error))
-        return redirect("admin:judgments_study_bring_template")
+        return redirect(PAGE.address)
     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
 
-def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    outside = {**admin.admin_site.each_context(request), "title": gettext("New study")}
-    return TemplateResponse(
-        request,
-        "judgments/study/bring_template.html",
-        outside | {"subtitle": gettext("Bring a HIT template")} | context,
-    )
+def _page(request: HttpRequest, context: Context) -> HttpResponse:
+    return TemplateResponse(request, "judgments/study/bring_template.html", context)
 
 
 def _show_checked(
@@ -182,7 +177,7 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     return rows
 
 
-def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+def _create(request: HttpRequest, context: Context) -> HttpResponse:
     key = request.POST.get("_create", "")
     design, upload = find_preview(request.session, key), request.session.get(CHECKED, {}).get(key)
     form = HITTemplateForm()
@@ -190,7 +185,7 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         messages.error(
             request, gettext("Nothing was created: please upload the template and its inputs again.")
         )
-        return _page(admin, request, {"form": form})
+        return _page(request, context | {"form": form})
     try:
         with uploads.open_upload(upload) as files:
             study, checked = import_template(
@@ -207,13 +202,23 @@ def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         return _leave_to_job(request, {"upload": upload, **sketch})
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
-        return _page(admin, request, {"form": form})
+        return _page(request, context | {"form": form})
     uploads.discard_upload(upload)
     del request.session[CHECKED]
-    admin.log_addition(request, study, "brought over as a HIT template")
+    admin.site.get_model_admin(Study).log_addition(request, study, "brought over as a HIT template")
     rows = ngettext("%(n)s row", "%(n)s rows", checked.rows) % {"n": thousands(checked.rows)}
     messages.success(
         request,
         gettext("“%(name)s” is a draft now, with %(rows)s of inputs.") % {"name": study.name, "rows": rows},
     )
     return redirect(page_address(study, "change"))
+
+
+PAGE = StartPage(
+    name="bring-template",
+    label="Bring a HIT template",
+    text="From Mechanical Turk or Turkle:",
+    view=upload_template,
+    with_data=True,
+)
+add_start_page(PAGE)

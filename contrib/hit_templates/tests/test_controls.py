@@ -13,16 +13,16 @@ from annotation.quality.controls import control_answers
 from annotation.quality.rules import copy_rules
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError
-from evaluation.data.judgment_sets.loaders import control_records_of
-from judgments.hit_templates.controls import (
+from contrib.hit_templates.controls import (
     ExpectedProblem,
     expected_of,
     expected_on_repeat,
     meets_expectation,
 )
-from judgments.hit_templates.filling import fill_page, filled_questions
-from judgments.hit_templates.importing import check_template
-from judgments.hit_templates.reading import read_template
+from contrib.hit_templates.filling import fill_page, filled_questions
+from contrib.hit_templates.importing import check_template
+from contrib.hit_templates.reading import read_template
+from evaluation.data.judgment_sets.loaders import control_records_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits

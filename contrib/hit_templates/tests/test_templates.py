@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgments.hit_templates.filling import (
+from contrib.hit_templates.filling import (
     NoTemplateAnswer,
     answer_of_form,
     checked_answer,
@@ -15,7 +15,7 @@ from judgments.hit_templates.filling import (
     filled_questions,
     first_answer,
 )
-from judgments.hit_templates.reading import TemplateProblem, clean_filled_page, read_template
+from contrib.hit_templates.reading import TemplateProblem, clean_filled_page, read_template
 from tests.templating import TONE
 
 CELLS = {"id": "a1", "text": "Wunderbar & <schön>"}

@@ -19,7 +19,7 @@ import nh3
 from django.utils.translation import gettext_noop
 
 from common.errors import QuorumError
-from judgments.hit_templates.questions import FIELD, VOID, Element, Question, fields_in, find_questions, walk
+from contrib.hit_templates.questions import FIELD, VOID, Element, Question, fields_in, find_questions, walk
 
 # shown as they are
 PLAIN = {

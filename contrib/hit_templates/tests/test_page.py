@@ -3,6 +3,7 @@
 import io
 import re
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,3 +135,10 @@ def test_the_start_page_leads_there_and_the_form_has_a_template_to_begin_with(ad
     form = admin_client.get("/admin/judgments/study/add/?protocol=template")
     assert form.status_code == 200
     assert "Does this text make sense?" in form.content.decode()
+
+
+def test_an_upload_when_the_server_has_no_room_is_refused(
+    admin_client: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.DATA_DIR, settings.UPLOADS_MB = tmp_path, 0
+    assert "would hold more than 0 MB" in look(admin_client)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,18 +12,16 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from common.errors import DataConflict
+from contrib.hit_templates.controls import ExpectedProblem, expected_columns, expected_of
+from contrib.hit_templates.filling import filled_questions
+from contrib.hit_templates.kind import HITTemplate
+from contrib.hit_templates.questions import fields_in
+from contrib.hit_templates.reading import Template, TemplateProblem, read_template
 from judgments.access.roles import note_event
 from judgments.datasets.importing import import_dataset
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import HITSpec, Image, Material
-from judgments.hit_templates.controls import ExpectedProblem, expected_columns, expected_of
-from judgments.hit_templates.filling import filled_questions
-from judgments.hit_templates.kind import HITTemplate
-from judgments.hit_templates.questions import fields_in
-from judgments.hit_templates.reading import Template, TemplateProblem, read_template
 from judgments.importers.tables import InputTable
-from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import create_study
@@ -186,14 +183,6 @@ def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) ->
             "template": {"html": source},
             **values,
         }
-    )
-
-
-def sketched_hits(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
-    """Return the HIT of one row, before its dataset exists."""
-    image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
-    return (
-        KINDS[design.protocol].for_design(design).draw_batch(design, Material(design.dataset, (image,))).hits
     )
 
 

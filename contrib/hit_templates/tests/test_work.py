@@ -12,8 +12,8 @@ from annotation.models import Judgment
 from annotation.rehearsal import Crowd, rehearse
 from annotation.work.worksheet import units_of_hit
 from common.errors import DataConflict, DesignError
-from judgments.hit_templates.importing import check_template, import_template
-from judgments.hit_templates.reading import TemplateProblem
+from contrib.hit_templates.importing import check_template, import_template
+from contrib.hit_templates.reading import TemplateProblem
 from judgments.importers import ImportProblem
 from judgments.models import HIT, Dataset, HITUnit, Item, Study
 from judgments.studies.generation import generate_hits

@@ -21,11 +21,11 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
+from contrib.hit_templates.filling import NoTemplateAnswer, checked_answer, filled_questions
+from contrib.hit_templates.questions import Question, as_number
+from contrib.hit_templates.reading import Template
 from judgments.drawing.controls import KNOWN_GOOD, REPEATED, ControlSlot, Known
 from judgments.drawing.material import Group, Image, UnitSpec, content_key, shuffled
-from judgments.hit_templates.filling import NoTemplateAnswer, checked_answer, filled_questions
-from judgments.hit_templates.questions import Question, as_number
-from judgments.hit_templates.reading import Template
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

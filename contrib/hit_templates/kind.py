@@ -12,6 +12,19 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
+from contrib.hit_templates.controls import (
+    control_contradictions,
+    draw_answer_to,
+    drawn_answer,
+    expectation_text,
+    expected_on_repeat,
+    known_control,
+    known_rows,
+    meets_expectation,
+)
+from contrib.hit_templates.filling import answer_of_form, checked_answer, filled_questions
+from contrib.hit_templates.questions import Question
+from contrib.hit_templates.reading import Template, TemplateProblem, read_template
 from judgments.drawing.controls import KNOWN_GOOD, Makers
 from judgments.drawing.material import (
     Batch,
@@ -23,19 +36,6 @@ from judgments.drawing.material import (
     draw_images,
     rng_for,
 )
-from judgments.hit_templates.controls import (
-    control_contradictions,
-    draw_answer_to,
-    drawn_answer,
-    expectation_text,
-    expected_on_repeat,
-    known_control,
-    known_rows,
-    meets_expectation,
-)
-from judgments.hit_templates.filling import answer_of_form, checked_answer, filled_questions
-from judgments.hit_templates.questions import Question
-from judgments.hit_templates.reading import Template, TemplateProblem, read_template
 from judgments.kinds.base import (
     Comparison,
     Consensus,
@@ -160,7 +160,7 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
     tie_rule = "no-answer"
 
     def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
-        """Return ``answer``: question -> aggregated answers (docs/hit-templates.md).
+        """Return ``answer``: question -> aggregated answers (README.md).
 
         ``share`` and ``margin`` are means over the closed questions; ``tie`` is set if any of them is tied.
         """

@@ -1,0 +1,28 @@
+"""What HIT templates add to the platform."""
+
+from config.features import Feature
+
+
+class HITTemplatesConfig(Feature):
+    name = "contrib.hit_templates"
+    kinds = ("contrib.hit_templates.kind.HITTemplate",)
+    pages = ("contrib.hit_templates.page",)
+    commands = {
+        "Studies": {
+            "study template": (
+                "import_template",
+                "a HIT template with its inputs",
+                "contrib.hit_templates.management.ImportTemplate",
+            )
+        }
+    }
+
+    def start(self) -> None:
+        from judgments.jobs import READING, register
+
+        register(
+            "import_template",
+            "contrib.hit_templates.handlers.import_template",
+            queue=READING,
+            upload_page="admin:judgments_study_start_bring-template",
+        )

@@ -1,0 +1,27 @@
+"""The job that brings a large HIT template over."""
+
+from __future__ import annotations
+
+from common.audit import acting_person
+from common.errors import WrongState
+from contrib.hit_templates import importing
+from judgments.datasets import uploads
+from judgments.jobs import Run
+
+
+def import_template(run: Run, *, upload: str, source: str, slug: str, name: str) -> None:
+    user = acting_person()
+    if user is None:
+        raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
+    with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
+        study, checked = importing.import_template(
+            slug=slug,
+            source=source,
+            inputs=files.path,
+            name=name,
+            images=files.pictures,
+            user=user,
+            progress=run.progress,
+        )
+        result |= {"study": study.slug, "rows": checked.rows}
+    uploads.discard_upload(upload)

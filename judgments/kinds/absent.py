@@ -1,0 +1,64 @@
+"""What a study has for a kind that is off or not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from django.utils.translation import pgettext
+
+from common.errors import WrongState
+from judgments.drawing.material import Batch, Material
+from judgments.kinds.base import OpenKind
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+class KindIsOff(WrongState):
+    """Something needs the kind of a study, which is off or not installed."""
+
+
+class AbsentKind(OpenKind):
+    """Stand for a kind that is off, or whose package is not installed.
+
+    Its studies can be listed and deleted. Whatever draws, shows, reads or counts answers raises ``KindIsOff``.
+    """
+
+    writes_captions = True  # answers may be texts, so erasing people's texts takes them whole
+
+    def __init__(self, name: str, feature: str) -> None:
+        self.absent, self.feature = name, feature
+        self.title = pgettext("staff", "%(name)s (off)") % {"name": name}
+
+    def error(self) -> KindIsOff:
+        names = {"name": self.absent, "feature": self.feature}
+        if self.feature:
+            return KindIsOff(
+                pgettext(
+                    "staff", "The kind %(name)s is off: turn on %(feature)s in the setting CONTRIB_APPS."
+                )
+                % names
+            )
+        return KindIsOff(pgettext("staff", "The kind %(name)s is not installed.") % names)
+
+    def for_design(self, design: StudyDesign) -> AbsentKind:
+        return self
+
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
+        raise self.error()
+
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        raise self.error()
+
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> Any:
+        raise self.error()
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
+        raise self.error()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what each kind has of its own, such as ``page`` and ``aggregation``."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise self.error()
