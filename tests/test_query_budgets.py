@@ -27,7 +27,6 @@ from config.api.urls import router
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
-from evaluation.results.error_analysis import analysis
 from judgments import cached_figures
 from judgments.admin.base import ReadOnlyAdmin
 from judgments.models import HIT, ApiToken, Dataset, Job, Output, Study, System
@@ -80,7 +79,6 @@ def looks(module_db: None) -> dict[str, Look]:
         patch.object(cached_figures, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
         patch.object(cached_figures, "MANY_ROWS", MANY_ROWS),
         patch.object(study_pages, "MANY_ROWS", MANY_ROWS),
-        patch.object(analysis, "MANY_ROWS", MANY_ROWS),
         ExitStack() as stack,
     ):
         for model_admin in admin.site._registry.values():
@@ -114,10 +112,9 @@ def filled_study() -> Study:
 
 def listed() -> list[Model]:
     """Each model that has a list, and those that its rows point to."""
-    of_features = [
-        import_module(feature.calls).router for feature in settings.FEATURES.values() if feature.calls
-    ]
-    views = [view for one in (router, *of_features) for _, view, _ in one.registry]
+    calls = [import_module(feature.calls) for feature in settings.FEATURES.values() if feature.calls]
+    routers = [router, *(one.router for one in calls if hasattr(one, "router"))]
+    views = [view for one in routers for _, view, _ in one.registry]
     querysets = [getattr(view, "queryset", None) for view in views]
     return in_order([*admin.site._registry, *(rows.model for rows in querysets if rows is not None)])
 

@@ -43,7 +43,6 @@ from evaluation.results.challenges import views as challenges_api
 from evaluation.results.comparing import views as comparing_api
 from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import views as dashboard_api
-from evaluation.results.error_analysis import views as error_analysis_api
 from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.judges import views as judges_api
 from evaluation.results.judges.operations import ask_judge, compare_judges, import_judge
@@ -197,8 +196,6 @@ urlpatterns = [
     ),
     path(f"{STUDY}/strengths/", strengths_api.StrengthsView.as_view(), name="strengths"),
     path(f"{STUDY}/board/", dashboard_api.BoardView.as_view(), name="board"),
-    path(f"{STUDY}/disagreements/", error_analysis_api.DisagreementsView.as_view(), name="disagreements"),
-    path(f"{STUDY}/disagreements/<str:key>/", error_analysis_api.CloserView.as_view(), name="closer"),
     path(f"{STUDY}/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     operation_path(next_batch, follow_up_api.NextBatchView),
     operation_path(more_items, follow_up_api.NextBatchView),

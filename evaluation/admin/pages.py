@@ -23,7 +23,6 @@ from evaluation.results import views as results_page
 from evaluation.results.challenges import page as challenges_page
 from evaluation.results.comparing import views as comparing_page
 from evaluation.results.dashboard import views as dashboard_page
-from evaluation.results.error_analysis import views as error_analysis_page
 from evaluation.results.error_spans import views as error_spans_page
 from evaluation.results.judges import views as judges_page
 from evaluation.results.leave_one_out import views as leave_one_out_page
@@ -136,7 +135,6 @@ __all__ = [
     "choosing_page",
     "comparing_page",
     "dashboard_page",
-    "error_analysis_page",
     "error_spans_page",
     "export_page",
     "follow_up_page",
