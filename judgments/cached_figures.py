@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from django.conf import settings
-from django.db.models import Exists, FilteredRelation, Max, Q, Value
+from django.db.models import Exists, FilteredRelation, Max, Q, QuerySet, Value
 from django.utils import timezone
 from django.utils.translation import get_language
 
@@ -30,6 +30,10 @@ FRESH = 60.0  # seconds for which cached figures are fresh
 QUICK = 1.0  # longest computation in seconds to wait for after a person's action
 COST = 10.0  # share of time for computing: what takes 12 s is recomputed every two minutes
 JOB = "figures"
+
+
+def are_many(rows: QuerySet[Any]) -> bool:
+    return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
 
 def plain_value(value: Any) -> Any:

@@ -26,7 +26,6 @@ from contrib.challenges.models import Challenge
 from contrib.registration.models import Registration
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
-from evaluation.results.error_analysis import analysis
 from judgments import cached_figures
 from judgments.admin.base import ReadOnlyAdmin
 from judgments.models import HIT, ApiToken, Dataset, Job, Output, Study, System
@@ -79,7 +78,6 @@ def looks(module_db: None) -> dict[str, Look]:
         patch.object(cached_figures, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
         patch.object(cached_figures, "MANY_ROWS", MANY_ROWS),
         patch.object(study_pages, "MANY_ROWS", MANY_ROWS),
-        patch.object(analysis, "MANY_ROWS", MANY_ROWS),
         ExitStack() as stack,
     ):
         for model_admin in admin.site._registry.values():

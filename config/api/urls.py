@@ -39,7 +39,6 @@ from evaluation.results import views as results_api
 from evaluation.results.comparing import views as comparing_api
 from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import views as dashboard_api
-from evaluation.results.error_analysis import views as error_analysis_api
 from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
@@ -179,8 +178,6 @@ urlpatterns = [
     ),
     path(f"{STUDY}/strengths/", strengths_api.StrengthsView.as_view(), name="strengths"),
     path(f"{STUDY}/board/", dashboard_api.BoardView.as_view(), name="board"),
-    path(f"{STUDY}/disagreements/", error_analysis_api.DisagreementsView.as_view(), name="disagreements"),
-    path(f"{STUDY}/disagreements/<str:key>/", error_analysis_api.CloserView.as_view(), name="closer"),
     path(f"{STUDY}/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),

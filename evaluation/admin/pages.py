@@ -21,7 +21,6 @@ from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
 from evaluation.results.comparing import views as comparing_page
 from evaluation.results.dashboard import views as dashboard_page
-from evaluation.results.error_analysis import views as error_analysis_page
 from evaluation.results.error_spans import views as error_spans_page
 from evaluation.results.leave_one_out import views as leave_one_out_page
 from evaluation.results.strengths import views as strengths_page
@@ -133,7 +132,6 @@ __all__ = [
     "comparing_page",
     "dashboard_page",
     "disputes_page",
-    "error_analysis_page",
     "error_spans_page",
     "export_page",
     "leave_one_out_page",

@@ -55,6 +55,7 @@ from judgments.cached_figures import (
     Figures,
     FiguresPending,
     add_figures,
+    are_many,
     cached_figures,
     required_figures,
 )
@@ -550,7 +551,7 @@ def _drawn_from(study: Study) -> object:
 
 
 def _is_large(study: Study) -> bool:
-    return study.dataset.captions.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+    return are_many(study.dataset.captions.all())
 
 
 def _has_many_units(study: Study) -> Exists:

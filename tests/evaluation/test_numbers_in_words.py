@@ -6,7 +6,7 @@ from common.amounts import spell_number, spell_seconds
 from evaluation.presentation.content import format_cell
 from evaluation.results.plots import progress_sentence
 from evaluation.results.strengths.views import with_sign
-from judgments.templatetags.judgments_tags import file_size, hours
+from judgments.templatetags.judgments_tags import coefficient, file_size, hours
 
 
 def test_one_imported_judgment_is_said_in_the_singular() -> None:
@@ -45,3 +45,13 @@ def test_what_a_metric_gives_captions_has_three_digits_and_coefficients_two() ->
         "–",
     ]
     assert [format_cell(value, "coefficient") for value in (0.3444, -0.001)] == [".34", ".00"]
+
+
+def test_a_coefficient_has_no_negative_zero() -> None:
+    assert [coefficient(value) for value in (-0.001, -0.05, 0.62, 1.0, None)] == [
+        ".00",
+        "-.05",
+        ".62",
+        "1.00",
+        "–",
+    ]

@@ -5,8 +5,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from judgments import cached_figures
 from judgments.admin.base import BoundedChoices, BoundedPaginator, BoundedValues
-from judgments.cached_figures import MANY_ROWS
 from judgments.models import HIT
 from tests.judgments.desk import page, words
 from tests.studies import make_dataset, make_study
@@ -43,10 +43,9 @@ def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
 ) -> None:
     from judgments.jobs import run_job
     from judgments.models import Job
-    from judgments.studies import page as study_pages
 
-    assert MANY_ROWS > 1
-    monkeypatch.setattr(study_pages, "MANY_ROWS", 1)
+    assert cached_figures.MANY_ROWS > 1
+    monkeypatch.setattr(cached_figures, "MANY_ROWS", 1)
     study = make_study(opened=False)
     assert "Counting on a real draw" in words(designer.get(page(study, "plan")))
     (job,) = Job.objects.filter(kind="figures")

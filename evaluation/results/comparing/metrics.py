@@ -45,7 +45,6 @@ from evaluation.results.metric_figures import (
 )
 from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.results.verdict import scope_fields
-from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Output, Study
 from judgments.models.studies import credited
 from judgments.operations import background_operation
@@ -479,7 +478,3 @@ def compare(*, study: Study, first: str, second: str, tokenizer: str = DEFAULT_T
     """Starts a job that holds two metrics against the consensus; its result has the difference with intervals."""
     check_imported(study.dataset, [first, second])
     return {"first": first, "second": second, "tokenizer": tokenizer}
-
-
-def can_compare(study: Study) -> bool:
-    return not KINDS[study.protocol].comparison.refusal

@@ -31,9 +31,10 @@ from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric
 from evaluation.presentation.content import p_value
 from evaluation.results.comparing.comparison import MISSING, describe_compared_sources
-from evaluation.results.comparing.metrics import JOB_KIND, can_compare, compare, describe_comparison
+from evaluation.results.comparing.metrics import JOB_KIND, compare, describe_comparison
 from evaluation.results.comparing.studies import cached_comparison, comparable_studies
 from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.meta_evaluation import can_compare
 from judgments.access.permissions import studies_of, study_for
 from judgments.access.roles import Right, has_role, require_editor
 from judgments.admin.base import signed_in

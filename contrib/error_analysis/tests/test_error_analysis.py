@@ -1,4 +1,4 @@
-"""Error analysis: where metrics and people disagree."""
+"""Error analysis: the ranking of disagreements, the page of the list, and that of one pair or caption."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +7,14 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from contrib.error_analysis.analysis import certainty, quantiles, rank_captions, rank_pairs
+from contrib.error_analysis.views import side_by_side
 from evaluation.models import Analysis, MetricScore
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.error_analysis.analysis import (
-    certainty,
-    quantiles,
-    rank_captions,
-    rank_pairs,
-)
-from evaluation.results.error_analysis.views import side_by_side
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.models import Study
-from judgments.templatetags.judgments_tags import coefficient
+from judgments import cached_figures
+from judgments.jobs import run_job
+from judgments.models import Job, Study
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_study_page import IMAGES, pairwise
@@ -116,16 +112,6 @@ def test_two_scores_have_the_digits_that_part_them(
     assert side_by_side(first, second) == shown
 
 
-def test_a_coefficient_has_no_negative_zero() -> None:
-    assert [coefficient(value) for value in (-0.001, -0.05, 0.62, 1.0, None)] == [
-        ".00",
-        "-.05",
-        ".62",
-        "1.00",
-        "–",
-    ]
-
-
 def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: StudyOf, designer: Client) -> None:
     rows = designer.get(page(grades.study, "closer") + "?metric=bleu-1").context["rows"]
     assert rows[0]["texts"] == [("1", "A zebra", False)]
@@ -193,3 +179,20 @@ def test_the_pages_cost_as_many_queries_however_much_they_show(
         assert len(designer.get(page(made.study, "closer")).context["rows"]) == 25
     with django_assert_max_num_queries(20):
         designer.get(look(made.study, "p1", "cider-d"))
+
+
+def test_a_large_study_is_ranked_by_a_job_and_new_results_are_ranked_anew(
+    pairs: StudyOf, designer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = page(pairs.study, "closer")
+    usual = words(designer.get(address))
+    monkeypatch.setattr(cached_figures, "MANY_ROWS", 1)
+    for _ in range(2):
+        evaluated(pairs)
+        first = designer.get(address)
+        assert "counted for the first time" in words(first)
+        assert f'hx-get="{address}"' in first.content.decode()
+        assert designer.get(address, headers={"HX-Request": "true"}).status_code == 204
+        (job,) = Job.objects.filter(kind="figures", state="queued")
+        assert run_job(job.pk)
+        assert words(designer.get(address)) == usual

@@ -20,7 +20,7 @@ from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
-from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_figures, required_figures
+from judgments.cached_figures import Figures, add_figures, are_many, cached_figures, required_figures
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
 
@@ -169,8 +169,7 @@ def _cache_key(study: Study, analysis: Analysis) -> tuple[Any, ...]:
 
 
 def _is_large(study: Study) -> bool:
-    rows = study.pairs if KINDS[study.protocol].compares_pairs else study.units
-    return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+    return are_many((study.pairs if KINDS[study.protocol].compares_pairs else study.units).all())
 
 
 @lru_cache(maxsize=CACHED_RANKINGS)

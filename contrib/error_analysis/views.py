@@ -24,10 +24,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.amounts import as_json, coefficient
 from common.errors import NotThere
 from common.incoming import load_json
-from evaluation.models import Analysis
-from evaluation.results.comparing.metrics import can_compare
-from evaluation.results.consensus import SIDE_LABELS
-from evaluation.results.error_analysis.analysis import (
+from contrib.error_analysis.analysis import (
     Disagreement,
     Inspection,
     disagreements_at,
@@ -36,6 +33,9 @@ from evaluation.results.error_analysis.analysis import (
     newest_evaluation,
     other_scores,
 )
+from evaluation.models import Analysis
+from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.meta_evaluation import can_compare
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address
 from judgments.kinds import KINDS
@@ -87,7 +87,9 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "query": "&" + urlencode({"metric": metric, "kind": kind}),
         "compared": ranked.ranking.compared,
         "rows": [_row(study, metric, disagreement) for disagreement in disagreements],
-        "can_choose": KINDS[study.protocol].chosen_by_id and (pairs or study.source == Study.Source.DESIGNED),
+        "can_choose": "next-batch" in context["steps"]
+        and KINDS[study.protocol].chosen_by_id
+        and (pairs or study.source == Study.Source.DESIGNED),
     }
     return TemplateResponse(request, "evaluation/study_closer.html", context)
 

@@ -1,0 +1,12 @@
+"""The addresses of error analysis below /api/."""
+
+from django.urls import path
+
+from contrib.error_analysis.views import CloserView, DisagreementsView
+
+STUDY = "studies/<str:slug>"
+
+urlpatterns = [
+    path(f"{STUDY}/disagreements/", DisagreementsView.as_view(), name="disagreements"),
+    path(f"{STUDY}/disagreements/<str:key>/", CloserView.as_view(), name="closer"),
+]
