@@ -46,7 +46,6 @@ from evaluation.results.challenges.challenges import (
     store_standing,
 )
 from evaluation.results.challenges.submissions import About, positions_of, read_captions, store_captions
-from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.judges.asking import ask_model
 from evaluation.results.judges.findings import compare_judges as judges_beside_people
@@ -79,10 +78,6 @@ def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
     return None
-
-
-def compare_metrics(run: Run, *, study: str, **values: Any) -> dict[str, Any]:
-    return compared_metrics(study=find_study(study), progress=run.progress, **values)
 
 
 def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:

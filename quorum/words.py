@@ -91,8 +91,6 @@ SECTIONS: Commands = {
             "evaluation.management.results.ErrorSpans"),
         "metrics import": ("import_scores", "scores of metrics that were computed elsewhere",
             "evaluation.management.results.ImportScores"),
-        "metrics compare": ("compare_metrics", "by how much one agrees with people better than another",
-            "evaluation.management.results.CompareMetrics"),
         "judge import": ("import_judge", "a model's or another crowd's answers",
             "evaluation.management.results.ImportJudge"),
         "judge ask": ("ask_judge", "a language model answers, within a budget",

@@ -155,6 +155,7 @@ def _pages_of(command: str) -> str:
 
 def _linked(text: str) -> str:
     """Make links of the pages that a text names as files of the project."""
+    text = re.sub(r"contrib/(\w+)/README\.md", r"[\1](../contrib/\1.md)", text)
     return re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
 
 
