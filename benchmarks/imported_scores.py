@@ -59,9 +59,9 @@ def dataset_of(folder: Path, name: str, references: list[str], outputs: dict[str
 
 
 def speed(folder: Path) -> None:
+    from contrib.comparing.metrics import compare_with_scores
     from evaluation.data.imported_scores.reading import read_scores
     from evaluation.data.imported_scores.storing import import_scores
-    from evaluation.results.comparing.metrics import compare_with_scores
 
     systems = [f"system-{number}" for number in range(SYSTEMS)]
     outputs = {name: [f"{name} says {n}" for n in range(IMAGES)] for name in systems}
@@ -87,9 +87,9 @@ def speed(folder: Path) -> None:
 
 
 def wmt(folder: Path, data: Path) -> None:
+    from contrib.comparing.metrics import compare_with_scores
     from evaluation.data.imported_scores.reading import read_scores
     from evaluation.data.imported_scores.storing import import_scores
-    from evaluation.results.comparing.metrics import compare_with_scores
 
     def lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8").split("\n")[:-1]

@@ -35,7 +35,6 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.comparing.metrics import compare_metrics as compared_metrics
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
@@ -65,10 +64,6 @@ def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
     return None
-
-
-def compare_metrics(run: Run, *, study: str, **values: Any) -> dict[str, Any]:
-    return compared_metrics(study=find_study(study), progress=run.progress, **values)
 
 
 def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:

@@ -87,8 +87,6 @@ SECTIONS: Commands = {
             "evaluation.management.results.ErrorSpans"),
         "metrics import": ("import_scores", "scores of metrics that were computed elsewhere",
             "evaluation.management.results.ImportScores"),
-        "metrics compare": ("compare_metrics", "by how much one agrees with people better than another",
-            "evaluation.management.results.CompareMetrics"),
         "report": ("report", "figures, tables and text of a study", "evaluation.management.releases.Report"),
         "share": ("share_report", "a read-only link to a report, for those without an account",
             "evaluation.reports.sharing.share_report"),

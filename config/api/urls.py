@@ -36,8 +36,6 @@ from evaluation.reports.releases.views import DepositResource
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
-from evaluation.results.comparing import views as comparing_api
-from evaluation.results.comparing.metrics import compare as compare_metrics
 from evaluation.results.dashboard import views as dashboard_api
 from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.leave_one_out.views import DatasetBoundsView
@@ -132,7 +130,6 @@ urlpatterns = [
             reopen,
             aggregate,
             evaluate,
-            compare_metrics,
             make_report,
             use_plan,
             select_items,
@@ -166,7 +163,6 @@ urlpatterns = [
     money_path(money.confirm_call, preview="What saying so would book", of="Of a call that is parked."),
     money_path(money.repeat_call, preview="What asking again costs", of="Of a call that is parked."),
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
-    path(f"{STUDY}/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
     operation_path(quality.set_rule, quality_api.RuleView, "rules/<str:rule>"),
     path(f"{STUDY}/replay/", quality_api.ReplayView.as_view(), name="replay"),

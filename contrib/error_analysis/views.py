@@ -35,13 +35,12 @@ from contrib.error_analysis.analysis import (
 )
 from evaluation.models import Analysis
 from evaluation.results.consensus import SIDE_LABELS
-from evaluation.results.meta_evaluation import can_compare
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, page_address, study_page
+from judgments.studies.study_page import Context, Group, can_be_evaluated, page_address, study_page
 
 ON_A_PAGE = 25
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
@@ -63,7 +62,7 @@ class ErrorAnalysisForm(forms.Form):
             )  # fmt: skip
 
 
-@study_page("closer", "Error analysis", order=52, shown=can_compare, group=Group.FINDINGS)
+@study_page("closer", "Error analysis", order=52, shown=can_be_evaluated, group=Group.FINDINGS)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)

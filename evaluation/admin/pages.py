@@ -12,6 +12,7 @@ from django.utils.text import Truncator
 from unfold.decorators import display
 
 from evaluation.data.export import views as export_page
+from evaluation.data.imported_scores import page as imported_scores_page
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.planning import disputes_page
 from evaluation.planning import views as planning_page
@@ -19,7 +20,6 @@ from evaluation.planning.choosing import views as choosing_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
-from evaluation.results.comparing import views as comparing_page
 from evaluation.results.dashboard import views as dashboard_page
 from evaluation.results.error_spans import views as error_spans_page
 from evaluation.results.leave_one_out import views as leave_one_out_page
@@ -129,11 +129,11 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
 __all__ = [
     "choosing_page",
-    "comparing_page",
     "dashboard_page",
     "disputes_page",
     "error_spans_page",
     "export_page",
+    "imported_scores_page",
     "leave_one_out_page",
     "planning_page",
     "releases_page",

@@ -52,7 +52,7 @@ from evaluation.results.metric_figures import (
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields, winners_named
 from judgments.access.roles import note_event
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
@@ -376,10 +376,6 @@ class MetaEvaluation:
     signature: str
     judgments: str
     data_hash: str
-
-
-def can_compare(study: Study) -> bool:
-    return not KINDS[study.protocol].comparison.refusal
 
 
 def compared_kind(study: Study) -> Kind:

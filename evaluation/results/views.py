@@ -101,12 +101,14 @@ UNITS_SHOWN = 8
 CAPTIONS_AT_AN_END = 5
 WAYS = {
     "closer": gettext_noop("Where metrics and people disagree"),
-    "metrics": gettext_noop("Two metrics compared, scores from elsewhere"),
+    "metrics": gettext_noop("Scores from elsewhere"),
     "ranking": gettext_noop("Ranking of the systems"),
     "soft-labels": gettext_noop("How far people disagree"),
     "disputes": gettext_noop("Disputed items"),
     "report": gettext_noop("Report: figures, tables, methods"),
 }
+
+COMPARED = gettext_noop("Two metrics compared, scores from elsewhere")
 
 
 def as_markup(markup: str) -> SafeString:
@@ -286,9 +288,10 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}
         of_items = evaluation if study.design.get("purpose") != "labels" else None
         context["lead"] = _leading_findings(aggregation, of_items, context["figures"])
+        ways = WAYS | ({"metrics": COMPARED} if "compare-metrics" in context["steps"] else {})
         context["ways"] = [
             {"label": _(label), "link": page_address(study, name)}
-            for name, label in WAYS.items()
+            for name, label in ways.items()
             if name in PAGES  # its feature may be off
             and PAGES[name].shown(study)
             and PAGES[name].permission in context["rights"]

@@ -23,6 +23,7 @@ from judgments.access.roles import Right, has_right, rights_of
 from judgments.admin.base import preview_address, signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.models.studies import QUIET_JOBS, of_studies
 from judgments.operations import Operation, Outcome
@@ -49,6 +50,11 @@ def never(study: Study) -> bool:
 def was_opened(study: Study) -> bool:
     """Return whether people, or a rehearsal, could answer; imported judgments count."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED)
+
+
+def can_be_evaluated(study: Study) -> bool:
+    """Return whether metrics are held against its answers."""
+    return not KINDS[study.protocol].comparison.refusal
 
 
 class Group(StrEnum):
@@ -184,10 +190,20 @@ class PlanPart:
     problems: Callable[[StudyDesign, int, int], list[DesignError]] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PagePart:
+    """A feature's addition to a page of the platform that shows ``parts``; its template gets the facts as ``part``."""
+
+    page: str
+    template: str
+    facts: Callable[[HttpRequest, Study], Any]
+
+
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
 START_PAGES: dict[str, StartPage] = {}
 PLAN_PARTS: list[PlanPart] = []
+PAGE_PARTS: list[PagePart] = []
 
 
 def study_page(name: str, label: str = "", **options: Any) -> Callable[[View], View]:
@@ -210,6 +226,10 @@ def add_step(step: StudyStep) -> None:
 
 def add_plan_part(part: PlanPart) -> None:
     PLAN_PARTS.append(part)
+
+
+def add_page_part(part: PagePart) -> None:
+    PAGE_PARTS.append(part)
 
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
@@ -273,6 +293,11 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "of_criteria": _studies_of_criteria(study, request),
         "currency": design_of(study).currency,
         "steps": STEPS,
+        "parts": [
+            {"template": part.template, "facts": part.facts(request, study)}
+            for part in PAGE_PARTS
+            if part.page == active
+        ],
         "study_groups": tab_groups(study, rights, active),
         "next_step": next_step,
         "next_link": page_address(study, "launch") if _waits_for_its_launch(study, next_step, active) else "",

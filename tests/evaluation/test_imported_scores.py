@@ -7,13 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
-from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from common.environment import DEFAULTS
 from common.errors import DataConflict, QuorumError
@@ -23,14 +21,11 @@ from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
 from evaluation.results.dashboard.snapshot import candidate_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.operations import metric_names
 from judgments.importers.textio import ImportProblem
-from judgments.jobs import run_job
-from judgments.models import Caption, Dataset, Item, Output, System
-from quorum.metrics import score
+from judgments.models import Dataset, Item, Output, System
 from quorum.numeric.signatures import parse
 from tests.evaluation.reporting import contents, lines
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
@@ -196,44 +191,6 @@ def graded_study() -> tuple[StudyOf, dict[str, float]]:
     return study, people
 
 
-def test_two_metrics_are_compared_by_captions_and_over_systems(tmp_path: Path) -> None:
-    study, people = graded_study()
-    noise = np.random.default_rng(1).normal(size=(2, len(people)))
-    for name, spread, draws in (("good", 0.3, noise[0]), ("poor", 3, noise[1])):
-        rows = [
-            {"image": text.split()[-1], "caption": text, "score": value + spread * draw}
-            for (text, value), draw in zip(people.items(), draws, strict=True)
-        ]
-        brought(study.dataset, write(tmp_path / f"{name}.jsonl", rows), name)
-    found = compare_metrics(study=study.study, first="good", second="poor")
-    tau = found["rows"][0]
-    assert tau["first"] > tau["second"]
-    assert tau["difference"] == pytest.approx(tau["first"] - tau["second"])
-    assert 0 < tau["low"] < tau["difference"] < tau["high"]
-    assert tau["p"] < 0.05
-    assert found["scope"] == ("items and people" if found["raters"] > 1 else "these people")
-    assert found["systems"]["number"] == 4
-    soft = [own["soft_pairwise_accuracy"] for own in found["systems"]["own"]]
-    assert soft[0]["value"] > soft[1]["value"]
-    assert (soft[0]["pairwise"], soft[0]["n"]) == (1, 8)
-    # Beside a metric of systems alone only the figures over systems are left.
-    rows = [{"system": f"s{number}", "score": -number} for number in range(4)]
-    brought(study.dataset, write(tmp_path / "whole.jsonl", rows), "whole", better="lower")
-    whole = compare_metrics(study=study.study, first="whole", second="good")
-    assert whole["rows"] == []
-    assert whole["systems"]["own"][0]["pearson"]["value"] == pytest.approx(1, abs=0.05)
-    assert whole["systems"]["own"][0]["soft_pairwise_accuracy"]["value"] is None
-    assert "whole: has scores of systems alone" in whole["notes"][0]
-    with pytest.raises(
-        EvaluationError, match="'whole' has scores of systems, and this study judges captions"
-    ):
-        evaluate_study(study=study.study, metrics=["whole"])
-
-    # Scores of systems beside those of captions change nothing.
-    brought(study.dataset, write(tmp_path / "good.jsonl", rows), "good")
-    assert compare_metrics(study=study.study, first="good", second="poor") == found
-
-
 def test_scores_of_the_judged_captions_alone_suffice_on_every_page(tmp_path: Path) -> None:
     study, people = graded_study()
     study.unit("nobody", "a.jpg", first="a caption that nobody judged")
@@ -375,28 +332,27 @@ def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: P
     brought(study.dataset, path, "comet", replace=True)
     with pytest.raises(EvaluationError, match=r'has no score of 1 of 16; the first is "good a.jpg" of item'):
         evaluate_study(study=study.study, metrics=["comet"])
-    other = StudyOf(make_dataset("other", IMAGES), "pairwise")
-    with pytest.raises(EvaluationError, match="'comet' has no scores for dataset 'other'"):
-        compare_metrics(study=other.study, first="comet", second="bleu-1")
 
 
-def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_path: Path) -> None:
-    study, people = graded_study()
+def scores_of(people: dict[str, float], change: float) -> str:
+    """Return a file of mt-metrics-eval: people's grades of the captions of ``graded_study``, changed."""
     by_system = {
         f"s{number}": [people[f"dog {number} at {image}"] for image in IMAGES] for number in range(4)
     }
+    return "".join(
+        f"{system}\t{value + change * ((place * 7 + number * 3) % 5)}\n"
+        for number, (system, values) in enumerate((by_system | {"refA": [9] * 8}).items())
+        for place, value in enumerate(values)
+    )
+
+
+def test_mt_metrics_eval_s_files_are_read(tmp_path: Path) -> None:
+    study, people = graded_study()
     folder = tmp_path / "metric-scores"
     folder.mkdir()
 
-    def scores_of(change: float) -> str:
-        return "".join(
-            f"{system}\t{value + change * ((place * 7 + number * 3) % 5)}\n"
-            for number, (system, values) in enumerate((by_system | {"refA": [9] * 8}).items())
-            for place, value in enumerate(values)
-        )
-
-    (folder / "near.seg.score").write_text(scores_of(0.1))
-    (folder / "far.seg.score").write_text(scores_of(3))
+    (folder / "near.seg.score").write_text(scores_of(people, 0.1))
+    (folder / "far.seg.score").write_text(scores_of(people, 3))
     (folder / "far.sys.score").write_text("s0\t1.5\ns1\tNone\nrefA\t9\n")
     (folder / "notes.txt").write_text("not a score\n")
     with pytest.raises(
@@ -409,26 +365,6 @@ def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_
         ("far", "systems", 1),
         ("near", "captions", 32),
     ]
-    human = tmp_path / "en-de.mqm.seg.score"
-    human.write_text(scores_of(0).replace("s0\t2\n", "s0\tNone\n", 1))
-    import_scores(dataset=study.dataset, files=read_scores(human, ["mqm"]), unknown="leave-out")
-    found = compare_with_scores(dataset=study.dataset, first="near", second="far", people="mqm")
-    assert (found["n"], found["systems"]["number"]) == (31, 4)
-    near, far = found["systems"]["calibrated"]
-    assert near["value"] == 1 > far["value"]
-    assert found["rows"][0]["difference"] > 0
-    assert (found["rows"][0]["clusters"], found["scope"]) == ({"item": 8}, "these people")
-    assert describe_comparison(found).endswith("for other items, and for these people alone.")
-    for number, item in enumerate(study.dataset.items.all()):
-        item.fields = [["document", f"talk {number % 3}"]]
-        item.save()
-    of_talks = compare_with_scores(dataset=study.dataset, first="near", second="far", people="mqm")
-    assert {row["difference"] for row in of_talks["rows"]} == {row["difference"] for row in found["rows"]}
-    assert of_talks["rows"][0]["clusters"] == {"item": 3}
-    with pytest.raises(EvaluationError, match="Unknown metric 'blue'; did you mean 'bleu-4'"):
-        compare_with_scores(dataset=study.dataset, first="near", second="blue", people="mqm")
-    with pytest.raises(EvaluationError, match="has no scores of 'nobody' by caption"):
-        compare_with_scores(dataset=study.dataset, first="near", second="far", people="nobody")
     short = tmp_path / "short.seg.score"
     short.write_text("s0\t1\ns0\t2\n")
     with pytest.raises(EvaluationError, match="has 2 lines for a system, and dataset 'graded' 8 items"):
@@ -439,54 +375,6 @@ def test_mt_metrics_eval_s_files_are_read_and_compared_with_people_s_scores(tmp_
     short.write_text("s0\thigh\n")
     with pytest.raises(ImportProblem, match='line 1: found "high", expected a score, or None'):
         read_scores(short, [])
-
-
-@pytest.mark.parametrize("columns", [("image", "system"), ("image", "caption")])
-def test_computed_metrics_meet_people_s_imported_scores_of_half_points(
-    columns: tuple[str, str], tmp_path: Path, capsys: Any
-) -> None:
-    """THumB's layout: every system's caption of every image, graded in half points; `later.jpg` nobody graded."""
-    dataset = make_dataset("thumb", IMAGES | {"bare.jpg": [], "later.jpg": ["a cat sleeps"]})
-    texts = {
-        "up": [f"a brown dog {letter} sits" for letter in "abcdefgh"],
-        "base": [f"the dog {letter} plays" for letter in "abcdefgh"],  # a reference of each image
-        "large": ["a dog"] * 4 + ["a brown dog runs"] * 4,
-    }
-    rows, cells = [], []
-    for number, (name, captions) in enumerate(texts.items()):
-        system = System.objects.create(dataset=dataset, name=name)
-        for place, (image, text) in enumerate(zip([*IMAGES, "bare.jpg"], [*captions, "a dog"], strict=True)):
-            item = Item.objects.get(dataset=dataset, name=image)
-            Output.objects.create(system=system, item=item, caption=candidate(dataset, text))
-            grade = 1 + (place + number) % 9 / 2
-            cells.append((name, image, text, grade))
-            row = {"image": image, "system": name, "caption": text, "score": grade}
-            rows.append({key: row[key] for key in (*columns, "score")})
-    graded = {(row["image"], row.get("system", row.get("caption"))): row for row in rows}
-    brought(dataset, write(tmp_path / "people.jsonl", list(graded.values())), "people")
-    references = dict(IMAGES)
-    wanted = [cell for cell in cells if cell[1] in references]
-    scored = score(
-        [text for _, _, text, _ in wanted],
-        [[other for other in references[image] if other != text] for _, image, text, _ in wanted],
-        ["cider-d", "rouge-l"],
-        document_corpus=[*references.values(), ["a cat sleeps"]],
-    ).scores
-    output = tmp_path / "compared.json"
-    call_command("compare_metrics", "cider-d", "rouge-l", dataset="thumb", people="people", output=output)
-    found = json.loads(output.read_text())
-    assert (found["n"], found["systems"]["number"]) == (24, 3)
-    people = [grade for *_, grade in wanted]
-    (tau, rho, r) = found["rows"]
-    for side, name in (("first", "cider-d"), ("second", "rouge-l")):
-        assert tau[side] == pytest.approx(kendalltau(scored[name].images, people).statistic)
-        assert rho[side] == pytest.approx(spearmanr(scored[name].images, people).statistic)
-        assert r[side] == pytest.approx(pearsonr(scored[name].images, people).statistic)
-    assert "|own:dropped|" in found["signatures"]["cider-d"]
-    assert "without a reference, left out: " in capsys.readouterr().out
-    Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).delete()
-    with pytest.raises(EvaluationError, match="bleu-1 cannot be computed, as no caption of a system"):
-        compare_with_scores(dataset=dataset, first="bleu-1", second="people", people="people")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -502,20 +390,14 @@ def test_a_release_has_the_scores_and_holds(tmp_path: Path) -> None:
     assert verify_bundle(bundle).differences == ()
 
 
-def test_commands_calls_and_the_page_import_and_compare(
+def test_commands_calls_and_the_page_import(
     tmp_path: Path, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = pairs_study()
     path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
     call_command("import_scores", path, dataset="toy", metric="comet")
-    call_command(
-        "compare_metrics", "comet", "bleu-1", study=study.study.slug, output=tmp_path / "difference.json"
-    )
     said = capsys.readouterr().out
     assert "comet: 16 scores of captions (higher is better)." in said
-    assert json.loads((tmp_path / "difference.json").read_text())["rows"][0]["first"] == 1
-    with pytest.raises(CommandError, match="Expected --study, or --dataset with --people"):
-        call_command("compare_metrics", "comet", "bleu-1")
 
     root = User.objects.create_superuser("root", password="a long phrase of words")
     client.force_login(root)
@@ -553,13 +435,4 @@ def test_commands_calls_and_the_page_import_and_compare(
     upload = SimpleUploadedFile("judge.csv", b"image,caption,score\nz.jpg,good a.jpg,5\n")
     shown = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True).content.decode()
     assert "judge.csv, line 2, image: found &quot;z.jpg&quot;, expected an image" in shown
-    job = client.post(
-        f"/api/studies/{study.study.slug}/compare-metrics/",
-        {"first": "comet", "second": "clip"},
-        content_type="application/json",
-    )
-    assert job.status_code == 202
-    run_job(job.json()["id"])
-    shown = client.get(page).content.decode()
-    assert "comet and clip cannot be told apart" in shown
-    assert "clip, imported" in shown
+    assert "clip" in client.get(page).content.decode()

@@ -1,37 +1,19 @@
-"""Compare two studies' judgments, in a job if one is large."""
+"""A study's judgments as a source to compare with another."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from django.db.models import Q, QuerySet
-from django.utils import translation
 from django.utils.translation import gettext as _
 
-from annotation.snapshots import has_many_assignments
-from common.errors import NotThere
 from common.rows import converted_rows
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Content, JudgmentTable, Sides, Source
 from evaluation.errors import EvaluationError
-from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
-from judgments.cached_figures import (
-    Figures,
-    FiguresPending,
-    add_figures_by_prefix,
-    cached_figures,
-    version_of,
-)
 from judgments.drawing.material import document_in
-from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, System, Unit
 from judgments.models.studies import credited
-from judgments.studies.studies import design_of, kind_of
-
-PREFIX = "comparison"
-MANY_UNITS = 3_000  # of a slider, the slowest, about a second
+from judgments.studies.studies import kind_of
 
 
 def source_of_study(study: Study) -> Source:
@@ -156,88 +138,3 @@ def _systems_of(study: Study) -> dict[int, Sides]:
     ).iterator(loaders.ROWS_AT_ONCE):
         systems[pk] = (first,) if first else (), (second,) if second else ()
     return systems
-
-
-def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
-    numeric = [name for name, kind in KINDS.items() if not kind.is_open]
-    collected = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
-    studies = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
-    return studies.exclude(pk=study.pk).order_by("name", "pk")
-
-
-def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -> dict[str, Any]:
-    """Compare two studies without storing the result. Raise EvaluationError."""
-    comparison = compare_sources(
-        source_of_study(first),
-        source_of_study(second),
-        missing=missing,
-        seed=design_of(first).seed,
-    )
-    with translation.override("en"):  # it is kept for readers of any language
-        return comparison | {"in_words": describe_compared_sources(comparison)}
-
-
-def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
-    """Return the comparison; a job computes that of large studies.
-
-    Raises:
-        FiguresPending: the job is running. EvaluationError: they cannot be compared.
-    """
-    if missing not in MISSING:
-        raise EvaluationError(
-            _("The rule for missing units is %(missing)r, expected %(known)s.")
-            % {"missing": missing, "known": " or ".join(MISSING)}
-        )
-    shown = cached_figures(first, _comparison_figures(second, missing))
-    # The row id may have been reused.
-    if shown.value is None or shown.value["of"] != _identify_study(second):
-        raise FiguresPending
-    if shown.value["refused"]:
-        raise EvaluationError(shown.value["refused"])
-    result: dict[str, Any] = shown.value["result"]
-    return result | {"made_at": shown.made_at, "again": shown.again}
-
-
-def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
-    def compute(first: Study) -> dict[str, Any]:
-        figures: dict[str, Any] = {"of": _identify_study(second), "result": None, "refused": ""}
-        try:
-            figures["result"] = compare_studies(first=first, second=second, missing=missing)
-        except EvaluationError as error:
-            figures["refused"] = str(error)
-        return figures
-
-    return Figures(
-        f"{PREFIX}:{second.pk}:{missing}",
-        compute,
-        rows=_count_rows,
-        version=lambda first: [version_of(first), version_of(second), _identify_study(second)],
-        beyond_a_page=lambda first: _is_large(first) or _is_large(second),
-    )
-
-
-def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Return the figures named by ``_comparison_figures``. Raise NotThere."""
-    _prefix, pk, missing = name.split(":")
-    second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
-    if second is None:
-        raise NotThere(_("The study to compare with is not there any more."))
-    return _comparison_figures(second, missing)
-
-
-def _identify_study(study: Study) -> list[str]:
-    return [study.slug, str(study.created_at)]
-
-
-def _count_rows(figures: dict[str, Any]) -> int:
-    result = figures["result"]
-    return int(result["first"]["judgments"] + result["second"]["judgments"]) if result else 0
-
-
-def _is_large(study: Study) -> bool:
-    if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
-        return True
-    return bool(Study.objects.filter(has_many_assignments(study), pk=study.pk).exists())
-
-
-add_figures_by_prefix(PREFIX, _figures_named)

@@ -1,8 +1,7 @@
-"""The pages "Compare" and "Metrics" of a study, and comparisons of two studies over HTTP."""
+"""The page "Compare" of a study, two metrics on its page "Metrics", and comparisons of two studies over HTTP."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 from django import forms
@@ -19,40 +18,27 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.errors import NotThere, QuorumError
-from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import (
-    ScoresRequest,
-    import_scores,
-    mapping_of_scores,
-    signature_of,
-)
+from common.errors import NotThere
+from contrib.comparing.metrics import JOB_KIND, compare, describe_comparison
+from contrib.comparing.studies import cached_comparison, comparable_studies
 from evaluation.errors import EvaluationError
-from evaluation.models import ImportedMetric
 from evaluation.presentation.content import p_value
 from evaluation.results.comparing.comparison import MISSING, describe_compared_sources
-from evaluation.results.comparing.metrics import JOB_KIND, compare, describe_comparison
-from evaluation.results.comparing.studies import cached_comparison, comparable_studies
 from evaluation.results.consensus import SIDE_LABELS
-from evaluation.results.meta_evaluation import can_compare
 from judgments.access.permissions import studies_of, study_for
-from judgments.access.roles import Right, has_role, require_editor
-from judgments.admin.base import signed_in
 from judgments.api.resources import COUNTING
-from judgments.datasets.page import import_or_queue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
-    StudyStep,
+    PagePart,
     add_operation,
-    add_step,
+    add_page_part,
+    can_be_evaluated,
     page_address,
-    read_posted_parameters,
     study_page,
-    take_refusal,
 )
 
 OFFERED = 200  # studies in the list
@@ -166,18 +152,11 @@ def _describe_answers(study: Study) -> dict[float, str]:
     return {float(choice.value): choice.text for choice in kind.choices}
 
 
-@study_page("metrics", order=53, shown=can_compare, group=Group.FINDINGS, under="results")
-def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    rows = (
-        ImportedMetric.objects.filter(dataset=study.dataset_id).defer("scores").select_related("imported_by")
-    )
+def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
     done = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     last = done.order_by("-pk").first()
     comparison = last.result if last else None
-    context |= {
-        "imported": [(metric, signature_of(metric)) for metric in rows[:MOST_SHOWN]],
-        "may_import": has_role(request.user, study.dataset, "editor"),
-        "refusal": take_refusal(request, study),
+    return {
         "last": last,
         "comparison": comparison,
         "rows": _comparison_rows(comparison) if comparison else [],
@@ -185,9 +164,11 @@ def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
         if comparison and comparison.get("systems")
         else (),
-        "comparable": can_compare(study),
+        "comparable": can_be_evaluated(study),
     }
-    return TemplateResponse(request, "evaluation/study_metrics.html", context)
+
+
+add_page_part(PagePart("metrics", "evaluation/two_metrics.html", _facts_of_metrics))
 
 
 def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:
@@ -195,28 +176,6 @@ def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:
         row | {"p_words": "–" if row.get("p") is None else p_value(row["p"])} for row in comparison["rows"]
     ]
 
-
-def _import_scores(request: HttpRequest, study: Study) -> None:
-    user = require_editor(signed_in(request), study.dataset)
-    values = read_posted_parameters(request, ScoresRequest)
-    upload = request.FILES.get("file")
-    if upload is None:
-        raise QuorumError(_("Nothing was imported: choose the file with the scores."))
-    metrics = values.pop("metric", [])
-    args = {"study": study.slug, "metrics": metrics, **values}
-
-    mapping = mapping_of_scores(values, Path(upload.name or ""))
-
-    def read(path: Path) -> str:
-        files = read_scores(path, metrics, mapping=mapping)
-        return import_scores(dataset=study.dataset, files=files, by=user, **values).summary()
-
-    import_or_queue(request, upload, read, kind="import_scores", args=args)
-
-
-add_step(
-    StudyStep(name="import-scores", label="Import", run=_import_scores, permission=Right.VIEW, beside=True)
-)
 
 add_operation(compare, label="Compare", leads_to=lambda study: "metrics")
 

@@ -1,0 +1,1 @@
+"""Two studies, or two metrics, beside each other."""

@@ -1,0 +1,28 @@
+"""What comparing adds to the platform."""
+
+from config.features import Feature
+
+
+class ComparingConfig(Feature):
+    name = "contrib.comparing"
+    pages = ("contrib.comparing.views",)
+    calls = "contrib.comparing.calls"
+    commands = {
+        "Results": {
+            "metrics compare": (
+                "compare_metrics",
+                "by how much one agrees with people better than another",
+                "contrib.comparing.management.CompareMetrics",
+            )
+        }
+    }
+
+    def start(self) -> None:
+        from judgments.jobs import INTERACTIVE, register
+
+        register(
+            "compare_metrics",
+            "contrib.comparing.handlers.compare_metrics",
+            queue=INTERACTIVE,
+            scope="reports",
+        )

@@ -1,0 +1,12 @@
+"""The addresses of comparing below /api/."""
+
+from django.urls import path
+
+from contrib.comparing.metrics import compare
+from contrib.comparing.views import ComparisonView
+from judgments.api.resources import operation_path
+
+urlpatterns = [
+    operation_path(compare),
+    path("studies/<str:slug>/comparison/", ComparisonView.as_view(), name="comparison"),
+]

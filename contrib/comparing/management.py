@@ -1,0 +1,97 @@
+"""The command that compares two metrics."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from common.commands import QuorumCommand, progress_bar
+from evaluation.models import DEFAULT_TOKENIZER
+from evaluation.presentation.content import Estimate, plain_table
+from judgments.studies.studies import find_dataset, find_study
+
+MEASURES = {
+    "kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "pearson": "Pearson's r", "accuracy": "accuracy",
+}  # fmt: skip
+
+
+class CompareMetrics(QuorumCommand):
+    help = (
+        "Compare two metrics, computed or imported, by the consensus of a study, or by people's scores that were "
+        "imported: difference with its interval, tests, and agreement over systems "
+        "(contrib/comparing/README.md)."
+    )
+    example = "manage.py compare_metrics comet cider-d --study photos-grades --output difference.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("first")
+        parser.add_argument("second")
+        parser.add_argument("--study", help="whose consensus is the standard")
+        parser.add_argument("--dataset", help="with --people: the dataset of the scores")
+        parser.add_argument("--people", help="name under which people's scores were imported")
+        parser.add_argument("--tokenizer", default=DEFAULT_TOKENIZER)
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from contrib.comparing.metrics import compare_metrics, compare_with_scores
+
+        if bool(options["study"]) == bool(options["dataset"] and options["people"]):
+            raise CommandError("Expected --study, or --dataset with --people.")
+        two = {"first": options["first"], "second": options["second"]}
+        with progress_bar() as progress:
+            if options["study"]:
+                study = find_study(options["study"])
+                result = compare_metrics(
+                    study=study, tokenizer=options["tokenizer"], progress=progress, **two
+                )
+            else:
+                dataset = find_dataset(options["dataset"])
+                result = compare_with_scores(
+                    dataset=dataset, people=options["people"], tokenizer=options["tokenizer"], **two
+                )
+        self.write_output(options, result)
+        self._summary(result)
+
+    def _summary(self, result: dict[str, Any]) -> None:
+        from contrib.comparing.metrics import describe_comparison
+
+        first, second = result["metrics"]
+        shown = "percent" if result["what"] == "pairs" else "coefficient"
+        rows = [
+            (
+                row.get("kind") or MEASURES[row["measure"]],
+                row["first"],
+                row["second"],
+                Estimate(row["difference"], row["low"], row["high"]),
+                row["p"],
+                row["n"],
+            )
+            for row in result["rows"]
+        ]
+        if rows:
+            columns = [("", "text"), (first, shown), (second, shown), ("difference [95 %]", shown)]
+            columns += [("p", "p"), ("n", "count")]
+            self.say_tables([plain_table("Agreement with people", columns, rows)])
+        if result.get("systems"):
+            self._systems(result)
+        self.say(describe_comparison(result))
+        for name, signature in result["signatures"].items():
+            self.say(f"{name}: {signature}")
+        for note in result.get("notes", ()):
+            self.say(f"Note: {note}")
+
+    def _systems(self, result: dict[str, Any]) -> None:
+        systems = result["systems"]
+        columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
+        columns += [("tie-calibrated, by item", "score")] if "calibrated" in systems else []
+        rows = []
+        for position, (name, metric) in enumerate(zip(result["metrics"], systems["own"], strict=True)):
+            soft = metric["soft_pairwise_accuracy"]
+            row = (name, soft["value"], soft["pairwise"], metric["pearson"]["value"])
+            rows.append(
+                (*row, *([systems["calibrated"][position]["value"]] if "calibrated" in systems else []))
+            )
+        self.say_tables([plain_table(f"Over {systems['number']} systems", columns, rows)])
+        self.say()
