@@ -70,11 +70,11 @@ def _preview(request: HttpRequest, slug: str) -> HttpResponse:
             units = batch.hits[number - 1].units if 1 < number <= len(batch.hits) else batch.first_page()
         else:
             units = _units_at(study, number)
+        examples = worked_examples(study, design)
+        return render_preview(request, design, units, dataset=study.dataset, examples=examples)
     except QuorumError as error:
         context = {"title": "There is nothing to preview", "message": str(error)}
         return render(request, "annotation/ended.html", context, status=error.status)
-    examples = worked_examples(study, design)
-    return render_preview(request, design, units, dataset=study.dataset, examples=examples)
 
 
 @never_cache

@@ -37,7 +37,7 @@ class Kinds(dict[str, Kind]):
         return AbsentKind(name, feature)
 
 
-KINDS = Kinds(
+KINDS: dict[str, Kind] = Kinds(
     (kind.name, kind)
     for kind in (
         Triplet(),
