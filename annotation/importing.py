@@ -203,7 +203,7 @@ def import_judgments(
             rows = fingerprint.over(source.judgments(items, _captions_of(material)))
             first = next(rows, None)
             chosen = source.protocol or (first.protocol if first else None) or protocol
-            if chosen not in KINDS:
+            if chosen is None or chosen not in KINDS:
                 raise DataConflict(
                     f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
                 )

@@ -557,7 +557,9 @@ def _texts_within(answer: Any) -> Iterator[str]:
 def _identifying_words(study: Study, worker: Worker) -> list[str]:
     """Return words besides the name that identify the person."""
     answers = identifying_word_wanted.send(Study, study=study, worker=worker)
-    identifying: set[str] = {worker.shown_name, *(word for _receiver, word in answers)} - {worker.name}
+    identifying: set[str] = {worker.shown_name, *(word for _receiver, word in answers if word)} - {
+        worker.name
+    }
     identifying |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
     identifying |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)

@@ -279,7 +279,7 @@ class QuizOption(work.Schema):
     text = serializers.CharField()
 
 
-class _QuizQuestion(work.ShownUnit):
+class QuizQuestion(work.ShownUnit):
     """A question with options, or a known item as its kind shows it."""
 
     protocol = serializers.CharField(required=False)
@@ -308,7 +308,7 @@ class QuizAttemptReply(work.Schema):
 
     number = serializers.IntegerField()
     state = serializers.ChoiceField(choices=["running", "finished"])
-    questions = _QuizQuestion(many=True)
+    questions = QuizQuestion(many=True)
     answers = QuizAnswer(many=True)
     right = serializers.IntegerField(allow_null=True, help_text="How many were right, once it is over.")
     of = serializers.IntegerField()

@@ -45,7 +45,7 @@ TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequen
 
 
 @dataclass(frozen=True)
-class _Option:
+class Option:
     """A metric's setting. A `quiet` one is in a signature only if it is not the default."""
 
     default: OptionValue
@@ -99,7 +99,7 @@ class Metric:
     what: str
     compute: Compute
     statistics: str = "mean over images"
-    options: Mapping[str, _Option] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)
     tokenizer: str | None = None
     change: str = "none"
     shown: Mapping[str, str] = field(default_factory=dict)
@@ -197,23 +197,23 @@ _rouge_w = _rouge(
     lambda comparison, view, settings: rouge.weighted_lcs_overlap(comparison, view, float(settings["weight"]))
 )
 
-_ORDERS_OF_NGRAM = {"n": _Option(4, low=1, high=9)}
-_ORDER_OF_STEPS = {"order": _Option("stop-first", choices=bleu.FILTERS)}
+_ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
+_ORDER_OF_STEPS = {"order": Option("stop-first", choices=bleu.FILTERS)}
 
 
-def _rouge155_metric(name: str, what: str, compute: Compute, **more: _Option) -> Metric:
+def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> Metric:
     return Metric(
         name,
         f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
         compute,
         options={
-            "measure": _Option("f", choices=rouge.MEASURES),
-            "alpha": _Option(0.5, low=0.0, high=1.0, quiet=True),
-            "multi": _Option("average", choices=rouge.MULTI),
-            "jackknife": _Option("no", choices=rouge.JACKKNIFE, quiet=True),
-            "corpus": _Option("mean", choices=rouge.CORPUS, quiet=True),
-            "stop": _Option("keep", choices=rouge.STOPS),
-            "stem": _Option("none", choices=rouge.STEMS),
+            "measure": Option("f", choices=rouge.MEASURES),
+            "alpha": Option(0.5, low=0.0, high=1.0, quiet=True),
+            "multi": Option("average", choices=rouge.MULTI),
+            "jackknife": Option("no", choices=rouge.JACKKNIFE, quiet=True),
+            "corpus": Option("mean", choices=rouge.CORPUS, quiet=True),
+            "stop": Option("keep", choices=rouge.STOPS),
+            "stem": Option("none", choices=rouge.STEMS),
         }
         | more,
         tokenizer="rouge",
@@ -226,7 +226,7 @@ def _cider_metric(name: str, what: str, variant: cider.Variant = _CIDER, *, stem
         name,
         what,
         _cider(variant),
-        options=_ORDERS_OF_NGRAM | {"stem": _Option(stem, choices=STEMMERS)},
+        options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
         change="@stem",
         shown={"unseen": variant.unseen},
         uses_documents=True,
@@ -244,9 +244,9 @@ METRICS = {
                 _bleu(order),
                 statistics="matches, guesses and lengths summed over images",
                 options={
-                    "smoothing": _Option("coco", choices=bleu.SMOOTHINGS, quiet=True),
-                    "stem": _Option("none", choices=STEMMERS, quiet=True),
-                    "length": _Option(bleu.CLOSEST, choices=bleu.LENGTHS, quiet=True),
+                    "smoothing": Option("coco", choices=bleu.SMOOTHINGS, quiet=True),
+                    "stem": Option("none", choices=STEMMERS, quiet=True),
+                    "length": Option(bleu.CLOSEST, choices=bleu.LENGTHS, quiet=True),
                 },
                 change="@stem",
             )
@@ -256,7 +256,7 @@ METRICS = {
             "rouge-l",
             "longest common subsequence as the MS COCO evaluation computes it (V15 eq. 12-14)",
             _rouge_l,
-            options={"beta": _Option(1.2)},
+            options={"beta": Option(1.2)},
         ),
         _rouge155_metric("rouge-1", "overlap of words", _rouge_grams(0, spared=0)),
         _rouge155_metric("rouge-2", "overlap of bigrams", _rouge_grams(1)),
@@ -265,7 +265,7 @@ METRICS = {
             "rouge-w",
             "longest common subsequence with weighted runs",
             _rouge_w,
-            weight=_Option(1.2, low=1.0, high=5.0),
+            weight=Option(1.2, low=1.0, high=5.0),
         ),
         _rouge155_metric(
             "rouge-s4", "overlap of pairs of words with at most four between them", _rouge_grams(5)
@@ -276,7 +276,7 @@ METRICS = {
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
             _cider(_CIDER_D),
             options=_ORDERS_OF_NGRAM
-            | {"sigma": _Option(6.0, low=1e-6), "scale": _Option(10.0, low=1e-6, quiet=True)},
+            | {"sigma": Option(6.0, low=1e-6), "scale": Option(10.0, low=1e-6, quiet=True)},
             uses_documents=True,
             weighs_by_documents=True,
         ),
@@ -304,7 +304,7 @@ METRICS = {
             "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",
             _meteor,
             statistics="matches, chunks and lengths of the best references summed over images",
-            options={"stages": _Option(ALL, choices=(ALL, *STAGE_CHOICES))},
+            options={"stages": Option(ALL, choices=(ALL, *STAGE_CHOICES))},
             computed=("stages", "data"),
             check=_check_meteor,
         ),
@@ -335,7 +335,7 @@ METRICS = {
 
 
 def text_metric(
-    name: str, what: str, function: TextScores, *, options: Mapping[str, _Option] | None = None
+    name: str, what: str, function: TextScores, *, options: Mapping[str, Option] | None = None
 ) -> Metric:
     """Return the declaration of a metric that a function of texts computes; its corpus figure is the mean.
 
