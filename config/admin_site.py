@@ -18,9 +18,10 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.module_loading import module_has_submodule
-from django.utils.translation import get_language_info, gettext, gettext_lazy
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import get_language_info, gettext
+from django.utils.translation import gettext_lazy as _
 
+from config.features import Entry
 from judgments.access.roles import may_view
 from judgments.studies.page import own_studies
 
@@ -34,10 +35,10 @@ def _translate_names() -> None:
     They are declared in English; ``scripts/messages.py`` collects them.
     """
     for holder, name, text in declared_names():
-        setattr(holder, name, gettext_lazy(text))
+        setattr(holder, name, _(text))
     for field in fields_with_choices():
         field.choices = [  # a lazy label may have a context
-            (value, label if isinstance(label, Promise) else gettext_lazy(str(label)))
+            (value, label if isinstance(label, Promise) else _(str(label)))
             for value, label in field.flatchoices
         ]
 
@@ -94,10 +95,9 @@ _load_pages()
 _translate_names()
 
 
-Entry = tuple[str, str, str]  # title, icon, model
-PLACES: list[tuple[str, Iterable[Entry]]] = [
+PLACES: list[tuple[str | Promise, Iterable[Entry]]] = [
     ("", [(_("Datasets"), "photo_library", "judgments.dataset")]),
-    *(place for feature in settings.FEATURES.values() for place in feature.menu.items()),
+    *(place for feature in settings.FEATURES.values() for place in feature.menu),
     (
         _("Installation"),
         [
@@ -163,7 +163,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         if not title:
             items = [first, *items]
         if items:
-            groups.append({"title": title and gettext(title), "separator": bool(title), "items": items})
+            groups.append({"title": str(title), "separator": bool(title), "items": items})
     entries_of_tables = tables(request)
     if entries_of_tables:
         for item in entries_of_tables:  # the pages of a study lie below the address of their table
@@ -181,7 +181,7 @@ def tables(request: HttpRequest) -> list[dict[str, Any]]:
 def _visible(request: HttpRequest, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     return [
         {
-            "title": gettext(label),
+            "title": str(label),
             "icon": icon,
             "link": reverse(f"admin:{model.replace('.', '_')}_changelist"),
         }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent.parent / "contrib"
 GROUP = "quorum.features"  # entry points of other packages
+Entry = tuple[str | Promise, str, str]  # of the sidebar: title, icon, model
 
 
 class Feature(AppConfig):
@@ -58,7 +59,7 @@ class Feature(AppConfig):
         scopes: scopes of tokens, each with what it opens.
         queues: what /health/metrics counts by state: by a name, a model and its field of the time.
         account_pages: (title, name of the address) of pages in the menu of the account.
-        menu: (title, icon, model) of lists in the sidebar, by heading.
+        menu: (heading, lists) in the sidebar, each list as (title, icon, model).
         tables: (title, icon, model) of lists among the tables of the sidebar.
     """
 
@@ -83,8 +84,8 @@ class Feature(AppConfig):
     scopes: ClassVar[Mapping[str, str]] = {}
     queues: ClassVar[Mapping[str, tuple[str, str]]] = {}
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
-    menu: ClassVar[Mapping[str, tuple[tuple[str, str, str], ...]]] = {}
-    tables: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    menu: ClassVar[tuple[tuple[str | Promise, tuple[Entry, ...]], ...]] = ()
+    tables: ClassVar[tuple[Entry, ...]] = ()
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:

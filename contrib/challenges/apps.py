@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import gettext_lazy as _
 
 from config.features import Feature
 
@@ -13,7 +13,7 @@ class ChallengesConfig(Feature):
     urls = "contrib.challenges.urls"
     calls = "contrib.challenges.calls"
     pages = ("contrib.challenges.page",)
-    menu = {_("Evaluation server"): ((_("Challenges"), "trophy", "challenges.challenge"),)}
+    menu = ((_("Evaluation server"), ((_("Challenges"), "trophy", "challenges.challenge"),)),)
     tables = ((_("Submissions"), "upload_file", "challenges.submission"),)
     enums = {"SubmissionState": "contrib.challenges.models.Submission.State"}
 
