@@ -13,6 +13,7 @@ from benchmarks.claims.variances import components, value_of
 from benchmarks.claims.worker_models import likely_answers
 
 says = sentences_about("agreement")
+SHOWN = 8  # items on which a model of people comes to another answer
 NARROW = 0.05  # as wide is an interval that more judgments hardly move
 
 
@@ -223,6 +224,11 @@ def apart(rows: Rows) -> tuple[int, int]:
 )
 def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
     return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == apart(rows)
+
+
+@says("and <n:N> more; a release holds all of them")
+def _(rows: Rows, n: str) -> bool:
+    return number(n) == apart(rows)[0] - SHOWN > 0
 
 
 @says("Note: there is one worker, so nothing tells their errors from the truth.")

@@ -307,6 +307,9 @@ def ends_of_mean(rows: Rows, system: str) -> Ends:
     if rows.protocol == "relevance":
         return wilson(found.value, found.spread, len(items(rows, rows.outputs[system])))
     low, high = min(CHOICES[rows.protocol]), max(CHOICES[rows.protocol])
+    if not found.spread.variance:  # as many items as an exact share allows may lie at either end, unseen
+        unseen = wilson(0.0, found.spread, len(items(rows, rows.outputs[system])))[1]
+        return found.value + unseen * (low - found.value), found.value + unseen * (high - found.value)
     return max(found.value - found.spread.half(), low), min(found.value + found.spread.half(), high)
 
 
