@@ -22,11 +22,6 @@ class AnnotationConfig(AppConfig):
             every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2),
             queue=CROWD,
         )
-        schedule(
-            "annotation.webhooks.webhooks.send_webhooks",
-            every=lambda: max(1, settings.WEBHOOK_SECONDS),
-            queue=CROWD,
-        )
         schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 3600)
         schedule("annotation.work.seats.forget_addresses", every=lambda: 300)
         handlers = "annotation.handlers"

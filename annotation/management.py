@@ -1,4 +1,4 @@
-"""Commands about a study's answers, crowds and what they may cost, webhooks, and personal data."""
+"""Commands about a study's answers, crowds and what they may cost, and personal data."""
 
 from __future__ import annotations
 
@@ -360,17 +360,6 @@ def _as_json(submission: Any) -> dict[str, Any]:
         "books": submission.books,
         "odd": submission.odd,
     }
-
-
-class SendWebhooks(QuorumCommand):
-    help = "Send now what is due to webhooks; the background worker does so by itself."
-    example = "manage.py send_webhooks"
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.webhooks.webhooks import send_webhooks
-
-        delivered = send_webhooks()
-        self.say(f"{delivered:,} message{'' if delivered == 1 else 's'} delivered.")
 
 
 class ErasePerson(QuorumCommand):

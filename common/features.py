@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -10,11 +11,25 @@ from django.utils.module_loading import import_string
 if TYPE_CHECKING:
     from django.db.migrations import RunPython
 
+# The settings with those of features, which are no names of config.settings, so mypy does not know them.
+feature_settings: Any = settings
+
 
 def of_features(attribute: str) -> list[Any]:
     """Return what the features that are on declare under an attribute of ``config.features.Feature``, loaded."""
     features = getattr(settings, "FEATURES", {})  # commands on files run without
     return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
+
+
+def declared_by_features(attribute: str) -> dict[str, Any]:
+    """Return the mappings that the features that are on declare under an attribute, as one."""
+    features = getattr(settings, "FEATURES", {})
+    return {key: value for feature in features.values() for key, value in getattr(feature, attribute).items()}
+
+
+def loaded_when_called(path: str) -> Callable[..., Any]:
+    """Return a receiver of signals that loads the function at the path when it is called. Connect it weak=False."""
+    return lambda **about: import_string(path)(**about)
 
 
 def move_content_types(*models: str, before: str, after: str) -> RunPython:

@@ -55,6 +55,8 @@ class Feature(AppConfig):
         report_parts: paths of classes of parts of a report that are made on request
             (``evaluation.reports.parts.ReportPart``).
         reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
+        scopes: scopes of tokens, each with what it opens.
+        queues: what /health/metrics counts by state: by a name, a model and its field of the time.
         account_pages: (title, name of the address) of pages in the menu of the account.
     """
 
@@ -76,6 +78,8 @@ class Feature(AppConfig):
     registered_plans: ClassVar[tuple[str, ...]] = ()
     report_parts: ClassVar[tuple[str, ...]] = ()
     reference: ClassVar[Mapping[str, str]] = {}
+    scopes: ClassVar[Mapping[str, str]] = {}
+    queues: ClassVar[Mapping[str, tuple[str, str]]] = {}
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
 
     @classmethod

@@ -140,12 +140,6 @@ PUBLISHING_BACKOFF_SECONDS = env.float("PUBLISHING_BACKOFF_SECONDS", default=1.0
 # a record that was created, and whose answer was lost, is listed no later than this
 PUBLISHING_SETTLE_SECONDS = env.float("PUBLISHING_SETTLE_SECONDS", default=60.0)
 
-# Webhooks (docs/webhooks.md)
-WEBHOOK_SECONDS = env.int("WEBHOOK_SECONDS", default=5)  # interval of sending
-WEBHOOK_LOG_DAYS = env.int("WEBHOOK_LOG_DAYS", default=30)
-# Designers type in addresses: allow only if they may reach this server's own network.
-WEBHOOK_PRIVATE = env.bool("WEBHOOK_PRIVATE", default=False)
-
 # The parts
 INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it overrides

@@ -1,10 +1,8 @@
 """The app of results."""
 
-from collections.abc import Callable
-from typing import Any
-
 from django.apps import AppConfig
-from django.utils.module_loading import import_string
+
+from common.features import loaded_when_called
 
 
 class EvaluationConfig(AppConfig):
@@ -23,7 +21,7 @@ class EvaluationConfig(AppConfig):
             (pages_in_use, "evaluation.data.releases.storage.describe_computed_results"),
             (pages_discarded, "evaluation.data.releases.storage.forget_columns"),
         ):
-            signal.connect(_loaded_when_called(path), weak=False)
+            signal.connect(loaded_when_called(path), weak=False)
         schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
             (INTERACTIVE, "reports"): ("board", "compare_metrics", "weigh_back"),
@@ -48,7 +46,3 @@ class EvaluationConfig(AppConfig):
                     scope=scope,
                     relied_on=kind in ("score_submission", "rank_submissions"),
                 )
-
-
-def _loaded_when_called(path: str) -> Callable[..., Any]:
-    return lambda **about: import_string(path)(**about)

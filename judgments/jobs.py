@@ -65,7 +65,7 @@ PLACES = """
         ) AS turns
     ) AS places WHERE id IN ({keys})
 """
-OURS = {"annotation", "common", "config", "evaluation", "judgments"}
+OURS = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
 
 _stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
 _worker = 0  # the process whose children run jobs, and may end at any time

@@ -141,8 +141,6 @@ SECTIONS: Commands = {
         "job cancel": ("cancel_job", "end a job that waits or runs", "judgments.management.server.CancelJob"),
         "job retry": ("retry_job", "do a job again that failed or was cancelled",
             "judgments.management.server.RetryJob"),
-        "server webhooks": ("send_webhooks", "send now what waits",
-            "annotation.management.SendWebhooks"),
         "server check": ("check_integrity", "look for every broken invariant",
             "evaluation.management.installation.CheckIntegrity"),
     },

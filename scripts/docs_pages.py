@@ -60,7 +60,7 @@ PAGES_OF_COMMANDS = {
     "score": "metrics.md#files",
     **dict.fromkeys(("server prepare", "server admin", "server demo"), "install.md"),
     "server second-factor": "contrib/second_factor.md",
-    "server webhooks": "webhooks.md#delivery",
+    "server webhooks": "contrib/webhooks.md#delivery",
     "server check": "evaluation.md#check_integrity",
 }
 

@@ -21,9 +21,9 @@ from annotation.models import (
     Judgment,
     QualityRule,
     SpendingLimit,
-    Webhook,
 )
 from contrib.registration.models import Registration
+from contrib.webhooks.models import Webhook
 from evaluation.models import (
     Analysis,
     Challenge,

@@ -2,20 +2,23 @@
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import product
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern
 
 from annotation.models import Assignment
+from config.api.urls import router
 from judgments.datasets.operations import OPERATIONS
 from judgments.models import Caption, Study, System
 from judgments.studies.study_page import STEPS
 
-OURS = ("judgments", "annotation", "evaluation")
+OURS = ("judgments", "annotation", "evaluation", *settings.FEATURES)
 
 
 def addresses(study: Study) -> list[str]:
@@ -28,6 +31,13 @@ def addresses(study: Study) -> list[str]:
         for values in product(*choices.values()):
             found.add("/" + _filled(parts, dict(zip(choices, values, strict=True))))
     return sorted(found)
+
+
+def registered_resources() -> list[tuple[str, Any, str]]:
+    """The API's resources, of the platform and of features: prefix, view, and start of the names of addresses."""
+    calls = [import_module(feature.calls) for feature in settings.FEATURES.values() if feature.calls]
+    routers = [router, *(module.router for module in calls if hasattr(module, "router"))]
+    return [one for found in routers for one in found.registry]
 
 
 def walk(resolver: URLResolver, before: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], URLPattern]]:

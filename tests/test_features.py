@@ -26,12 +26,15 @@ type(device_to_set_up(account)).objects.update(confirmed=True)
 
 from contrib.judges.models import Judge
 from contrib.registration.plans import make_plan, register_study
+from contrib.webhooks.operations import add_webhook, ping_webhook
 from judgments.models import Study
 from tests.studies import make_study
 
 study = make_study("graded", opened=False)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
+webhook = add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"])
+ping_webhook(webhook=webhook)
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """

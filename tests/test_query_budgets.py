@@ -8,13 +8,11 @@ the admin are searched and filtered besides. Any other is looked at twice, and t
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import connection
@@ -23,7 +21,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import QualityRule
-from config.api.urls import router
 from contrib.registration.models import Registration
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import FORMATS
@@ -38,7 +35,7 @@ from tests.evaluation.studies import make_dataset as make_small_dataset
 from tests.fetching import Question, questions
 from tests.filling import Model, fill_rows, in_order
 from tests.query_budgets import A_LIST, MORE_ROWS, QUERIES
-from tests.strangers import addresses
+from tests.strangers import addresses, registered_resources
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -115,11 +112,7 @@ def filled_study() -> Study:
 
 def listed() -> list[Model]:
     """Each model that has a list, and those that its rows point to."""
-    of_features = [
-        import_module(feature.calls).router for feature in settings.FEATURES.values() if feature.calls
-    ]
-    views = [view for one in (router, *of_features) for _, view, _ in one.registry]
-    querysets = [getattr(view, "queryset", None) for view in views]
+    querysets = [getattr(view, "queryset", None) for _, view, _ in registered_resources()]
     return in_order([*admin.site._registry, *(rows.model for rows in querysets if rows is not None)])
 
 

@@ -15,10 +15,10 @@ from django.test import Client
 from django.utils import timezone
 from django_filters import ModelChoiceFilter
 
-from annotation.models import Invitation, Webhook
+from annotation.models import Invitation
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
-from config.api.urls import router
+from contrib.webhooks.models import Webhook
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.roles import RIGHTS, give_role, share_dataset
 from judgments.design.reading import make_design
@@ -26,7 +26,7 @@ from judgments.models import Caption, Job, Output, Study, System
 from judgments.studies.studies import change_design, create_study, delete_study
 from judgments.studies.study_page import PAGES, STEPS
 from tests.annotation.casting import joined, make_dataset, make_study
-from tests.strangers import addresses, rows, telling
+from tests.strangers import addresses, registered_resources, rows, telling
 
 pytestmark = pytest.mark.django_db
 UNPUBLISHED = "Words of an unpublished system"
@@ -216,7 +216,7 @@ def test_a_filter_does_not_say_which_rows_there_are(study: Study, other: Study) 
         "webhook": (webhook.pk, 10**9),
     }
     client, asked = visitor("researcher", other), 0
-    for prefix, view, _name in router.registry:
+    for prefix, view, _name in registered_resources():
         found = getattr(getattr(view, "filterset_class", None), "base_filters", {})
         for name in [name for name, one in found.items() if isinstance(one, ModelChoiceFilter)]:
             answers = [client.get(f"/api/{prefix}/?{name}={value}") for value in theirs[name]]

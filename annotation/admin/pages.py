@@ -34,7 +34,6 @@ from annotation.privacy import views as privacy_page
 from annotation.quality import page as quality_page
 from annotation.quality import review_page
 from annotation.quiz import views as quiz_page
-from annotation.webhooks import views as webhooks_page
 from annotation.work import page as work_page
 from judgments.access.roles import Right, visible_rows
 from judgments.admin.base import (
@@ -305,6 +304,5 @@ __all__ = [
     "quality_page",
     "quiz_page",
     "review_page",
-    "webhooks_page",
     "work_page",
 ]

@@ -38,4 +38,3 @@ from annotation.models.people import (
     Qualification,
     Worker,
 )
-from annotation.models.webhooks import Webhook, WebhookDelivery

@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, Q
+from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -29,6 +30,15 @@ FINISHED_STATES = ("submitted", "approved", "rejected")
 BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
 IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that a file lacks
+
+# sends ``assignment`` and how many ``judgments`` were stored, in the transaction that stores them
+assignment_submitted = Signal()
+
+# Read with an assignment that is locked to be submitted, and set as its attributes, by name: so receivers need no query
+# to find out that they have nothing to do.
+submission_annotations: dict[str, Exists] = {}
+
+worker_excluded = Signal()  # sends ``exclusion``, in the transaction that stores it
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
@@ -117,9 +127,7 @@ class Assignment(models.Model):
     )
     simulated = models.BooleanField(default=False)
 
-    # set when the row was locked
-    has_listener = False  # a webhook hears of submissions
-    has_detectors = False  # a detector is enabled
+    has_detectors = False  # a detector is enabled; set when the row was locked
 
     objects = AssignmentQuerySet.as_manager()
 

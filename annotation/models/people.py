@@ -179,6 +179,9 @@ class Invitation(models.Model):
 
 ids_forgotten = Signal()  # sends ``study``, in the transaction that deletes its raw ids
 
+# sends ``study`` and ``worker``, to be erased; receivers return another name by which the person is known
+identifying_word_wanted = Signal()
+
 # sends ``study`` and ``replacements`` (words that name people -> others), in the transaction that erases them
 person_erased = Signal()
 

@@ -51,14 +51,12 @@ from annotation.models import (
     Seat,
     SpendingRequest,
     StudyAlarm,
-    WebhookDelivery,
     Worker,
     WrittenCaption,
 )
 from annotation.models.assignments import LIVE_STATES
-from annotation.models.people import person_erased
+from annotation.models.people import identifying_word_wanted, person_erased
 from annotation.privacy.receipts import canonical_json, commitment_to, new_receipt, replacer
-from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
@@ -112,14 +110,13 @@ MONEY: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
-# what was written about people, asked for and told to webhooks
+# what was written about people and asked for
 TEXTS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
     ErasureRequest: ["answer"],
     MoneyRequest: ["answer"],
     SpendingRequest: ["values", "words"],
-    WebhookDelivery: ["payload"],
 }
 UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
@@ -373,8 +370,6 @@ def _replace(
     stand_ins = []
     for worker in people:
         _end_work(study, worker)
-        deliveries = WebhookDelivery.objects.filter(webhook__study=study, state__in=["delivered", "given-up"])
-        deliveries.filter(payload__worker=pseudonym_for_webhook(study, worker)).delete()
         unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
@@ -561,7 +556,8 @@ def _texts_within(answer: Any) -> Iterator[str]:
 
 def _identifying_words(study: Study, worker: Worker) -> list[str]:
     """Return words besides the name that identify the person."""
-    identifying = {pseudonym_for_webhook(study, worker), worker.shown_name} - {worker.name}
+    answers = identifying_word_wanted.send(Study, study=study, worker=worker)
+    identifying: set[str] = {worker.shown_name, *(word for _receiver, word in answers)} - {worker.name}
     identifying |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
     identifying |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
@@ -632,8 +628,7 @@ def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
         )
     for model, fields in TEXTS.items():  # also of what is about others, and names this person
-        of_study = "webhook__study" if model is WebhookDelivery else "study"
-        for row in model._default_manager.filter(**{of_study: study}).iterator():
+        for row in model._default_manager.filter(study=study).iterator():
             before = [getattr(row, name) for name in fields]
             after = within(before)
             if after != before:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, pgettext
 
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
-from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES
+from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES, worker_excluded
 from annotation.quality.detectors.base import Finding, Rule, pages_since_look
 from annotation.quality.rules import (
     answer_format_of,
@@ -24,7 +24,6 @@ from annotation.quality.rules import (
     history_of,
     make_study_rule,
 )
-from annotation.webhooks.webhooks import note_exclusion
 from annotation.work.arena import recount
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from common.errors import WrongState
@@ -106,7 +105,7 @@ def exclude_worker(
                 worker=worker.name,
                 rule=rule,
             )
-            note_exclusion(exclusion=exclusion)
+            worker_excluded.send(Exclusion, exclusion=exclusion)
     except IntegrityError:  # the database allows one exclusion at a time
         exclusion = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
     return exclusion

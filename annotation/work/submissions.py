@@ -25,8 +25,8 @@ from annotation.errors import (
     TooLateToChange,
 )
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
+from annotation.models.assignments import assignment_submitted, submission_annotations
 from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
-from annotation.webhooks.webhooks import listens_to_submissions, note_submission
 from annotation.work.arena import count_answers, recount
 from annotation.work.claims import Claim, SlotLost, claim_assignment, commit_claim, find_candidate
 from annotation.work.seats import share_pause_lock
@@ -121,7 +121,7 @@ def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> d
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
     """Merge ``answers`` into the draft and turn every unit into a judgment. Repeating it is harmless.
 
-    One transaction stores the state and the judgments, and updates outcome bounds, crowd session and webhooks
+    One transaction stores the state and the judgments, and updates outcome bounds and crowd session
     (``_store_judgments``). The detectors run after it.
 
     Raises:
@@ -230,7 +230,7 @@ _LOCKED_ASSIGNMENT: PreparedQuery[Any] = PreparedQuery(
         Assignment.objects.select_for_update()
         .filter(pk=query_parameter("assignment", UUIDField()))
         .annotate(
-            listened_to=listens_to_submissions(),
+            **submission_annotations,
             watched=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
         )
     )
@@ -243,7 +243,7 @@ def lock_assignment(assignment: Assignment) -> Assignment:
     if locked is None:
         raise NotThere("There is no such assignment.")
     locked.study = assignment.study
-    locked.has_listener, locked.has_detectors = locked.listened_to, locked.watched
+    locked.has_detectors = locked.watched
     return locked
 
 
@@ -329,9 +329,8 @@ def _store_judgments(
         note_page(assignment=assignment)
     if design_of(study).workers.grants:
         grant(assignment=assignment)
-    if assignment.has_listener:
-        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
-        note_submission(assignment=assignment, judgments=len(judgments))
+    assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
+    assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
     if draws_at_claim(study):  # last: its rows are everybody's, and come after sessions
         answered = zip(sheet.page_units, judgments, strict=True)
         count_answers(

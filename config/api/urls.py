@@ -19,7 +19,6 @@ from annotation.privacy import views as privacy_api
 from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
 from annotation.quiz import views as quiz_api
-from annotation.webhooks import views as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
@@ -85,8 +84,6 @@ router.register("ledger", annotation.LedgerResource, "ledger")
 router.register("spending-requests", SpendingRequestResource, "spending-requests")
 router.register("publications", annotation.PublicationResource, "publications")
 router.register("sessions", annotation.SessionResource, "sessions")
-router.register("webhooks", webhooks_api.WebhookResource, "webhooks")
-router.register("deliveries", webhooks_api.DeliveryResource, "deliveries")
 router.register("rules", quality_api.RuleResource, "rules")
 router.register("quiz-attempts", quiz_api.QuizAttemptResource, "quiz-attempts")
 router.register("participations", annotation.ParticipationResource, "participations")

@@ -38,6 +38,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from common.audit import logged_with
+from common.features import declared_by_features
 from config.observing.logs import KNOWN
 from config.observing.outages import DATABASE, DISK, outage_of, root_of
 
@@ -47,11 +48,11 @@ WAITING = ("queued", "running", "waiting", "started", "sending")
 
 FAILED = ("failed", "parked", "given-up")
 
-WORK = (
-    ("jobs", "judgments", "Job", "created_at"),
-    ("crowds", "annotation", "CrowdCall", "made_at"),
-    ("webhooks", "annotation", "WebhookDelivery", "made_at"),
-)
+WORK: dict[str, tuple[str, str]] = {
+    "jobs": ("judgments.Job", "created_at"),
+    "crowds": ("annotation.CrowdCall", "made_at"),
+    **declared_by_features("queues"),
+}
 
 REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["method", "path", "status"])
 
@@ -109,8 +110,8 @@ class _Rows(Collector):
 
 def _waiting() -> Iterator[GaugeMetricFamily]:
     work = [
-        (name, apps.get_model(app, model)._default_manager.all(), created)
-        for name, app, model, created in WORK
+        (name, apps.get_model(model)._default_manager.all(), created)
+        for name, (model, created) in WORK.items()
     ]
     yield from _by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
     jobs = apps.get_model("judgments", "Job")._default_manager

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.errors import DesignError, NotThere
+from common.features import declared_by_features
 from common.rows import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
 
@@ -27,12 +28,11 @@ SCOPES: dict[str, str] = {
     "reports:write": "compute consensus, agreement, metrics against them, and plans",
     "exports:read": "list and download exports",
     "exports:write": "make exports",
-    "webhooks:read": "webhooks and what they were told",
-    "webhooks:write": "add, try, rotate, switch and remove webhooks",
     "submissions:read": "challenges and one's own submissions to them",
     "submissions:write": "submit captions to challenges",
     "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
+    **declared_by_features("scopes"),
 }
 # Scopes that an account without staff rights can use.
 FOR_PARTICIPANTS = ("submissions:read", "submissions:write")

@@ -22,8 +22,6 @@ from annotation.models import (
     Judgment,
     Participation,
     ProblemReport,
-    Webhook,
-    WebhookDelivery,
     Worker,
 )
 from annotation.models.people import person_erased
@@ -32,7 +30,6 @@ from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_pers
 from annotation.privacy.receipts import replace_words
 from annotation.privacy.retention import end_retention, erase_expired_identities, erasure_list, retention_of
 from annotation.quality.flags import exclude_worker
-from annotation.webhooks.webhooks import pseudonym_for_webhook
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
@@ -73,7 +70,7 @@ def judge(study: Study, name: str, answer: int = 1) -> Worker:
 
 @pytest.fixture
 def study(settings: Settings, tmp_path: Path) -> Study:
-    """A closed study of three people, with a webhook and a problem report."""
+    """A closed study of three people, with a problem report."""
     settings.EXPORT_ROOT = tmp_path / "exports"
     study = make_study("pairwise", judgments_per_unit=3, sampling={"pairs": {"MM": 4}})
     for number, name in enumerate((NAME, "bob", "cyd")):
@@ -84,9 +81,6 @@ def study(settings: Settings, tmp_path: Path) -> Study:
     unit = assignment.hit.places.first()
     assert unit is not None
     ProblemReport.objects.create(assignment=assignment, unit=unit.unit, comment=f"I, {NAME}, saw nothing")
-    hook = Webhook.objects.create(study=study, url="https://hook.example/", salt="s", submissions=True)
-    pseudonym = pseudonym_for_webhook(study, Worker.objects.get(name=NAME))
-    WebhookDelivery.objects.create(webhook=hook, event="x", key="k", payload={"worker": pseudonym})
     exclude_worker(study=study, worker=worker, why=f"copied from {NAME}")
     close_study(study=study)
     study.refresh_from_db()
@@ -119,11 +113,8 @@ def test_nothing_tells_who_they_were_and_what_is_published_holds(study: Study, t
     before = Judgment.objects.of_study(study).count()
     assert all_text().count("Unmistakable") > 5
     aggregation = Analysis.objects.get(study=study, what="aggregation").result["agreement"]
-    told = pseudonym_for_webhook(study, person())
-    assert told in all_text()
     erase_person(study=study, worker=person())
     assert "Unmistakable" not in all_text()
-    assert told not in all_text()
     assert check_integrity().problems == []
     assert Judgment.objects.of_study(study).count() == before
     assert verify_bundle(bundle).count == 0
@@ -275,7 +266,6 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     study.closed_at = timezone.now() - timedelta(days=29)
     study.save()
     comments = Judgment.objects.exclude(comment="").count()
-    WebhookDelivery.objects.update(state="delivered", delivered_at=timezone.now())
     Invitation.objects.create(study=study, code="for-ada", worker=person(), used_at=timezone.now())
     assert end_retention(study=study) == 0
     erase_expired_identities()
@@ -295,7 +285,6 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     exact = re.compile(r"datetime\(\d+, \d+, \d+, \d+, \d+, [1-9]")
     tables = (Judgment, Assignment, Participation, ProblemReport, Invitation)
     assert not exact.search(str([list(table._base_manager.values_list()) for table in tables]))
-    assert not WebhookDelivery.objects.exists()  # it says when
     assert check_integrity().problems == []
     assert StudyEvent.objects.filter(what="retention-ended").count() == 1
 

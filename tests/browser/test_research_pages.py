@@ -15,7 +15,7 @@ from tests.installations import Installation, Installations, until
 CAST = """
 from django.contrib.auth.models import User
 from django.test import Client
-from annotation.models import Webhook, WebhookDelivery
+from contrib.webhooks.models import Webhook, WebhookDelivery
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role

@@ -20,33 +20,21 @@ from django.utils import timezone
 from rest_framework.serializers import ValidationError
 
 from annotation.crowds.publishing import close_study
-from annotation.models import Assignment, Webhook, WebhookDelivery
-from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, SUBMITTED
+from annotation.models import Assignment
 from annotation.quality.flags import exclude_worker
-from annotation.webhooks import webhooks
-from annotation.webhooks.webhooks import (
-    ATTEMPTS,
-    add,
-    add_webhook,
-    forget_old,
-    note_completions,
-    ping_webhook,
-    remove,
-    retry,
-    rotate,
-    secret_of,
-    send_webhooks,
-    sign,
-    switch,
-)
 from annotation.work.operations import extend_study
 from annotation.work.worksheet import page_units_of
 from common.errors import DataConflict, DesignError, NotThere, WrongState
+from contrib.webhooks import delivery, posting
+from contrib.webhooks.delivery import ATTEMPTS, forget_old, secret_of, send_webhooks, sign
+from contrib.webhooks.events import note_completions
+from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, SUBMITTED, Webhook, WebhookDelivery
+from contrib.webhooks.operations import add, add_webhook, ping_webhook, remove, retry, rotate, switch
+from contrib.webhooks.tests.listening import Heard, Listener, listening
 from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
 from tests.annotation.calling import is_problem
 from tests.annotation.leasing import finish_all, hand_in, take
-from tests.annotation.listening import Heard, Listener, listening
 from tests.doors import Call, by_http, by_page, key_of, signed_in
 from tests.installations import ROOT, Installation
 from tests.judgments.desk import do, page, words
@@ -89,8 +77,8 @@ def only(webhook: Webhook) -> WebhookDelivery:
 
 
 def documented_verify() -> Callable[[str, dict[str, str], bytes], bool]:
-    """The lines that docs/webhooks.md gives to receivers."""
-    text = (ROOT / "docs" / "webhooks.md").read_text()
+    """The lines that the README gives to receivers."""
+    text = (ROOT / "contrib" / "webhooks" / "README.md").read_text()
     [code] = re.findall(r"```python\n(.*?)```", text, re.S)
     found: dict[str, Any] = {}
     exec(code, found)  # noqa: S102 (our own documentation, which must run)
@@ -255,10 +243,10 @@ def test_pauses_grow_and_what_the_other_side_asks_for_is_kept(study: Study, list
     assert send_webhooks() == 0
     assert len(listener.heard) == 1
     rng = random.Random(1)
-    pauses = [webhooks._pause(rng, times) for times in range(1, 30)]
+    pauses = [delivery._pause(rng, times) for times in range(1, 30)]
     assert 2.5 <= pauses[0] <= 5
     assert 10 <= pauses[1] <= 20
-    assert max(pauses) <= webhooks.LONGEST_PAUSE
+    assert max(pauses) <= delivery.LONGEST_PAUSE
 
 
 def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Listener) -> None:
@@ -282,7 +270,7 @@ def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Liste
 
 def test_a_server_that_never_ends_its_answer_is_cut_off(listener: Listener) -> None:
     listener.hangs = True
-    answer = webhooks.post(listener.url, body=b"{}", headers={}, seconds=0.3)
+    answer = posting.post(listener.url, body=b"{}", headers={}, seconds=0.3)
     assert answer.status is None
     assert answer.problem == "No answer within 0.3 seconds."
 
@@ -290,7 +278,7 @@ def test_a_server_that_never_ends_its_answer_is_cut_off(listener: Listener) -> N
 def test_where_nobody_listens_the_failure_is_said(study: Study, listener: Listener) -> None:
     with listening() as gone:
         url = gone.url
-    assert webhooks.post(url, body=b"{}", headers={}).problem.startswith("No connection: ")
+    assert posting.post(url, body=b"{}", headers={}).problem.startswith("No connection: ")
 
 
 def test_one_that_fails_does_not_keep_others_from_hearing(study: Study, listener: Listener) -> None:
@@ -351,13 +339,13 @@ def test_a_name_that_stands_for_a_private_address_is_never_connected_to(
 
     monkeypatch.setattr("socket.getaddrinfo", resolves)
     monkeypatch.setattr("socket.create_connection", connects)
-    answer = webhooks.post("https://rebinding.example/", body=b"", headers={})
+    answer = posting.post("https://rebinding.example/", body=b"", headers={})
     assert answer.problem == "Not sent: it leads into a private network."
 
 
 def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None:
     for url in ("https://2130706433/", "https://0x7f.1/", "https://127.1/"):
-        answer = webhooks.post(url, body=b"", headers={}, seconds=2)
+        answer = posting.post(url, body=b"", headers={}, seconds=2)
         assert answer.problem == "Not sent: it leads into a private network."
 
 
@@ -419,7 +407,7 @@ def test_a_sender_that_is_killed_before_it_noted_the_answer_sends_again_under_th
         installation.env["WEBHOOK_PRIVATE"] = "true"
         installation.python(
             "from tests.studies import make_study\n"
-            "from annotation.webhooks.webhooks import add_webhook, ping_webhook\n"
+            "from contrib.webhooks.operations import add_webhook, ping_webhook\n"
             f"webhook = add_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
             "ping_webhook(webhook=webhook)"
         )
@@ -435,8 +423,8 @@ def test_a_sender_that_is_killed_before_it_noted_the_answer_sends_again_under_th
         rows = "SELECT state, attempts FROM annotation_webhookdelivery"
         assert installation.query(rows) == [("sending", 1)]
         installation.python(
-            "from annotation.models import WebhookDelivery\n"
-            "from annotation.webhooks.webhooks import send_webhooks\n"
+            "from contrib.webhooks.delivery import send_webhooks\n"
+            "from contrib.webhooks.models import WebhookDelivery\n"
             "from datetime import timedelta\n"
             "from django.utils import timezone\n"
             "assert send_webhooks() == 0, 'its sender may still be at work'\n"

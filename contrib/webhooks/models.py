@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy, gettext_noop
 
@@ -23,6 +23,7 @@ EVENTS = {
     COMPLETED: gettext_noop("every judgment that is wanted was made, or the study was closed"),
     EXCLUDED: gettext_noop("a worker was excluded"),
 }
+HEARS_OF_SUBMISSIONS = "hears_of_submissions"  # an attribute of assignments that are locked to be submitted
 
 
 class Webhook(models.Model):
@@ -51,6 +52,7 @@ class Webhook(models.Model):
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
+        db_table = "annotation_webhook"
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["study", "url"], name="a_webhook_once_per_address"),
@@ -62,6 +64,11 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study}: {self.url}"
+
+    @staticmethod
+    def hears_of_submissions() -> Exists:
+        """Return whether an active webhook of the outer row's study hears of submissions."""
+        return Exists(Webhook.objects.filter(study=OuterRef("study"), active=True, submissions=True))
 
     @property
     def events(self) -> list[str]:
@@ -97,6 +104,7 @@ class WebhookDelivery(models.Model):
     problem = models.CharField(max_length=300, blank=True, help_text="Why the last attempt failed.")
 
     class Meta:
+        db_table = "annotation_webhookdelivery"
         ordering = ["-made_at", "id"]
         verbose_name_plural = "webhook deliveries"
         constraints = [

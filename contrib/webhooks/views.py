@@ -16,10 +16,9 @@ from rest_framework import mixins, serializers
 from rest_framework.request import Request
 
 from annotation.api import work
-from annotation.models import Webhook, WebhookDelivery
-from annotation.models.webhooks import EVENTS
-from annotation.webhooks import webhooks
-from annotation.webhooks.webhooks import secret_of
+from contrib.webhooks import operations
+from contrib.webhooks.delivery import secret_of
+from contrib.webhooks.models import EVENTS, Webhook, WebhookDelivery
 from judgments.access.permissions import staff_of
 from judgments.access.roles import PERMISSIONS, RIGHTS, Right
 from judgments.api.resources import (
@@ -85,7 +84,7 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
         ]  # fmt: skip
 
 
-@extend_schema_view(destroy=extend_schema(description=webhooks.remove.description))
+@extend_schema_view(destroy=extend_schema(description=operations.remove.description))
 class WebhookResource(mixins.DestroyModelMixin, Resource):
     """Addresses that get a study's events."""
 
@@ -100,19 +99,19 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
         return queryset.filter(study__in=changeable(studies, request))
 
     create = create_action(
-        webhooks.add,
+        operations.add,
         reply=WebhookWithSecret,
         route="api:webhooks-detail",
         responses={404: work.Problem, 409: work.Problem},
     )
     ping = row_action(
-        webhooks.ping, "ping", reply=DeliverySerializer, status=201, responses={409: work.Problem}
+        operations.ping, "ping", reply=DeliverySerializer, status=201, responses={409: work.Problem}
     )
-    rotate = row_action(webhooks.rotate, "rotate", reply=WebhookWithSecret)
-    switch = row_action(webhooks.switch, "switch", reply=WebhookSerializer)
+    rotate = row_action(operations.rotate, "rotate", reply=WebhookWithSecret)
+    switch = row_action(operations.switch, "switch", reply=WebhookSerializer)
 
     def perform_destroy(self, instance: Webhook) -> None:
-        webhooks.remove.run(instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request))
+        operations.remove.run(instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request))
 
 
 class DeliveryResource(Resource):
@@ -132,7 +131,7 @@ class DeliveryResource(Resource):
     ) -> QuerySet[WebhookDelivery]:
         return queryset.filter(webhook__study__in=changeable(studies, request))
 
-    retry = row_action(webhooks.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
+    retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
 
 
 ON_A_PAGE = 50
@@ -162,14 +161,14 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
     return answer
 
 
-add_operation(webhooks.add, label="Add a webhook", fields=(), shows=show_secret)
+add_operation(operations.add, label="Add a webhook", fields=(), shows=show_secret)
 
-add_operation(webhooks.ping, label="Try a webhook", fields=())
+add_operation(operations.ping, label="Try a webhook", fields=())
 
-add_operation(webhooks.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
+add_operation(operations.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
 
-add_operation(webhooks.switch, label="Switch a webhook", fields=())
+add_operation(operations.switch, label="Switch a webhook", fields=())
 
-add_operation(webhooks.remove, label="Remove a webhook", fields=())
+add_operation(operations.remove, label="Remove a webhook", fields=())
 
-add_operation(webhooks.retry, label="Send a message again", fields=())
+add_operation(operations.retry, label="Send a message again", fields=())

@@ -1,0 +1,64 @@
+"""What webhooks add to the platform."""
+
+from typing import Any
+
+from common.environment import Environment
+from common.features import loaded_when_called
+from config.features import Feature
+
+
+class WebhooksConfig(Feature):
+    name = "contrib.webhooks"
+    pages = ("contrib.webhooks.views",)
+    calls = "contrib.webhooks.calls"
+    commands = {
+        "The installation": {
+            "server webhooks": (
+                "send_webhooks",
+                "send now what waits",
+                "contrib.webhooks.management.SendWebhooks",
+            )
+        }
+    }
+    scopes = {
+        "webhooks:read": "webhooks and what they were told",
+        "webhooks:write": "add, try, rotate, switch and remove webhooks",
+    }
+    queues = {"webhooks": ("webhooks.WebhookDelivery", "made_at")}
+
+    @classmethod
+    def settings(cls, env: Environment) -> dict[str, Any]:
+        return {
+            "WEBHOOK_SECONDS": env.int("WEBHOOK_SECONDS", default=5),  # interval of sending
+            "WEBHOOK_LOG_DAYS": env.int("WEBHOOK_LOG_DAYS", default=30),
+            # Designers type in addresses: allow only if they may reach this server's own network.
+            "WEBHOOK_PRIVATE": env.bool("WEBHOOK_PRIVATE", default=False),
+        }
+
+    def start(self) -> None:
+        from annotation.models.assignments import (
+            assignment_submitted,
+            submission_annotations,
+            worker_excluded,
+        )
+        from common.features import feature_settings
+        from contrib.webhooks.models import HEARS_OF_SUBMISSIONS, Webhook
+        from judgments.jobs import CROWD, schedule
+
+        submission_annotations[HEARS_OF_SUBMISSIONS] = Webhook.hears_of_submissions()
+        assignment_submitted.connect(
+            loaded_when_called("contrib.webhooks.events.note_submission"), weak=False
+        )
+        worker_excluded.connect(loaded_when_called("contrib.webhooks.events.note_exclusion"), weak=False)
+        schedule(
+            "contrib.webhooks.delivery.send_webhooks",
+            every=lambda: max(1, feature_settings.WEBHOOK_SECONDS),
+            queue=CROWD,
+        )
+
+    def connect_erasing(self) -> None:
+        from annotation.models.people import identifying_word_wanted, person_erased
+
+        pseudonym = loaded_when_called("contrib.webhooks.events.pseudonym_for_webhook")
+        identifying_word_wanted.connect(pseudonym, weak=False)
+        person_erased.connect(loaded_when_called("contrib.webhooks.events.forget_people"), weak=False)

@@ -1,0 +1,12 @@
+"""The addresses of webhooks below /api/."""
+
+from django.urls import include, path
+from rest_framework.routers import SimpleRouter
+
+from contrib.webhooks.views import DeliveryResource, WebhookResource
+
+router = SimpleRouter()
+router.register("webhooks", WebhookResource, "webhooks")
+router.register("deliveries", DeliveryResource, "deliveries")
+
+urlpatterns = [path("", include(router.urls))]

@@ -1,0 +1,171 @@
+"""Sign and send messages. One is marked before it is sent; if its sender dies, it is sent again under the same id."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import random
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from common.features import feature_settings
+from contrib.webhooks.events import ENDED, note_completions
+from contrib.webhooks.models import Webhook, WebhookDelivery
+from contrib.webhooks.posting import Answer, post
+from judgments.access.roles import note_event
+
+SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
+State = WebhookDelivery.State
+ATTEMPTS = 10  # over about a day and a half
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
+AT_ONCE = 200  # messages per round
+GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
+GONE = 410  # Standard Webhooks: the endpoint wants no more messages
+
+
+def secret_of(webhook: Webhook) -> str:
+    """Derive the secret shown to the owner from SECRET_KEY; it is not stored."""
+    key = salted_hmac("quorum.webhook", f"{webhook.pk}\x1f{webhook.salt}", algorithm="sha256").digest()
+    return SECRET_START + base64.b64encode(key).decode()
+
+
+def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(SECRET_START))
+    signed = f"{id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def id_of(delivery: WebhookDelivery) -> str:
+    """Return the message id, equal in every attempt, so that receivers can drop repetitions."""
+    return f"msg_{delivery.pk.hex}"
+
+
+def body_of(delivery: WebhookDelivery) -> bytes:
+    message: dict[str, Any] = {
+        "id": id_of(delivery),
+        "event": delivery.event,
+        "study": delivery.webhook.study.slug,
+        "at": delivery.made_at.isoformat(),
+        "data": delivery.payload,
+    }
+    return json.dumps(message, sort_keys=True, separators=(",", ":")).encode()
+
+
+def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dict[str, str]:
+    message_id = id_of(delivery)
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "Quorum-Webhooks/1",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": sign(secret_of(delivery.webhook), id=message_id, timestamp=timestamp, body=body),
+    }
+
+
+def send_webhooks(*, rng: random.Random | None = None) -> int:
+    """Note completions, send what is due, delete old deliveries; return the number delivered."""
+    if not Webhook.objects.exists():
+        return 0
+    rng = rng or random.Random()
+    note_completions()
+    delivered = 0
+    for _place in range(AT_ONCE):
+        delivery = _next()
+        if delivery is None:
+            break
+        if _begin(delivery):
+            delivered += _send(delivery, rng)
+    forget_old()
+    return delivered
+
+
+def forget_old() -> int:
+    before = timezone.now() - timedelta(days=feature_settings.WEBHOOK_LOG_DAYS)
+    old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=ENDED)
+    return WebhookDelivery.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()[0]
+
+
+def _due() -> Q:
+    now = timezone.now()
+    return Q(state=State.WAITING, next_at__lte=now) | Q(state=State.SENDING, started_at__lte=now - GONE_AFTER)
+
+
+def _next() -> WebhookDelivery | None:
+    """Return the next due delivery, of webhooks without failures first, so that a hanging server delays no other."""
+    resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
+    due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
+    return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
+
+
+def _begin(delivery: WebhookDelivery) -> bool:
+    now = timezone.now()
+    begun = WebhookDelivery.objects.filter(_due(), pk=delivery.pk).update(
+        state=State.SENDING, started_at=now, attempts=F("attempts") + 1
+    )
+    delivery.started_at, delivery.attempts = now, delivery.attempts + 1
+    return bool(begun)
+
+
+def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
+    body = body_of(delivery)
+    headers = headers_of(delivery, body, timestamp=int(timezone.now().timestamp()))
+    answer = post(delivery.webhook.url, body=body, headers=headers)
+    return _book(delivery, answer, rng)
+
+
+@transaction.atomic
+def _book(delivery: WebhookDelivery, answer: Answer, rng: random.Random) -> int:
+    """Store the result; return 1 if it was delivered. A sender presumed dead must not change a later attempt."""
+    now = timezone.now()
+    webhook = delivery.webhook
+    attempt = WebhookDelivery.objects.filter(
+        pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at
+    )
+    if not answer.problem:
+        booked = attempt.update(state=State.DELIVERED, delivered_at=now, status=answer.status, problem="")
+        Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
+        return booked
+    over = delivery.attempts >= ATTEMPTS or answer.status == GONE
+    wait = max(answer.retry_after, _pause(rng, delivery.attempts))
+    booked = attempt.update(
+        state=State.GIVEN_UP if over else State.WAITING,
+        next_at=now + timedelta(seconds=wait),
+        status=answer.status,
+        problem=answer.problem[:300],
+    )
+    if not booked:
+        return 0
+    if answer.status == GONE:
+        _switch_off(webhook)
+        return 0
+    rest = max(answer.retry_after, _pause(rng, webhook.failures + 1))
+    Webhook.objects.filter(pk=webhook.pk).update(
+        failures=F("failures") + 1, rests_until=now + timedelta(seconds=rest)
+    )
+    return 0
+
+
+def _switch_off(webhook: Webhook) -> None:
+    if Webhook.objects.filter(pk=webhook.pk, active=True).update(active=False):
+        give_up_waiting(webhook)
+        sentence = "A webhook was switched off: its address answered 410, it wants no more."
+        note_event(study=webhook.study, what="webhook-gone", sentence=sentence, webhook=webhook.pk)
+
+
+def _pause(rng: random.Random, times: int) -> float:
+    """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
+    return rng.uniform(longest / 2, longest)
+
+
+def give_up_waiting(webhook: Webhook) -> None:
+    WebhookDelivery.objects.filter(webhook=webhook, state=State.WAITING).update(
+        state=State.GIVEN_UP, problem="The webhook was switched off."
+    )

@@ -1,0 +1,133 @@
+"""Write what a study tells its webhooks, in the transaction of what happened; remove what they were told of people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.crowds.people import installation_mark
+from annotation.models import Assignment, Exclusion, Worker
+from annotation.models.assignments import LEASED_STATES
+from annotation.privacy.receipts import replacer
+from contrib.webhooks.models import (
+    COMPLETED,
+    EXCLUDED,
+    HEARS_OF_SUBMISSIONS,
+    SUBMITTED,
+    Webhook,
+    WebhookDelivery,
+)
+from judgments.models import Study
+
+State = WebhookDelivery.State
+ENDED = (State.DELIVERED, State.GIVEN_UP)
+
+
+def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None:
+    """Write messages if a webhook hears of submissions, which was read with the assignment."""
+    if not getattr(assignment, HEARS_OF_SUBMISSIONS):
+        return
+    payload = {
+        "assignment": str(assignment.pk),
+        "hit": assignment.hit.key if assignment.hit is not None else None,
+        "worker": pseudonym_for_webhook(assignment.study, assignment.worker),
+        "submitted_at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
+        "judgments": judgments,
+        "simulated": assignment.simulated,
+    }
+    listening = Webhook.objects.filter(study=assignment.study_id, active=True, submissions=True)
+    _note(listening.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload)
+
+
+def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
+    """Write messages without the reason, which may quote the worker."""
+    study = exclusion.study
+    listening = Webhook.objects.filter(study=study, active=True, exclusions=True)
+    payload = {
+        "exclusion": exclusion.pk,
+        "worker": pseudonym_for_webhook(study, exclusion.worker),
+        "rule": exclusion.rule or None,
+        "excluded_at": exclusion.made_at.isoformat(),
+    }
+    _note(listening.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
+
+
+def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
+    rows = [WebhookDelivery(webhook_id=pk, event=event, key=key, payload=payload) for pk in webhooks]
+    if rows:
+        WebhookDelivery.objects.bulk_create(rows)
+
+
+def pseudonym_for_webhook(study: Study, worker: Worker, **_: Any) -> str:
+    """Return a crowd worker's pseudonym, or make one of the name that a worker chose."""
+    if worker.source == Worker.Source.CROWD:
+        return worker.name
+    return f"w-{installation_mark('webhook', str(study.pk), str(worker.pk))[:16]}"
+
+
+def is_complete(study: Study) -> bool:
+    if study.state == Study.State.CLOSED:
+        return True
+    if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():
+        return False
+    working = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
+    return not working.exists() and study.assignments.finished().exists()
+
+
+def note_completions() -> int:
+    """Write one message per completion and webhook; return their number.
+
+    A query finds completions: two simultaneous last submissions do not see each other, and there are other causes.
+    """
+    written = 0
+    known: dict[int, bool] = {}
+    for webhook in Webhook.objects.filter(active=True, completions=True).select_related("study"):
+        study = webhook.study
+        if study.pk not in known:
+            known[study.pk] = is_complete(study)
+        noted_at = webhook.told_complete_at
+        if not known[study.pk]:
+            if noted_at is not None:
+                Webhook.objects.filter(pk=webhook.pk, told_complete_at=noted_at).update(told_complete_at=None)
+        elif noted_at is None or _worked_again(study, webhook):
+            written += _note_completion(webhook)
+    return written
+
+
+def _worked_again(study: Study, webhook: Webhook) -> bool:
+    """Return whether an open study got submissions since; leases that outlived a closing do not count."""
+    return (
+        study.state == Study.State.OPEN
+        and study.assignments.finished().filter(submitted_at__gt=webhook.told_complete_at).exists()
+    )
+
+
+@transaction.atomic
+def _note_completion(webhook: Webhook) -> int:
+    study, now = webhook.study, timezone.now()
+    moved = Webhook.objects.filter(pk=webhook.pk, told_complete_at=webhook.told_complete_at).update(
+        told_complete_at=now
+    )
+    if moved:
+        closed = study.state == Study.State.CLOSED
+        payload = {
+            "because": "closed" if closed else "all-judged",
+            "assignments": study.assignments.finished().count(),
+        }
+        _note([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
+    return moved
+
+
+def forget_people(*, study: Study, replacements: Mapping[str, str], **_: Any) -> None:
+    """Delete messages about erased people that were sent or given up, and replace their names in the others."""
+    within = replacer(replacements)
+    for delivery in WebhookDelivery.objects.filter(webhook__study=study).iterator():
+        payload = within(delivery.payload)
+        if payload.get("worker") != delivery.payload.get("worker") and delivery.state in ENDED:
+            delivery.delete()
+        elif payload != delivery.payload:
+            delivery.payload = payload
+            delivery.save(update_fields=["payload"])

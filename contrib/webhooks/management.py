@@ -1,0 +1,15 @@
+"""The command that sends what is due to webhooks."""
+
+from typing import Any
+
+from common.commands import QuorumCommand
+from contrib.webhooks.delivery import send_webhooks
+
+
+class SendWebhooks(QuorumCommand):
+    help = "Send now what is due to webhooks; the background worker does so by itself."
+    example = "manage.py send_webhooks"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        delivered = send_webhooks()
+        self.say(f"{delivered:,} message{'' if delivered == 1 else 's'} delivered.")

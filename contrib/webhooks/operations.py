@@ -1,0 +1,167 @@
+"""Add, try, rotate, switch and remove webhooks of a study, and send a message again."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from uuid import uuid4
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+
+from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.parameters import Parameters
+from contrib.webhooks.delivery import give_up_waiting
+from contrib.webhooks.events import is_complete
+from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED, Webhook, WebhookDelivery
+from contrib.webhooks.posting import BadAddress, checked_url
+from judgments.access.roles import note_event
+from judgments.models import Study
+from judgments.operations import Outcome, operation, row_of
+
+MOST_WEBHOOKS = 10  # webhooks per study
+State = WebhookDelivery.State
+
+
+@transaction.atomic
+def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
+    url = url.strip()
+    try:
+        checked_url(url)
+    except BadAddress as problem:
+        raise DesignError(
+            _("The webhook's address cannot be used: %(problem)s.") % {"problem": problem}, field="url"
+        ) from None
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if Webhook.objects.filter(study=study).count() >= MOST_WEBHOOKS:
+        raise DataConflict(f"Study {study.slug!r} has {MOST_WEBHOOKS} webhooks already; remove one first.")
+    try:
+        with transaction.atomic():
+            webhook = Webhook.objects.create(
+                study=study,
+                url=url,
+                salt=secrets.token_hex(32),
+                submissions=SUBMITTED in events,
+                completions=COMPLETED in events,
+                exclusions=EXCLUDED in events,
+                # a new webhook of a finished study gets no completion event
+                told_complete_at=timezone.now() if is_complete(study) else None,
+                made_by=by,
+            )
+    except IntegrityError:
+        raise DataConflict(f"Study {study.slug!r} has a webhook of this address already.") from None
+    sentence = f"A webhook was added that hears of {', '.join(webhook.events)}."
+    note_event(study=study, what="webhook-added", sentence=sentence, by=by, webhook=webhook.pk)
+    return webhook
+
+
+@transaction.atomic
+def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
+    if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
+        raise WrongState(_("Nothing was sent: the webhook is switched off."))
+    return WebhookDelivery.objects.create(
+        webhook=webhook,
+        event=PING,
+        key=f"ping:{uuid4().hex}",
+        payload={"by": "test", "events": webhook.events},
+    )
+
+
+class WebhookRequest(Parameters):
+    """A new webhook."""
+
+    url = serializers.CharField(max_length=500, help_text="https://")
+    events = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(EVENTS)),
+        min_length=1,
+        error_messages={"required": "A webhook needs an event."},
+    )
+
+
+@operation("add-webhook", "Add a webhook", parameters=WebhookRequest, scope="webhooks")
+def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
+    """Add a webhook. Only this answer has its secret."""
+    webhook = add_webhook(study=study, url=url, events=events, by=by)
+    return Outcome(_("The webhook was added."), webhook)
+
+
+@operation("ping-webhook", "Try a webhook", scope="webhooks", row="webhook")
+def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
+    """Write a test message, which is sent within seconds."""
+    sent = ping_webhook(webhook=_webhook(study, webhook), by=by)
+    return Outcome(_("A test message goes out within seconds; load this page again to see its answer."), sent)
+
+
+@operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
+@transaction.atomic
+def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
+    """Make another secret; the old one ends now."""
+    row = _webhook(study, webhook)
+    row.salt = secrets.token_hex(32)
+    if not Webhook.objects.filter(pk=row.pk).update(salt=row.salt):
+        raise NotThere(_("There is no such webhook any more."))
+    sentence = "The secret of a webhook was changed."
+    note_event(study=study, what="webhook-rotated", sentence=sentence, by=by, webhook=row.pk)
+    return Outcome(_("The webhook has another secret."), row)
+
+
+class SwitchRequest(Parameters):
+    """On or off."""
+
+    active = serializers.BooleanField()
+
+
+@operation(
+    "switch-webhook", "Switch a webhook on or off", parameters=SwitchRequest, scope="webhooks", row="webhook"
+)
+@transaction.atomic
+def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
+    """Switch a webhook off, which gives up waiting messages, or on, for events from now on."""
+    row = _webhook(study, webhook)
+    switched = Webhook.objects.filter(pk=row.pk, active=not active).update(
+        active=active,
+        failures=0,
+        rests_until=None,
+        told_complete_at=timezone.now() if is_complete(study) else None,
+    )
+    if switched:
+        if not active:
+            give_up_waiting(row)
+        sentence = f"A webhook was switched {'on' if active else 'off'}."
+        note_event(study=study, what="webhook-switched", sentence=sentence, by=by, webhook=row.pk)
+    row.refresh_from_db()
+    return Outcome(_("The webhook is on.") if active else _("The webhook is off."), row)
+
+
+@operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
+@transaction.atomic
+def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
+    """Remove a webhook, and its log."""
+    removed, _rows = Webhook.objects.filter(pk=_webhook(study, webhook).pk).delete()
+    if removed:
+        sentence = "A webhook was removed, and its log with it."
+        note_event(study=study, what="webhook-removed", sentence=sentence, by=by)
+    return Outcome(_("The webhook was removed."))
+
+
+@operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
+@transaction.atomic
+def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
+    """Send a given-up message again, under the same id."""
+    row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
+    if not Webhook.objects.filter(pk=row.webhook_id, active=True).update(rests_until=None):
+        raise WrongState(_("Nothing was sent: the webhook is switched off."))
+    moved = WebhookDelivery.objects.filter(pk=row.pk, state=State.GIVEN_UP).update(
+        state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
+    )
+    if not moved:
+        raise WrongState(_("Nothing was changed: only what was given up can be sent again."))
+    row.refresh_from_db()
+    return Outcome(_("The message goes out again within seconds."), row)
+
+
+def _webhook(study: Study, key: str) -> Webhook:
+    return row_of(Webhook.objects.filter(study=study), key)
