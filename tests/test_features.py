@@ -28,6 +28,7 @@ type(device_to_set_up(account)).objects.update(confirmed=True)
 
 from contrib.judges.models import Judge
 from contrib.registration.plans import make_plan, register_study
+from contrib.webhooks.operations import add_webhook, ping_webhook
 from judgments.models import Study
 from tests.studies import make_study
 
@@ -37,7 +38,7 @@ Judge.objects.create(study=study, name="model")
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 submit(a_challenge(), participant("grace"), good=7)
 work_off()
-webhook = add_webhook(study=make_study(), url="https://192.0.32.10/", events=["study.completed"])
+webhook = add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"])
 ping_webhook(webhook=webhook)
 from pathlib import Path
 from tempfile import mkdtemp
