@@ -18,34 +18,27 @@ NAMES = list(all_features())
 LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
 # What a feature leaves in a database.
 USED = """
+from pathlib import Path
+from tempfile import mkdtemp
 from django.contrib.auth.models import User
+from annotation.rehearsal import Crowd, rehearse
+from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
+from contrib.judges.models import Judge
+from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
 from tests.studies import make_study
+from tests.templating import make_template_study
 
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(device_to_set_up(account)).objects.update(confirmed=True)
-
-from contrib.judges.models import Judge
-from contrib.registration.plans import make_plan, register_study
-from contrib.webhooks.operations import add_webhook, ping_webhook
-from judgments.models import Study
-from tests.studies import make_study
-
 study = make_study("graded", opened=False)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
-from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
+ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
+rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 submit(a_challenge(), participant("grace"), good=7)
 work_off()
-webhook = add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"])
-ping_webhook(webhook=webhook)
-from pathlib import Path
-from tempfile import mkdtemp
-from annotation.rehearsal import Crowd, rehearse
-from tests.templating import make_template_study
-
-rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """
