@@ -58,6 +58,7 @@ class Feature(AppConfig):
         reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
         scopes: scopes of tokens, each with what it opens.
         queues: what /health/metrics counts by state: by a name, a model and its field of the time.
+        integrity_checks: paths of functions that yield what is wrong in its tables; run whether it is on or off.
         account_pages: (title, name of the address) of pages in the menu of the account.
         menu: (heading, lists) in the sidebar, each list as (title, icon, model).
         tables: (title, icon, model) of lists among the tables of the sidebar.
@@ -83,6 +84,7 @@ class Feature(AppConfig):
     reference: ClassVar[Mapping[str, str]] = {}
     scopes: ClassVar[Mapping[str, str]] = {}
     queues: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    integrity_checks: ClassVar[tuple[str, ...]] = ()
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
     menu: ClassVar[tuple[tuple[str | Promise, tuple[Entry, ...]], ...]] = ()
     tables: ClassVar[tuple[Entry, ...]] = ()

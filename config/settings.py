@@ -129,16 +129,6 @@ CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
-# Archives of releases (docs/publishing.md)
-ZENODO_URL = env.str("ZENODO_URL", default="https://zenodo.org")
-ZENODO_TOKEN = env.str("ZENODO_TOKEN", default="")
-ZENODO_SANDBOX_URL = env.str("ZENODO_SANDBOX_URL", default="https://sandbox.zenodo.org")
-ZENODO_SANDBOX_TOKEN = env.str("ZENODO_SANDBOX_TOKEN", default="")
-HUGGINGFACE_URL = env.str("HUGGINGFACE_URL", default="https://huggingface.co")
-HUGGINGFACE_TOKEN = env.str("HUGGINGFACE_TOKEN", default="")
-PUBLISHING_BACKOFF_SECONDS = env.float("PUBLISHING_BACKOFF_SECONDS", default=1.0)
-# a record that was created, and whose answer was lost, is listed no later than this
-PUBLISHING_SETTLE_SECONDS = env.float("PUBLISHING_SETTLE_SECONDS", default=60.0)
 
 # The parts
 INSTALLED_APPS = [
@@ -390,7 +380,6 @@ SPECTACULAR_SETTINGS = {
         "config.api.schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "ArchivePlace": "evaluation.models.Deposit.Archive",
         "ConsensusSource": "evaluation.models.Consensus.Source",
         "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",

@@ -29,7 +29,7 @@ class EvaluationConfig(AppConfig):
                 *("aggregate", "evaluate", "leave_one_out", "plan_power", "report", "choice_savings"),
             ),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
-            (HEAVY, "exports"): ("release", "publish_release"),
+            (HEAVY, "exports"): ("release",),
             (INTERACTIVE, "studies"): ("select_items",),
             (READING, "studies"): ("import_scores",),
             (HEAVY, "studies"): ("rehearse",),

@@ -41,9 +41,3 @@ class NotReleasable(ReleaseError):
     """The study is unfinished, or the version exists."""
 
     status = 409
-
-
-class PublishingError(QuorumError):
-    """An archive refuses the release, or it must not be shared."""
-
-    title = "It is not published"

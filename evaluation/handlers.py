@@ -15,8 +15,6 @@ from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
 from evaluation.data.imported_scores.storing import mapping_of_scores
 from evaluation.data.judgment_sets.blocks import extend_blocks
-from evaluation.data.publishing.describing import describe_plan
-from evaluation.data.publishing.sending import plan_publication, send_release
 from evaluation.data.releases.storage import (
     Terms,
     find_release,
@@ -25,7 +23,7 @@ from evaluation.data.releases.storage import (
     release_file,
     remove_written,
 )
-from evaluation.errors import NothingToCompare, PublishingError
+from evaluation.errors import NothingToCompare
 from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
 from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
@@ -38,7 +36,7 @@ from evaluation.results.aggregation import compute_aggregation, store_aggregatio
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
-from judgments.access.roles import Right, has_right, require_editor
+from judgments.access.roles import require_editor
 from judgments.datasets import uploads
 from judgments.jobs import LostClaim, Run
 from judgments.models import Job, Study
@@ -207,25 +205,6 @@ def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[s
     changes = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
     flipped = changes["consensus"]
     return {**changes, "consensus": flipped[:MOST_FLIPPED], "flipped": len(flipped)}
-
-
-def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
-    """Send a release to an archive, or return the plan. A rerun continues where a killed run stopped."""
-    run.progress(0.01, "reading the release")
-    study_row = find_study(study)
-    asker = acting_person()
-    if send and (asker is None or not has_right(asker, Right.OWN, study_row)):  # the job may have waited long
-        raise PublishingError("Nothing was sent: who asked for it is no owner of the study any more.")
-    plan = plan_publication(study=study_row, **values)
-    if not send:
-        return {"plan": plan.as_json(), "words": describe_plan(plan)}
-    sent = send_release(plan=plan, progress=run.progress)
-    return {
-        "words": [sent.summary()],
-        "state": sent.deposit.state,
-        "doi": sent.deposit.doi,
-        "address": sent.deposit.address,
-    }
 
 
 def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **how: Any) -> None:

@@ -94,8 +94,6 @@ SECTIONS: Commands = {
             "evaluation.management.releases.ExportJudgments"),
         "release": ("release", "a frozen bundle that others can verify",
             "evaluation.management.releases.Release"),
-        "publish": ("publish_release", "a release goes to Zenodo or Hugging Face",
-            "evaluation.management.releases.PublishRelease"),
         "prove": ("prove_release", "a release was made from rows that existed, whoever was erased since",
             "evaluation.management.releases.ProveRelease"),
         "verify": ("verify", "compute a bundle, a study or a signature again",

@@ -463,8 +463,8 @@ def test_mechanical_turk_has_one_door() -> None:
 def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     doors = {
         "annotation.crowds.prolific.client",
+        "contrib.archives.archives",
         "contrib.judges.asking",
-        "evaluation.data.publishing.archives",
     }
     callers = {entry.importer for entry in imports() if inside(entry.imported, "httpx")}
     assert callers == {*doors, "common.incoming.services"}
@@ -479,14 +479,14 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             "contrib.challenges",
         ),
         "zipfile": (
-            *("evaluation.data.export", "evaluation.data.publishing", "evaluation.data.releases"),
+            *("evaluation.data.export", "contrib.archives", "evaluation.data.releases"),
             *("quorum.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.retention", "contrib.challenges"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.files"),
             "evaluation.data.judgment_sets.study_signatures",
-            *("evaluation.data.publishing.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
+            *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("quorum.numeric.packing", "quorum.numeric.signatures"),
             *("judgments.kinds.spans.answers", "judgments.studies.studies"),
         ),

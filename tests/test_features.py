@@ -22,11 +22,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from django.contrib.auth.models import User
 from annotation.rehearsal import Crowd, rehearse
+from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 from contrib.judges.models import Judge
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
+from evaluation.models import Release
 from tests.studies import make_study
 from tests.templating import make_template_study
 
@@ -39,6 +41,8 @@ ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events
 rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 submit(a_challenge(), participant("grace"), good=7)
 work_off()
+release = Release.objects.create(study=make_study("triplet", name="Released"), version="1.0", size=1)
+Deposit.objects.create(release=release, archive="zenodo", host="zenodo.org")
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """

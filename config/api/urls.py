@@ -24,7 +24,6 @@ from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
 from evaluation.data.imported_scores.views import DatasetScoresView
-from evaluation.data.publishing.sending import publish_release
 from evaluation.planning import views as planning_api
 from evaluation.planning.choosing.selecting import select_items
 from evaluation.planning.choosing.weighing import choice_savings, weigh_back
@@ -32,7 +31,6 @@ from evaluation.planning.planning import use_plan
 from evaluation.planning.reopening import reopen
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
-from evaluation.reports.releases.views import DepositResource
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
@@ -65,7 +63,6 @@ router.register("consensus", results_api.ConsensusResource, "consensus")
 router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
 router.register("releases", releases_api.ReleaseResource, "releases")
-router.register("deposits", DepositResource, "deposits")
 router.register("items", datasets_api.ItemResource, "items")
 router.register("captions", datasets_api.CaptionResource, "captions")
 router.register("outputs", datasets_api.OutputResource, "outputs")
@@ -135,7 +132,6 @@ urlpatterns = [
             select_items,
             weigh_back,
             choice_savings,
-            publish_release,
             privacy.change,
             privacy.decline_request,
         )

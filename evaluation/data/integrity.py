@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from string import Formatter
 from typing import Any
 
+from django.apps import apps
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from pydantic import ValidationError
 
 from annotation.models import (
@@ -37,7 +39,7 @@ from annotation.privacy.retention import restored_after_erasure
 from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from common.amounts import spell_cents
 from evaluation.data.judgment_sets.blocks import changed_blocks
-from evaluation.models import Analysis, Deposit
+from evaluation.models import Analysis
 from judgments.kinds import AbsentKind, Kind, installed_kind
 from judgments.models import (
     HIT,
@@ -546,18 +548,6 @@ def written_captions_have_their_writers() -> Sentences:
         yield f"Caption {key}: worker {worker} did not write it in a study of its dataset."
 
 
-def deposits_say_where_they_are() -> Sentences:
-    """An archived release has its address, and the sent bundle is the release's."""
-    deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
-    for deposit in deposits.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
-        release = deposit.release
-        where = f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
-        if not (deposit.address and deposit.remote):
-            yield f"{where}, and nothing says under which address."
-        if release.sha256 not in [file.get("sha256") for file in deposit.sent]:
-            yield f"{where}, and the files that went there do not hold its bundle."
-
-
 def erasures_are_one_chain() -> Sentences:
     """Each erasure names its predecessor, and has the digest of its content."""
     before = ""
@@ -623,10 +613,15 @@ CHECKS = (
     paid_work_stays_in_its_study_and_place,
     people_and_rehearsals_are_apart,
     pictures_are_there,
-    deposits_say_where_they_are,
     erasures_are_one_chain,
     erased_people_are_gone,
 )
+
+
+def _checks_of_features() -> list[Callable[[], Sentences]]:
+    """Return what features check, whether they are on or off."""
+    paths = (path for app in apps.get_app_configs() for path in getattr(app, "integrity_checks", ()))
+    return [import_string(path) for path in paths]
 
 
 def leases_that_ended() -> Sentences:
@@ -654,6 +649,6 @@ NOTES = (leases_that_ended, results_older_than_the_data)
 
 def check_integrity() -> _Findings:
     return _Findings(
-        problems=[sentence for check in CHECKS for sentence in check()],
+        problems=[sentence for check in (*CHECKS, *_checks_of_features()) for sentence in check()],
         notes=[sentence for check in NOTES for sentence in check()],
     )

@@ -1,11 +1,12 @@
-"""Releases and their deposits over HTTP, and the page "Releases"."""
+"""Releases over HTTP, and the page "Releases"."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import django_filters as filters
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -18,9 +19,8 @@ from rest_framework.response import Response
 from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.data.export.views import ArchiveFiles, describe_files
-from evaluation.data.publishing.sending import publish_release
 from evaluation.data.releases.storage import find_release, is_stored, next_version, release_file, release_name
-from evaluation.models import Deposit, Release
+from evaluation.models import Release
 from evaluation.reports.releases.making import ReleaseRequest, compare, release, verify
 from judgments.api.resources import (
     JobSerializer,
@@ -91,16 +91,34 @@ MOST_SHOWN = 100
 FLIPPED_SHOWN = 20
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasesPart:
+    """A higher app's addition to the page "Releases".
+
+    Attributes:
+        of_release: the template of what it adds to each ``release``.
+        section: the template of its section.
+        context: gets the study and the releases that are shown.
+    """
+
+    of_release: str
+    section: str
+    context: Callable[[Study, list[Release]], Context]
+
+
+RELEASES_PARTS: list[ReleasesPart] = []
+
+
 @study_page("releases", "Releases", order=70, shown=was_opened, group=Group.SHARE)
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
-    rows = Release.objects.filter(study=study).select_related("made_by").prefetch_related("deposits")
+    rows = Release.objects.filter(study=study).select_related("made_by")
     releases = list(rows.order_by("-pk")[:MOST_SHOWN])
     checks: dict[str, Job] = {}
-    for job in _done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
+    for job in done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
         checks.setdefault(job.args["version"], job)
     stored = [release.version for release in releases if is_stored(release)]
-    comparison = _done_jobs(study, "compare_releases").order_by("-pk").first()
+    comparison = done_jobs(study, "compare_releases").order_by("-pk").first()
     context |= {
         "releases": [
             (release, release.version in stored, checks.get(release.version)) for release in releases
@@ -109,25 +127,16 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
         "refusal": refusal,
         "next_version": next_version(study),
         "is_closed": study.state == Study.State.CLOSED,
-        "publication": _done_jobs(study, "publish_release").order_by("-pk").first(),
-        "begin": {"publish-release": _last_deposit_values(releases)},
         "comparison": comparison,
         "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
     }
+    context["parts"] = RELEASES_PARTS
+    for part in RELEASES_PARTS:
+        context |= part.context(study, releases)
     return TemplateResponse(request, "evaluation/study_releases.html", context)
 
 
-def _last_deposit_values(releases: list[Release]) -> dict[str, str]:
-    deposits = [deposit for release in releases for deposit in release.deposits.all()]
-    if not deposits:
-        return {}
-    deposits.sort(key=lambda deposit: deposit.pk)
-    values = {name: deposits[-1].statements.get(name, "") for name in ("creators", "keywords", "papers")}
-    repositories = [deposit.repository for deposit in deposits if deposit.repository]
-    return values | {"repository": repositories[-1] if repositories else ""}
-
-
-def _done_jobs(study: Study, kind: str) -> Any:
+def done_jobs(study: Study, kind: str) -> Any:
     return Job.objects.filter(kind=kind, args__study=study.slug, state=Job.State.DONE)
 
 
@@ -142,41 +151,5 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
     return file_download(request, path, name=name, content_type="application/zip")
 
 
-add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
-
 for _operation, _label in ((release, "Make the release"), (verify, "Verify"), (compare, "Compare")):
     add_operation(_operation, label=_label, leads_to=lambda study: "releases")
-
-
-class DepositSerializer(RowSerializer[Deposit]):
-    """A release at an archive."""
-
-    study = Related("release.study.slug")
-    version = Related("release.version")
-    place = serializers.ChoiceField(source="archive", choices=Deposit.Archive.choices, read_only=True)
-    files = serializers.ListField(
-        source="sent", child=serializers.DictField(), read_only=True, help_text="Names, sizes and SHA-256."
-    )
-
-    class Meta:
-        model = Deposit
-        fields = [
-            *("id", "study", "version", "place", "host", "repository", "state", "remote", "doi", "address"),
-            *("files", "made_at", "finished_at"),
-        ]
-
-
-class DepositResource(Resource):
-    """Where releases were given to, with DOI and address."""
-
-    scope = "exports"
-    queryset = Deposit.objects.select_related("release__study")
-    serializer_class = DepositSerializer
-    study_path = "release__study"
-    filterset_class = filters_of(
-        Deposit,
-        "state",
-        place=filters.ChoiceFilter(field_name="archive", choices=Deposit.Archive.choices),
-        study=study_filter(field_name="release__study"),
-        version="release__version",
-    )

@@ -20,10 +20,11 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Erasure
 from common.amounts import thousands
+from contrib.archives.errors import PublishingError
+from contrib.archives.models import Deposit
 from evaluation.data.releases.bundle import CHUNK, LICENCES, BundleReader
 from evaluation.data.releases.storage import release_name
-from evaluation.errors import PublishingError
-from evaluation.models import Deposit, Release
+from evaluation.models import Release
 from evaluation.presentation.rendering import text_templates
 from judgments.studies.studies import design_of
 

@@ -30,25 +30,26 @@ from pytest_django import Settings
 from annotation.models import Erasure
 from common.errors import DataConflict
 from common.incoming.services import seconds_to_wait
-from evaluation.data.integrity import check_integrity
-from evaluation.data.publishing.archives import Site
-from evaluation.data.publishing.describing import TEMPLATES, read_creators, read_papers
-from evaluation.data.publishing.sending import (
+from contrib.archives.archives import Site
+from contrib.archives.describing import TEMPLATES, read_creators, read_papers
+from contrib.archives.errors import PublishingError
+from contrib.archives.models import Deposit
+from contrib.archives.sending import (
     PublishReleaseRequest,
     SentRelease,
     plan_publication,
     send_release,
 )
+from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
+from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.storage import Terms, record_release
-from evaluation.errors import PublishingError
-from evaluation.models import Deposit, Release
+from evaluation.models import Release
 from evaluation.reports.releases.making import write_release
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.test_erasure import all_text
 from tests.evaluation.studies import StudyOf, make_dataset
-from tests.fakes.archives import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from tests.plots import undrawn
 
 pytestmark = pytest.mark.django_db
@@ -589,7 +590,7 @@ def test_a_run_that_waited_for_the_archive_creates_nothing_after_another_one(
             send(study)
 
     zenodo.faults = [("POST /api/records$", 429)]
-    site = "evaluation.data.publishing.archives.time.sleep"
+    site = "contrib.archives.archives.time.sleep"
     with pytest.MonkeyPatch.context() as clock:
         clock.setattr(site, meanwhile)  # the first one waits; the second one is through by then
         with pytest.raises(DataConflict, match="Another run sends this release"):

@@ -20,9 +20,9 @@ from rest_framework import serializers
 from common.audit import acting_person
 from common.errors import DataConflict, NotThere
 from common.parameters import Parameters
-from evaluation.data.publishing import archives
-from evaluation.data.publishing.archives import ArchiveConflict, NotAtArchive, Site
-from evaluation.data.publishing.describing import (
+from contrib.archives import archives
+from contrib.archives.archives import ArchiveConflict, NotAtArchive, Site
+from contrib.archives.describing import (
     Archive,
     Plan,
     address_of,
@@ -31,9 +31,10 @@ from evaluation.data.publishing.describing import (
     read_creators,
     read_papers,
 )
+from contrib.archives.errors import PublishingError
+from contrib.archives.models import Deposit
 from evaluation.data.releases.storage import find_release, is_stored, release_file
-from evaluation.errors import PublishingError
-from evaluation.models import Deposit, Release
+from evaluation.models import Release
 from judgments.access.roles import Right, note_event
 from judgments.models import Study
 from judgments.operations import background_operation

@@ -3,7 +3,7 @@
 Zenodo: InvenioRDM's reference of drafts, files and versions
 (https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/); a new record is listed only after a while, and
 a file counts once it is committed. The Hub: repositories, preupload, Git LFS, commits, tags and settings
-(https://huggingface.co/docs/hub/api). By hand: `python -m tests.fakes.archives` (docs/publishing.md).
+(https://huggingface.co/docs/hub/api). By hand: `python -m contrib.archives.tests.fakes` (contrib/archives/README.md).
 """
 
 import base64

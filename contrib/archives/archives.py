@@ -28,9 +28,9 @@ from django.utils import timezone
 
 from common.incoming import load_json
 from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
-from evaluation.data.publishing.describing import Content, Plan
-from evaluation.errors import PublishingError
-from evaluation.models import Deposit
+from contrib.archives.describing import Content, Plan
+from contrib.archives.errors import PublishingError
+from contrib.archives.models import Deposit
 from judgments.studies.generation import Progress
 
 SECONDS = 60.0  # without a byte

@@ -1,0 +1,1 @@
+"""Archives: a release goes to Zenodo or the Hugging Face Hub."""

@@ -1,0 +1,42 @@
+"""What archives add to the platform."""
+
+from typing import Any
+
+from common.environment import Environment
+from config.features import Feature
+
+
+class ArchivesConfig(Feature):
+    name = "contrib.archives"
+    pages = ("contrib.archives.views",)
+    calls = "contrib.archives.calls"
+    commands = {
+        "Results": {
+            "publish": (
+                "publish_release",
+                "a release goes to Zenodo or Hugging Face",
+                "contrib.archives.management.PublishRelease",
+            )
+        }
+    }
+    enums = {"ArchivePlace": "contrib.archives.models.Deposit.Archive"}
+    integrity_checks = ("contrib.archives.integrity.deposits_say_where_they_are",)
+
+    @classmethod
+    def settings(cls, env: Environment) -> dict[str, Any]:
+        return {
+            "ZENODO_URL": env.str("ZENODO_URL", default="https://zenodo.org"),
+            "ZENODO_TOKEN": env.str("ZENODO_TOKEN", default=""),
+            "ZENODO_SANDBOX_URL": env.str("ZENODO_SANDBOX_URL", default="https://sandbox.zenodo.org"),
+            "ZENODO_SANDBOX_TOKEN": env.str("ZENODO_SANDBOX_TOKEN", default=""),
+            "HUGGINGFACE_URL": env.str("HUGGINGFACE_URL", default="https://huggingface.co"),
+            "HUGGINGFACE_TOKEN": env.str("HUGGINGFACE_TOKEN", default=""),
+            "PUBLISHING_BACKOFF_SECONDS": env.float("PUBLISHING_BACKOFF_SECONDS", default=1.0),
+            # a record that was created, and whose answer was lost, is listed no later than this
+            "PUBLISHING_SETTLE_SECONDS": env.float("PUBLISHING_SETTLE_SECONDS", default=60.0),
+        }
+
+    def start(self) -> None:
+        from judgments.jobs import HEAVY, register
+
+        register("publish_release", "contrib.archives.handlers.publish_release", queue=HEAVY, scope="exports")

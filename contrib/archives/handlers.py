@@ -1,0 +1,32 @@
+"""The job that sends a release to an archive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.audit import acting_person
+from contrib.archives.describing import describe_plan
+from contrib.archives.errors import PublishingError
+from contrib.archives.sending import plan_publication, send_release
+from judgments.access.roles import Right, has_right
+from judgments.jobs import Run
+from judgments.studies.studies import find_study
+
+
+def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
+    """Send a release to an archive, or return the plan. A rerun continues where a killed run stopped."""
+    run.progress(0.01, "reading the release")
+    study_row = find_study(study)
+    asker = acting_person()
+    if send and (asker is None or not has_right(asker, Right.OWN, study_row)):  # the job may have waited long
+        raise PublishingError("Nothing was sent: who asked for it is no owner of the study any more.")
+    plan = plan_publication(study=study_row, **values)
+    if not send:
+        return {"plan": plan.as_json(), "words": describe_plan(plan)}
+    sent = send_release(plan=plan, progress=run.progress)
+    return {
+        "words": [sent.summary()],
+        "state": sent.deposit.state,
+        "doi": sent.deposit.doi,
+        "address": sent.deposit.address,
+    }

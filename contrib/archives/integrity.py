@@ -1,0 +1,19 @@
+"""What check_integrity looks for in deposits."""
+
+from collections.abc import Iterator
+
+from contrib.archives.models import Deposit
+
+ROWS_AT_ONCE = 2_000
+
+
+def deposits_say_where_they_are() -> Iterator[str]:
+    """An archived release has its address, and the sent bundle is the release's."""
+    deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
+    for deposit in deposits.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
+        release = deposit.release
+        where = f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
+        if not (deposit.address and deposit.remote):
+            yield f"{where}, and nothing says under which address."
+        if release.sha256 not in [file.get("sha256") for file in deposit.sent]:
+            yield f"{where}, and the files that went there do not hold its bundle."

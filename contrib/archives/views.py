@@ -1,0 +1,73 @@
+"""Deposits over HTTP, and what the page "Releases" shows of them."""
+
+from __future__ import annotations
+
+import django_filters as filters
+from django.db.models import prefetch_related_objects
+from rest_framework import serializers
+
+from contrib.archives.models import Deposit
+from contrib.archives.sending import publish_release
+from evaluation.models import Release
+from evaluation.reports.releases.views import RELEASES_PARTS, ReleasesPart, done_jobs
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.models import Study
+from judgments.studies.study_page import Context, add_operation
+
+
+def _context(study: Study, releases: list[Release]) -> Context:
+    prefetch_related_objects(releases, "deposits")
+    return {
+        "publication": done_jobs(study, "publish_release").order_by("-pk").first(),
+        "begin": {"publish-release": _last_values(releases)},
+    }
+
+
+def _last_values(releases: list[Release]) -> dict[str, str]:
+    deposits = [deposit for release in releases for deposit in release.deposits.all()]
+    if not deposits:
+        return {}
+    deposits.sort(key=lambda deposit: deposit.pk)
+    values = {name: deposits[-1].statements.get(name, "") for name in ("creators", "keywords", "papers")}
+    repositories = [deposit.repository for deposit in deposits if deposit.repository]
+    return values | {"repository": repositories[-1] if repositories else ""}
+
+
+RELEASES_PARTS.append(
+    ReleasesPart("archives/deposits_of_release.html", "archives/give_release.html", context=_context)
+)
+add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
+
+
+class DepositSerializer(RowSerializer[Deposit]):
+    """A release at an archive."""
+
+    study = Related("release.study.slug")
+    version = Related("release.version")
+    place = serializers.ChoiceField(source="archive", choices=Deposit.Archive.choices, read_only=True)
+    files = serializers.ListField(
+        source="sent", child=serializers.DictField(), read_only=True, help_text="Names, sizes and SHA-256."
+    )
+
+    class Meta:
+        model = Deposit
+        fields = [
+            *("id", "study", "version", "place", "host", "repository", "state", "remote", "doi", "address"),
+            *("files", "made_at", "finished_at"),
+        ]
+
+
+class DepositResource(Resource):
+    """Where releases were given to, with DOI and address."""
+
+    scope = "exports"
+    queryset = Deposit.objects.select_related("release__study")
+    serializer_class = DepositSerializer
+    study_path = "release__study"
+    filterset_class = filters_of(
+        Deposit,
+        "state",
+        place=filters.ChoiceFilter(field_name="archive", choices=Deposit.Archive.choices),
+        study=study_filter(field_name="release__study"),
+        version="release__version",
+    )
