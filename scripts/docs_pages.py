@@ -58,6 +58,7 @@ PAGES_OF_COMMANDS = {
     "crowd demographics": "crowds/prolific.md#who-may-take-part",
     "crowd forget": "crowds/panels.md#ids",
     "crowd subscribe": "crowds/prolific.md#once-for-the-installation",
+    "publish": "contrib/archives.md",
     "score": "metrics.md#files",
     **dict.fromkeys(("server prepare", "server admin", "server demo"), "install.md"),
     "server second-factor": "contrib/second_factor.md",

@@ -22,10 +22,10 @@ from math import ceil
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from common.features import feature_settings
 from common.incoming import load_json
 from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 from contrib.archives.describing import Content, Plan
@@ -155,7 +155,7 @@ class Site(Caller):
         why, wait = "", 0.0
         for number in range(MOST_TRIES):
             if number:
-                backoff = settings.PUBLISHING_BACKOFF_SECONDS * 2 ** (number - 1)
+                backoff = feature_settings.PUBLISHING_BACKOFF_SECONDS * 2 ** (number - 1)
                 time.sleep(min(max(backoff, wait), LONGEST_WAIT))
                 before_next()
             status, reply, written, why = self._once(method, address, content, headers)
@@ -379,7 +379,7 @@ def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
 def _find_lost_record(site: Site, deposit: Deposit) -> str:
     """Return the id of a record created by a lost call, or ""; new records are listed with delay."""
     asked_at: datetime = deposit.asked_at or timezone.now()
-    ends = asked_at.timestamp() + settings.PUBLISHING_SETTLE_SECONDS
+    ends = asked_at.timestamp() + feature_settings.PUBLISHING_SETTLE_SECONDS
     mark = deposit.mark.urn
     while True:
         reply = site.call("GET", f"api/user/records?sort=newest&size={LISTED}", what="to list your records")

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.models import Erasure
 from common.amounts import thousands
+from common.features import feature_settings
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from evaluation.data.releases.bundle import CHUNK, LICENCES, BundleReader
@@ -208,8 +208,8 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
                 "Hugging Face has no sandbox; a dataset is private there until it is published. Expected zenodo."
             )
         )
-    url = settings.HUGGINGFACE_URL if to == Archive.HUGGINGFACE else settings.ZENODO_URL
-    url = settings.ZENODO_SANDBOX_URL if sandbox else url
+    url = feature_settings.HUGGINGFACE_URL if to == Archive.HUGGINGFACE else feature_settings.ZENODO_URL
+    url = feature_settings.ZENODO_SANDBOX_URL if sandbox else url
     host = url.partition("://")[2].partition("/")[0]
     if "@" in host:  # it is shown on pages, and stored
         raise PublishingError(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -19,6 +18,7 @@ from rest_framework import serializers
 
 from common.audit import acting_person
 from common.errors import DataConflict, NotThere
+from common.features import feature_settings
 from common.parameters import Parameters
 from contrib.archives import archives
 from contrib.archives.archives import ArchiveConflict, NotAtArchive, Site
@@ -120,10 +120,10 @@ def send_release(*, plan: Plan, by: User | None = None, progress: Progress = no_
 
 def _open_site(plan: Plan) -> Site:
     if plan.archive == Archive.HUGGINGFACE:
-        return Site(url=plan.url, token=settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
-    is_sandbox = plan.url == settings.ZENODO_SANDBOX_URL.rstrip("/")
+        return Site(url=plan.url, token=feature_settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
+    is_sandbox = plan.url == feature_settings.ZENODO_SANDBOX_URL.rstrip("/")
     setting = "ZENODO_SANDBOX_TOKEN" if is_sandbox else "ZENODO_TOKEN"
-    token = getattr(settings, setting)
+    token = getattr(feature_settings, setting)
     return Site(url=plan.url, token=token, setting=setting, headers=archives.ZENODO_HEADERS)
 
 
