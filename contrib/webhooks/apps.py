@@ -46,9 +46,7 @@ class WebhooksConfig(Feature):
         from judgments.jobs import CROWD, schedule
 
         submission_annotations[HEARS_OF_SUBMISSIONS] = Webhook.hears_of_submissions()
-        assignment_submitted.connect(
-            loaded_when_called("contrib.webhooks.events.note_submission"), weak=False
-        )
+        assignment_submitted.connect(_note_submission)
         worker_excluded.connect(loaded_when_called("contrib.webhooks.events.note_exclusion"), weak=False)
         schedule(
             "contrib.webhooks.delivery.send_webhooks",
@@ -62,3 +60,9 @@ class WebhooksConfig(Feature):
         pseudonym = loaded_when_called("contrib.webhooks.events.pseudonym_for_webhook")
         identifying_word_wanted.connect(pseudonym, weak=False)
         person_erased.connect(loaded_when_called("contrib.webhooks.events.forget_people"), weak=False)
+
+
+def _note_submission(**about: Any) -> None:
+    from contrib.webhooks.events import note_submission
+
+    note_submission(**about)
