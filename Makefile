@@ -1,7 +1,7 @@
 # The two commands of a newcomer are `make run` and `make test`; nothing but Python 3.11 or newer is needed.
 PYTHON ?= python3
 
-.PHONY: run mturk-demo environment browser test test-services coverage lint docs pinned audit sbom help
+.PHONY: run mturk-demo environment browser test test-long test-services coverage lint docs pinned audit sbom help
 
 run: ## set up, load the demo, start the web server and a background worker; Ctrl-C stops both
 	@$(PYTHON) -m scripts.quorum run
@@ -17,6 +17,9 @@ browser: ## find or install the Chromium of the tests
 
 test: ## set up for tests, the browser included, and run all that needs no service (ARGS="tests/metrics -q" for a part)
 	@$(PYTHON) -m scripts.quorum test $(ARGS)
+
+test-long: ## the tests that `make test` leaves out as they take long: kills, hidden references, features left out
+	@$(PYTHON) -m scripts.quorum test-long $(ARGS)
 
 test-services: ## the other half: on PostgreSQL, Redis, RabbitMQ and nginx, which it starts, and on QUORUM_SHARED
 	@$(PYTHON) -m scripts.quorum test-services $(ARGS)

@@ -36,8 +36,13 @@ def environment() -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run the tests that need nothing but this machine, with a browser if possible."""
-    return _test(["--services=none"], arguments)
+    """Run the tests that need nothing but this machine, with a browser if possible; without arguments, no long ones."""
+    return _test(["--services=none", *([] if arguments else ["-m", "not long"])], arguments)
+
+
+def test_long(arguments: list[str]) -> int:
+    """Run the long tests that need nothing but this machine: kills, hidden references, every address, whole studies."""
+    return _test(["--services=none", "-m", "long"], arguments)
 
 
 def test_services(arguments: list[str]) -> int:

@@ -27,6 +27,8 @@ def main() -> int:
     order, arguments = sys.argv[1], sys.argv[2:]
     if order == "test":
         return checks.test(arguments)
+    if order == "test-long":
+        return checks.test_long(arguments)
     if order == "test-services":
         return checks.test_services(arguments)
     if order in ORDERS:

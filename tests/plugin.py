@@ -78,6 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "large: of a size, or of many draws; smaller tests reach the same branches"
     )
+    config.addinivalue_line("markers", "long: of many seconds; `make test-long` runs it")
     for service, title in services.TITLES.items():
         config.addinivalue_line("markers", f"{service}: needs {title}; not run where it is missing")
 

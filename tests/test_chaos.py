@@ -6,6 +6,7 @@ from tests.chaos.run import Chaos
 from tests.chaos.services import stage
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("seed", "database", "broker"),
     [

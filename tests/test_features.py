@@ -104,6 +104,7 @@ def installation(request: pytest.FixtureRequest, installations: Installations) -
         yield installation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("absent", sorted(LEFT_OUT), ids=",".join)
 def test_the_main_job_is_done_without_a_feature(installation: Installation, absent: tuple[str, ...]) -> None:
     installation.env["CONTRIB_APPS"] = ",".join(name for name in NAMES if name not in absent)

@@ -58,6 +58,7 @@ def no_sentences(said: list[str]) -> list[str]:
     return [line for text in said for line in text.split("\n") if not SENTENCE.fullmatch(line)]
 
 
+@pytest.mark.long
 def test_every_bomb_is_refused_in_sentences_and_little_memory(tmp_path: Path) -> None:
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "config.settings", "DATA_DIR": str(tmp_path / "data"),
@@ -265,6 +266,7 @@ def said_of(name: str, content: bytes) -> list[str]:
         return list(read(path))
 
 
+@pytest.mark.long
 @settings(max_examples=60, derandomize=True)
 @given(name=st.sampled_from(sorted(ORDINARY)), flips=FLIPS, cut=st.sampled_from([0, 0, 0, 1, 9]))
 def test_a_damaged_file_of_any_kind_is_read_or_refused_in_sentences(

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from scripts.measures import code_tokens, out_of_bounds
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +24,7 @@ def function():
 '''
 
 
+@pytest.mark.long
 def test_the_code_lies_below_its_ceilings() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scripts.measures"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -97,6 +97,7 @@ def test_an_example_package_is_short() -> None:
         assert sum(len(path.read_text().splitlines()) for path in files) < MOST_LINES
 
 
+@pytest.mark.long
 def test_a_kind_a_crowd_and_a_format_of_packages_go_from_the_study_file_to_files(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_kind_a_crowd_and_a_format_of_packages_go_from_the_study_file_to_files
     assert len(lines) > 20
 
 
+@pytest.mark.long
 def test_a_detector_of_a_package_finds_who_uses_the_ends_alone(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_detector_of_a_package_finds_who_uses_the_ends_alone(
     assert "All 25 answers are at an end of the scale" in rule["found"][0]["words"]
 
 
+@pytest.mark.long
 def test_a_crowd_of_a_package_refuses_what_it_cannot_do(installation: Installation, tmp_path: Path) -> None:
     study = tmp_path / "offence.toml"
     study.write_text(OFFENCE.format(reward=50))

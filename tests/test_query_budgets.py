@@ -169,6 +169,7 @@ def _is_plain(name: str) -> bool:
     return name not in QUERIES and re.fullmatch(r"/api/[\w-]+/", name) is not None
 
 
+@pytest.mark.long
 def test_every_list_has_a_budget(looks: dict[str, Look]) -> None:
     assert sum(map(_is_plain, looks)) > 40
     without = sorted(name for name in looks.keys() - QUERIES if not _is_plain(name))

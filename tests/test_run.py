@@ -294,6 +294,7 @@ def read(address: str) -> str:
         return html.unescape(answer.read().decode())
 
 
+@pytest.mark.long
 def test_the_demo_of_mechanical_turk_leads_a_worker_to_a_hit_and_a_researcher_to_its_costs(
     clone: Clone,
 ) -> None:

@@ -141,6 +141,7 @@ def test_the_walk_reaches_pages_steps_and_resources(study: Study, walk: list[str
         assert f"/admin/judgments/dataset/{study.dataset_id}/{name}/" in found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("who", ["anonymous", "researcher", "worker"])
 def test_a_stranger_sees_nothing_and_changes_nothing_at_any_address(
     study: Study, other: Study, walk: list[str], secrets: list[str], who: str

@@ -510,6 +510,7 @@ def changer(clock: Clock, study: Study) -> Waits:
             return
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attack", [keeper, changer])
 def test_thirty_people_wait_a_minute_at_most_for_one_who_takes_what_he_can(
     attack: Callable[[Clock, Study], Waits], clock: Clock, settings: Settings

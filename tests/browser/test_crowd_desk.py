@@ -84,6 +84,7 @@ def done(page: Page) -> None:
     expect(page.locator(".q-job")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     page: Page, new_page: NewPage, desk: Desk
 ) -> None:

@@ -118,6 +118,7 @@ OF_A_STUDY = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_on_the_first_page_and_those_of_a_study(page: Page, office: Installation) -> None:
     page.set_viewport_size({"width": 1400, "height": 900})  # some releases of Unfold fold the menu up to 1280
     sign_in(page, office)
@@ -136,6 +137,7 @@ def test_axe_finds_nothing_on_the_first_page_and_those_of_a_study(page: Page, of
 SMALL = ((640, 400), (320, 640))  # a window of 1280 x 800 at 200 %, and the narrowest phone
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_on_the_designers_pages_and_lists_at_200_percent_and_on_a_phone(
     page: Page, office: Installation
 ) -> None:

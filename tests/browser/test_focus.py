@@ -158,6 +158,7 @@ def problems(page: Page) -> list[str]:
     return problems
 
 
+@pytest.mark.long
 def test_pages_of_staff_are_walked_by_tab(page: Page, office: Office) -> None:
     sign_in(page, office, "rosa")
     admin = f"{office.url}/admin/judgments"

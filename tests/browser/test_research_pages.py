@@ -61,6 +61,7 @@ def office(installations: Installations) -> Iterator[Office]:
         yield found
 
 
+@pytest.mark.long
 def test_pages_with_results_fit_every_screen_and_can_be_read_by_everybody(page: Page, office: Office) -> None:
     sign_in(page, office, "rosa")
     for address, words in {

@@ -240,6 +240,7 @@ def reads_the_log(page: Page) -> None:
     looked_at(page)
 
 
+@pytest.mark.long
 def test_from_a_question_to_a_publishable_table(
     page: Page,
     new_page: NewPage,

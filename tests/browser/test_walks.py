@@ -114,6 +114,7 @@ def own_installation(installations: Installations) -> Iterator[Installation]:
         yield installation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WALKS)
 def test_own_files_lead_to_a_verdict(
     page: Page, own_installation: Installation, capsys: pytest.CaptureFixture[str], name: str

@@ -34,6 +34,7 @@ def enter(page: Page, site: Installation, slug: str) -> None:
     count_of(page)
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
     new_page: NewPage, site: Installation, person: str
 ) -> None:

@@ -80,6 +80,7 @@ def study_of(judgments: int) -> Study:
     return study
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("service", "smallest"),

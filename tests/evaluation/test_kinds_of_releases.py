@@ -90,6 +90,7 @@ def drafted(protocol: str, folder: Path) -> Study:
     return make_study(protocol)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protocol", [*KINDS])
 def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, tmp_path: Path) -> None:
     study = drafted(protocol, tmp_path)

@@ -109,6 +109,7 @@ def assert_equal(doors: Doors) -> None:
             assert row == pytest.approx(expected[system][: len(row)], nan_ok=True), (door, system)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("protocol", "share"), [("pairwise", ""), ("triplet", ""), ("graded", "mean"), ("relevance", "yes")]

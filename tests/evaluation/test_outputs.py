@@ -482,6 +482,7 @@ def renamed(figures: dict[str, float], names: dict[str, str]) -> dict[str, float
     return {names[system]: value for system, value in figures.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protocol", GRADED)
 @given(cells=CELLS, texts=TEXTS, data=st.data())
 @EXAMPLES

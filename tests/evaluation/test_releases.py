@@ -312,6 +312,7 @@ def test_a_changed_number_to_read_is_found_even_where_all_hashes_were_made_again
         bundle.write_bytes(data)
 
 
+@pytest.mark.long
 def test_a_changed_number_of_the_manifest_is_found_even_where_the_checksums_were_made_again(
     bundle: Path,
 ) -> None:

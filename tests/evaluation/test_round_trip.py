@@ -132,6 +132,7 @@ def brought_back(study: Study, path: Path, form: str, design: Path | None = None
     return Study.objects.get(slug=f"again-{form}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protocol", [*KINDS])
 def test_figures_come_back_from_each_format(protocol: str, tmp_path: Path) -> None:
     study = drafted(protocol, tmp_path)

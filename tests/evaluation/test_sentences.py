@@ -15,6 +15,7 @@ from tests.judgments.desk import do, page, words
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tens", range(4))
 def test_what_is_said_of_small_studies_follows_from_their_rows(
     tens: int, designer: Client, tmp_path: Path

@@ -135,6 +135,7 @@ def settled() -> StudyOf:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("made", "metrics"), [(pairwise, METRICS), (graded, METRICS), (settled, ["bleu-1", "rouge-l"])]

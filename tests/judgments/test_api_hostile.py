@@ -109,6 +109,7 @@ def test_a_body_as_deep_as_allowed_is_read(staff: dict[str, str]) -> None:
     assert "sampling" in sentence
 
 
+@pytest.mark.long
 def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: dict[str, str]) -> None:
     _, of_worker = make_worker(study)
     bodies: list[Any] = [[], None, 1, "x", {}, {"study": study.slug, "no such member": 1}]

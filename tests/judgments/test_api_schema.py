@@ -96,6 +96,7 @@ def scene(module_db: None) -> Scene:
     return Scene(real, str(claim.assignment.pk), {"Authorization": f"Token {key}"}, of_worker)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", range(SHARES))
 def test_every_call_answers_as_described(share: int, operations: list[APIOperation], scene: Scene) -> None:
     for operation in operations[share::SHARES]:

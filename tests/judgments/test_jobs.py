@@ -735,6 +735,7 @@ def test_a_job_over_its_limit_of_time_fails_and_a_stubborn_one_is_ended(
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "args"), [("rest", {"seconds": 86_400}), ("search-without-end", {})])
 @pytest.mark.parametrize("given", [False, True], ids=["cancelled", "given to another"])
 def test_a_job_that_is_lost_frees_its_worker_whatever_it_does(

@@ -255,6 +255,7 @@ def price(size: Size) -> int:
     return 3 * size.judgments
 
 
+@pytest.mark.long
 @pytest.mark.large
 def test_the_cheapest_design_that_reaches_the_power_is_found() -> None:
     needed = next(

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.installations import ROOT, Installation, Installations
 
 FOLDER = Path(__file__).parent
@@ -54,6 +56,7 @@ def without_systems(lines: str) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
+@pytest.mark.long
 def test_a_database_of_0_5_0_is_upgraded(installations: Installations, database: str, tmp_path: Path) -> None:
     with installations.fresh(database, dump=recorded(database, "database.sql")) as old:
         old.python("from tests.upgrade import inside\ninside.hold_a_lease()")
@@ -101,6 +104,7 @@ make_study(make_dataset(images=5, pictures=False), slug="shapes", sampling={"pai
 """
 
 
+@pytest.mark.long
 def test_people_who_work_during_an_upgrade_wait_and_lose_nothing(installations: Installations) -> None:
     """As docs/install.md says: a socket takes connections while one server has ended and the next one starts."""
     with installations.fresh("sqlite") as installation, socket.create_server(("127.0.0.1", 0)) as listener:

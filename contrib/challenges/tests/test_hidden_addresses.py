@@ -72,6 +72,7 @@ def telling(client: Client, walk: list[str], send: bool = False) -> list[str]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("who", ["nobody", "participant", "token", "worker", "clerk"])
 def test_no_address_answers_with_a_word_of_the_references(walk: list[str], who: str) -> None:
     asked = [one for one in walk if who != "token" or one.startswith("/api/")]

@@ -83,6 +83,7 @@ def installation(installations: Installations) -> Iterator[Installation]:
         yield installation
 
 
+@pytest.mark.long
 def test_studies_are_listed_erased_and_deleted_and_say_that_their_kind_is_off(
     installation: Installation,
 ) -> None:

@@ -363,6 +363,7 @@ ODD = st.one_of(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FILES)
 @settings(max_examples=60, deadline=None)
 @given(damage=ODD, at=st.floats(0, 1), lost=st.integers(0, 12))
