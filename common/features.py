@@ -42,7 +42,6 @@ def move_content_types(*models: str, before: str, after: str) -> RunPython:
         before: the label of the app that they leave.
         after: the label of the app that they join.
     """
-
     from django.db.migrations import RunPython  # which takes time, and migrations alone need
 
     def move(apps: Any, schema_editor: Any, before: str, after: str) -> None:

@@ -6,6 +6,8 @@ import os
 import shutil
 import socket
 import sqlite3
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -85,6 +87,17 @@ class Installation:
         """Runs a command; what it printed. Fails with what it said when it does not end well."""
         call = f"execute_from_command_line({['manage.py', *arguments]!r})"
         return self.python(f"from django.core.management import execute_from_command_line\n{call}")
+
+    def run_new(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a new Python in this installation: others are forked from one that has all features and no packages."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def python(self, code: str) -> str:
         """Runs a few lines inside this installation, Django set up; what they printed."""

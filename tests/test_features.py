@@ -85,15 +85,7 @@ print(json.dumps(answer))
 
 
 def say(installation: Installation, *arguments: str) -> str:
-    """Return what a new Python prints: those of an installation are forked from one that has all features."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=installation.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = installation.run_new(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

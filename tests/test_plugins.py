@@ -62,18 +62,6 @@ print(json.dumps({"said": said.getvalue(), "pages": pages}))
 """
 
 
-def run(installation: Installation, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a new Python: those of an installation are forked from one without the packages."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=installation.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packages")
@@ -104,7 +92,7 @@ def test_a_kind_a_crowd_and_a_format_of_packages_go_from_the_study_file_to_files
     installation.collect_static()
     study, judgments, pairs = tmp_path / "offence.toml", tmp_path / "judgments.csv", tmp_path / "pairs.jsonl"
     study.write_text(OFFENCE.format(reward=0))
-    done = run(installation, "-c", COLLECT, str(study), str(judgments), str(pairs))
+    done = installation.run_new("-c", COLLECT, str(study), str(judgments), str(pairs))
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout.splitlines()[-1])
     assert len(answer["pages"]) == 15
@@ -148,7 +136,7 @@ def test_a_detector_of_a_package_finds_who_uses_the_ends_alone(
         ],
         ["study", "detect", "ends", "--rules", "extremes", "--output", str(findings)],
     ):
-        done = run(installation, "-m", "quorum", *line)
+        done = installation.run_new("-m", "quorum", *line)
         assert done.returncode == 0, done.stderr
     [rule] = json.loads(findings.read_text())["rules"]
     assert [finding["worker"] for finding in rule["found"]] == ["hasty"]
@@ -160,8 +148,8 @@ def test_a_crowd_of_a_package_refuses_what_it_cannot_do(installation: Installati
     study = tmp_path / "offence.toml"
     study.write_text(OFFENCE.format(reward=50))
     for line in (["load_demo"], ["create_study", str(study)], ["generate_hits", "offence"]):
-        assert run(installation, "manage.py", *line).returncode == 0
-    done = run(installation, "manage.py", "open_study", "offence")
+        assert installation.run_new("manage.py", *line).returncode == 0
+    done = installation.run_new("manage.py", "open_study", "offence")
     assert done.returncode == 1
     assert "people of a laboratory are paid at the desk; expected 0." in done.stderr
 
@@ -170,4 +158,4 @@ def test_a_package_is_left_out_by_the_setting(installation: Installation) -> Non
     installation.env["CONTRIB_APPS"] = "quorum_laboratory"
     listed = "from judgments.kinds import KINDS; from judgments.design.requirements import CROWDS"
     code = f"import django; django.setup(); {listed}; print('offence' in KINDS, 'laboratory' in CROWDS)"
-    assert run(installation, "-c", code).stdout.split() == ["False", "True"]
+    assert installation.run_new("-c", code).stdout.split() == ["False", "True"]

@@ -1,9 +1,8 @@
 """What the evaluation server adds to the platform."""
 
-from typing import Any
-
 from django.utils.translation import gettext_lazy as _
 
+from common.features import loaded_when_called
 from config.features import Feature
 
 
@@ -21,7 +20,9 @@ class ChallengesConfig(Feature):
         super().ready()
         from judgments.models.datasets import pre_share
 
-        pre_share.connect(_refuse_other_readers)  # also while it is off: the references stay hidden
+        # also while it is off: the references stay hidden
+        refuse = loaded_when_called("contrib.challenges.challenges.refuse_other_readers")
+        pre_share.connect(refuse, weak=False)
 
     def start(self) -> None:
         from judgments.jobs import HEAVY, INTERACTIVE, READING, register
@@ -33,9 +34,3 @@ class ChallengesConfig(Feature):
         ):
             path = f"contrib.challenges.handlers.{kind}"
             register(kind, path, queue=queue, scope="submissions", relied_on=relied_on)
-
-
-def _refuse_other_readers(**about: Any) -> None:
-    from contrib.challenges.challenges import refuse_other_readers
-
-    refuse_other_readers(about["dataset"])

@@ -133,7 +133,7 @@ def _lock(dataset: Dataset) -> None:
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 
-def refuse_other_readers(dataset: Dataset) -> None:
+def refuse_other_readers(dataset: Dataset, **_signal: Any) -> None:
     """Raise WrongState as long as a challenge hides the references of a dataset, which is locked."""
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:

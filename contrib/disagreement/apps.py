@@ -1,7 +1,6 @@
 """What disagreement as data adds to the platform."""
 
-from typing import Any
-
+from common.features import loaded_when_called
 from config.features import Feature
 
 
@@ -37,10 +36,5 @@ class DisagreementConfig(Feature):
     def connect_erasing(self) -> None:
         from annotation.models.people import ids_forgotten
 
-        ids_forgotten.connect(_remove_personal_figures)
-
-
-def _remove_personal_figures(**about: Any) -> None:
-    from contrib.disagreement.analysis import remove_personal_figures
-
-    remove_personal_figures(**about)
+        remove = loaded_when_called("contrib.disagreement.analysis.remove_personal_figures")
+        ids_forgotten.connect(remove, weak=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from common.environment import Environment
+from common.features import loaded_when_called
 from config.features import Feature
 
 if TYPE_CHECKING:
-    from judgments.models import Study
+    pass
 
 
 class JudgesConfig(Feature):
@@ -61,10 +62,4 @@ class JudgesConfig(Feature):
     def connect_erasing(self) -> None:
         from judgments.models.studies import pages_in_use
 
-        pages_in_use.connect(_describe_judge)
-
-
-def _describe_judge(*, study: Study, **about: Any) -> str:
-    from contrib.judges.findings import describe_judge
-
-    return describe_judge(study)
+        pages_in_use.connect(loaded_when_called("contrib.judges.findings.describe_judge"), weak=False)

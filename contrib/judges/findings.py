@@ -585,7 +585,7 @@ def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
     yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_AT_ONCE)
 
 
-def describe_judge(study: Study) -> str:
+def describe_judge(study: Study, **_signal: Any) -> str:
     """Return in a sentence that a judge answers the study's units, so that they stay; or ""."""
     if not Judge.objects.filter(study=study).exists():
         return ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from common.features import loaded_when_called
 from config.features import Feature
 
 if TYPE_CHECKING:
-    from judgments.models import Study
+    pass
 
 
 class RegistrationConfig(Feature):
@@ -28,10 +29,5 @@ class RegistrationConfig(Feature):
     def start(self) -> None:
         from judgments.models.studies import opening
 
-        opening.connect(_describe_missing_registration)
-
-
-def _describe_missing_registration(*, study: Study, **about: Any) -> str:
-    from contrib.registration.plans import describe_missing_registration
-
-    return describe_missing_registration(study)
+        describe = loaded_when_called("contrib.registration.plans.describe_missing_registration")
+        opening.connect(describe, weak=False)

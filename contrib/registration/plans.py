@@ -189,7 +189,7 @@ def plan_of(study: Study) -> Plan:
     return plan
 
 
-def describe_missing_registration(study: Study) -> str:
+def describe_missing_registration(study: Study, **_signal: Any) -> str:
     """Return in a sentence that the study cannot open before the plan of its file is registered; or ""."""
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""
