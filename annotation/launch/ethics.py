@@ -200,7 +200,7 @@ def is_outdated(study: Study, design: StudyDesign) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class ChecklistLine:
     """A question of a board.
 
     Attributes:
@@ -216,9 +216,9 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class ChecklistSection:
     title: str
-    lines: tuple[_Line, ...]
+    lines: tuple[ChecklistLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class _Facts:
     slots: int
 
 
-def build_checklist(study: Study) -> list[_Section]:
+def build_checklist(study: Study) -> list[ChecklistSection]:
     slots = (
         HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
     )  # none before HITs are drawn
@@ -243,27 +243,29 @@ def build_checklist(study: Study) -> list[_Section]:
         (_("Keeping, erasing, publishing"), _keeping_lines),
         (_("Risks and benefits"), _risk_lines),
     )
-    return [_Section(title, tuple(lines(facts))) for title, lines in parts]
+    return [ChecklistSection(title, tuple(lines(facts))) for title, lines in parts]
 
 
-def count_open_lines(sections: list[_Section]) -> int:
+def count_open_lines(sections: list[ChecklistSection]) -> int:
     return sum(1 for section in sections for line in section.lines if not line.answer)
 
 
-def _responsibility_lines(facts: _Facts) -> Iterator[_Line]:
+def _responsibility_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MOST_OWNERS_NAMED]
     names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
-    yield _Line(_("Title"), design.name, "CR (b)(1)")
-    yield _Line(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")
-    yield _Line(
+    yield ChecklistLine(_("Title"), design.name, "CR (b)(1)")
+    yield ChecklistLine(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")
+    yield ChecklistLine(
         _("Whom participants and the board can ask"), design.contact, "CR (b)(7), GDPR 13(1)(a)", "contact"
     )
-    yield _Line(_("Ethics board and number"), design.ethics.board, "ARR D4", "ethics.board")
-    yield _Line(_("Funding and conflicts of interest"), design.ethics.funding, "CR (c)", "ethics.funding")
+    yield ChecklistLine(_("Ethics board and number"), design.ethics.board, "ARR D4", "ethics.board")
+    yield ChecklistLine(
+        _("Funding and conflicts of interest"), design.ethics.funding, "CR (c)", "ethics.funding"
+    )
 
 
-def _people_lines(facts: _Facts) -> Iterator[_Line]:
+def _people_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     design = facts.design
     backend = backend_for(design)
     where = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
@@ -274,7 +276,7 @@ def _people_lines(facts: _Facts) -> Iterator[_Line]:
             "invited": _("People who are invited one by one."),
         }
         where = ways[design.access.join]
-    yield _Line(_("How they are recruited"), where, "ARR D2")
+    yield ChecklistLine(_("How they are recruited"), where, "ARR D2")
     if facts.slots:
         places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.slots)
         least = ngettext(
@@ -288,16 +290,18 @@ def _people_lines(facts: _Facts) -> Iterator[_Line]:
         }
     else:
         answer = _("Known once pages of work are drawn from the design.")
-    yield _Line(_("How many"), answer, "CR (c)(6), ARR D2")
-    yield _Line(_("What is required of them"), _requirements_answer(design), "ARR D2, D5")
+    yield ChecklistLine(_("How many"), answer, "CR (c)(6), ARR D2")
+    yield ChecklistLine(_("What is required of them"), _requirements_answer(design), "ARR D2, D5")
     age = design.ethics.minimum_age
-    yield _Line(
+    yield ChecklistLine(
         _("Minimum age"),
         _("%(n)s years.") % {"n": age} if age else "",
         "CR (b), ARR D5",
         "ethics.minimum_age",
     )
-    yield _Line(_("Vulnerable groups"), design.ethics.vulnerable, "45 CFR 46.111(a)(3)", "ethics.vulnerable")
+    yield ChecklistLine(
+        _("Vulnerable groups"), design.ethics.vulnerable, "45 CFR 46.111(a)(3)", "ethics.vulnerable"
+    )
 
 
 def _requirements_answer(design: StudyDesign) -> str:
@@ -325,13 +329,15 @@ def _requirements_answer(design: StudyDesign) -> str:
     return " ".join(sentences) or _("Nothing.")
 
 
-def _task_lines(facts: _Facts) -> Iterator[_Line]:
+def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     effort = describe_effort(study)
     task = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
-    yield _Line(_("What they are asked"), _("“%(question)s” (%(kind)s)") % task, "ARR D1")
-    yield _Line(_("What they read before and during the work"), design.instructions, "ARR D1", "instructions")
-    yield _Line(
+    yield ChecklistLine(_("What they are asked"), _("“%(question)s” (%(kind)s)") % task, "ARR D1")
+    yield ChecklistLine(
+        _("What they read before and during the work"), design.instructions, "ARR D1", "instructions"
+    )
+    yield ChecklistLine(
         _("How much, and how long"),
         _("A page of work has %(size)s and takes %(duration)s.")
         % {"size": effort["size"], "duration": effort["duration"]}
@@ -352,7 +358,7 @@ def _task_lines(facts: _Facts) -> Iterator[_Line]:
         else _("None: there are no items whose answer is known before.")
     )
     checks = f"{checks} {describe_rule(design)}".rstrip()
-    yield _Line(_("Is anything hidden from them?"), checks, "45 CFR 46.116(f)")
+    yield ChecklistLine(_("Is anything hidden from them?"), checks, "45 CFR 46.116(f)")
     watched = (
         _(
             "Detectors look for answers that are too fast or careless: %(rules)s. A person decides unless the rule "
@@ -364,14 +370,16 @@ def _task_lines(facts: _Facts) -> Iterator[_Line]:
             "No detector looks at how they answer. A person can exclude somebody, with a reason that is logged."
         )
     )
-    yield _Line(_("When are they sent away?"), watched, "CR (c)(2)")
+    yield ChecklistLine(_("When are they sent away?"), watched, "CR (c)(2)")
 
 
-def _pay_lines(facts: _Facts) -> Iterator[_Line]:
+def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     design = facts.design
     reward, currency = design.crowd.reward_cents, design.currency
     if not reward:
-        yield _Line(_("What they are paid"), _("Nothing: the work is voluntary."), "ARR D2, CR (c)(3)")
+        yield ChecklistLine(
+            _("What they are paid"), _("Nothing: the work is voluntary."), "ARR D2, CR (c)(3)"
+        )
         return
     seconds = float(describe_effort(facts.study)["seconds"])
     answer = _("%(reward)s for a page of work of %(duration)s") % {
@@ -383,7 +391,7 @@ def _pay_lines(facts: _Facts) -> Iterator[_Line]:
         answer += _(": %(wage)s an hour at the time that the design expects") % {
             "wage": spell_cents(wage, currency)
         }
-    yield _Line(_("What they are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
+    yield ChecklistLine(_("What they are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
     floor = design.crowd.floor_cents_per_hour
     answer = (
         _("No less than %(floor)s an hour of active time: who was slower is paid the difference.")
@@ -391,9 +399,9 @@ def _pay_lines(facts: _Facts) -> Iterator[_Line]:
         if floor
         else _("No floor is set: who is slower earns less an hour.")
     )
-    yield _Line(_("Is a wage guaranteed?"), answer, "ARR D2", "crowd.floor_cents_per_hour")
-    yield _Line(_("Is that adequate where they live?"), "", "ARR D2")
-    yield _Line(
+    yield ChecklistLine(_("Is a wage guaranteed?"), answer, "ARR D2", "crowd.floor_cents_per_hour")
+    yield ChecklistLine(_("Is that adequate where they live?"), "", "ARR D2")
+    yield ChecklistLine(
         _("What if their work is rejected?"),
         _(
             "They read the reason and can appeal; a person answers. Leaving early costs nothing that was submitted."
@@ -402,9 +410,9 @@ def _pay_lines(facts: _Facts) -> Iterator[_Line]:
     )
 
 
-def _consent_lines(facts: _Facts) -> Iterator[_Line]:
+def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     design = facts.design
-    yield _Line(_("Consent text"), design.consent, "ARR D3, CR (b)", "consent")
+    yield ChecklistLine(_("Consent text"), design.consent, "ARR D3, CR (b)", "consent")
     if design.consent:
         languages = ", ".join(code for code, texts in design.translations.items() if texts.consent)
         versions = versions_of(facts.study)
@@ -420,8 +428,8 @@ def _consent_lines(facts: _Facts) -> Iterator[_Line]:
             answer += " " + _("Versions so far: %(listed)s.") % {"listed": listed}
         if languages:
             answer += " " + _("Also in: %(languages)s.") % {"languages": languages}
-        yield _Line(_("How it is recorded"), answer, "GDPR 7(1), P")
-    yield _Line(
+        yield ChecklistLine(_("How it is recorded"), answer, "GDPR 7(1), P")
+    yield ChecklistLine(
         _("How they withdraw"), _withdrawal_answer(design), "CR (b)(8), GDPR 7(3), P", "erasure.offered"
     )
 
@@ -436,7 +444,7 @@ def _withdrawal_answer(design: StudyDesign) -> str:
     return f"{stops} " + _("To be erased they write to the contact above.")
 
 
-def _data_lines(facts: _Facts) -> Iterator[_Line]:
+def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     sent = backend_for(design).sends_people
     items = [
@@ -459,10 +467,10 @@ def _data_lines(facts: _Facts) -> Iterator[_Line]:
     if design.crowd.demographics:
         named = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
         items.append(_("from the crowd: %(named)s") % {"named": named})
-    yield _Line(
+    yield ChecklistLine(
         _("What is collected of each"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
     )
-    yield _Line(
+    yield ChecklistLine(
         _("What is not collected"),
         _(
             "No network address and no browser name is stored with answers; there is no tracking by others. While "
@@ -470,12 +478,12 @@ def _data_lines(facts: _Facts) -> Iterator[_Line]:
         ),
         "GDPR 5(1)(c)",
     )
-    yield _Line(
+    yield ChecklistLine(
         _("Where it is stored"), design.ethics.storage, "GDPR 13(1)(f), 30(1)(e), P", "ethics.storage"
     )
     counted = dict(study.roles.order_by().values_list("role").annotate(n=Count("pk")))
     people = ", ".join(f"{counted[role]} {_(role)}" for role in StudyRole.Role.values if role in counted)
-    yield _Line(
+    yield ChecklistLine(
         _("Who sees it"),
         _(
             "Accounts with a role in the study (%(people)s), by the pseudonyms or chosen names; administrators of the "
@@ -485,10 +493,12 @@ def _data_lines(facts: _Facts) -> Iterator[_Line]:
         % {"people": people or _("none yet")},
         "GDPR 30(1)(d), P",
     )
-    yield _Line(_("Who else gets data"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients")
+    yield ChecklistLine(
+        _("Who else gets data"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients"
+    )
 
 
-def _keeping_lines(facts: _Facts) -> Iterator[_Line]:
+def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     days = facts.design.retention.identities_days
     answer = (
         _(
@@ -498,7 +508,7 @@ def _keeping_lines(facts: _Facts) -> Iterator[_Line]:
         if days
         else ""
     )
-    yield _Line(
+    yield ChecklistLine(
         _("How long it is known who they are"),
         answer,
         "GDPR 5(1)(e), 13(2)(a), P",
@@ -511,7 +521,7 @@ def _keeping_lines(facts: _Facts) -> Iterator[_Line]:
             "Who they are and what they wrote; other answers stay without a name (GDPR 17(3)(d), recital 26)."
         )
     )
-    yield _Line(
+    yield ChecklistLine(
         _("What is erased on request"),
         way
         + " "
@@ -520,7 +530,7 @@ def _keeping_lines(facts: _Facts) -> Iterator[_Line]:
         ),
         "GDPR 17, CR (b)(8)",
     )
-    yield _Line(
+    yield ChecklistLine(
         _("What is published"),
         _(
             "Releases hold answers under pseudonyms that are made for the release with a secret that is thrown away, "
@@ -530,13 +540,15 @@ def _keeping_lines(facts: _Facts) -> Iterator[_Line]:
     )
 
 
-def _risk_lines(facts: _Facts) -> Iterator[_Line]:
+def _risk_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     ethics = facts.design.ethics
-    yield _Line(_("Risks, and what is done about them"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks")
-    yield _Line(_("Benefits"), ethics.benefits, "CR (b)(3)", "ethics.benefits")
+    yield ChecklistLine(
+        _("Risks, and what is done about them"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks"
+    )
+    yield ChecklistLine(_("Benefits"), ethics.benefits, "CR (b)(3)", "ethics.benefits")
 
 
-def as_markdown(study: Study, sections: list[_Section]) -> str:
+def as_markdown(study: Study, sections: list[ChecklistSection]) -> str:
     title = _("Checklist for an ethics board: %(name)s") % {"name": study.name}
     parts = [f"# {title}", _("Filled from the design of study `%(slug)s`.") % {"slug": study.slug}]
     for section in sections:
@@ -569,7 +581,7 @@ p { break-inside: avoid; } h2 { break-after: avoid; }
 """
 
 
-def as_html(study: Study, sections: list[_Section]) -> str:
+def as_html(study: Study, sections: list[ChecklistSection]) -> str:
     """Return one page that prints well, without scripts."""
     body = render_markdown(as_markdown(study, sections))
     title = escape(_("Checklist for an ethics board: %(name)s") % {"name": study.name})

@@ -147,7 +147,7 @@ def without_second_person(cents: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
+class SpendingBound:
     """A limit and the sum that counts towards it; ``whose`` and ``of`` name it."""
 
     whose: str
@@ -156,21 +156,21 @@ class _Bound:
     committed_cents: int
 
 
-def bounds_of(currency: str, account: User | None) -> list[_Bound]:
+def bounds_of(currency: str, account: User | None) -> list[SpendingBound]:
     """Return the limits of the installation and of an account, with current commitments."""
     rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
     common = rows.get(None) or SpendingLimit()
     bounds = [
-        _Bound("this installation", "a day", common.day_cents, cents_committed_today(currency)),
-        _Bound("this installation", "all time", common.total_cents, committed_cents(currency)),
+        SpendingBound("this installation", "a day", common.day_cents, cents_committed_today(currency)),
+        SpendingBound("this installation", "all time", common.total_cents, committed_cents(currency)),
     ]
     if account is not None:
         limit, name = rows.get(account.pk), f"the account {account.get_username()}"
         day = limit.day_cents if limit else common.account_day_cents
         total = limit.total_cents if limit else common.account_total_cents
         bounds += [
-            _Bound(name, "a day", day, cents_committed_today(currency, account.pk)),
-            _Bound(name, "all time", total, committed_cents(currency, account.pk)),
+            SpendingBound(name, "a day", day, cents_committed_today(currency, account.pk)),
+            SpendingBound(name, "all time", total, committed_cents(currency, account.pk)),
         ]
     return bounds
 

@@ -122,7 +122,7 @@ UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
 
 @dataclass(frozen=True, slots=True)
-class _Preview:
+class ErasurePreview:
     """The effects of an erasure.
 
     Attributes:
@@ -199,7 +199,7 @@ def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def preview(*, study: Study, worker: Worker, way: str) -> _Preview:
+def preview(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
@@ -214,7 +214,7 @@ def preview(*, study: Study, worker: Worker, way: str) -> _Preview:
     ]
     staying = [(label, _rows(model, study, worker).count()) for model, label in {**MOVED, **MONEY}.items()]
     staying.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
-    return _Preview(
+    return ErasurePreview(
         worker=worker,
         removed=[(_(label), n) for label, n in removed if n],
         kept=[(_(label), n) for label, n in staying if n],

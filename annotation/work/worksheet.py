@@ -541,7 +541,7 @@ def script_words(*, pictures: bool) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class StepRow:
     """A unit on the page.
 
     Attributes:
@@ -569,11 +569,11 @@ class Step:
     """
 
     number: int
-    rows: tuple[_Row, ...]
+    rows: tuple[StepRow, ...]
     missing: bool
 
     @property
-    def first(self) -> _Row:
+    def first(self) -> StepRow:
         return self.rows[0]
 
     @property
@@ -612,7 +612,7 @@ def steps_of(
     kind = KINDS[design.protocol]
     for number, group in enumerate(screens_of(page_units, kind), start=1):
         rows = tuple(
-            _Row(
+            StepRow(
                 position=page_unit.position,
                 shown=add_sizes(
                     shown_unit(page_unit, design=design, picture_url=picture_url), item_of(page_unit)

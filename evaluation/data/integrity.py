@@ -62,7 +62,7 @@ Sentences = Iterator[str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Findings:
+class IntegrityFindings:
     """Broken invariants, and notes on stale data; one sentence each."""
 
     problems: list[str]
@@ -647,8 +647,8 @@ def results_older_than_the_data() -> Sentences:
 NOTES = (leases_that_ended, results_older_than_the_data)
 
 
-def check_integrity() -> _Findings:
-    return _Findings(
+def check_integrity() -> IntegrityFindings:
+    return IntegrityFindings(
         problems=[sentence for check in (*CHECKS, *_checks_of_features()) for sentence in check()],
         notes=[sentence for check in NOTES for sentence in check()],
     )

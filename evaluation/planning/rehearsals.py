@@ -55,7 +55,7 @@ MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Rehearsal:
+class RehearsalResult:
     study: Study
     crowd: Crowd
     result: dict[str, Any]
@@ -73,7 +73,7 @@ class _Pairs:
 
 def compute_rehearsal(
     *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
-) -> _Rehearsal:
+) -> RehearsalResult:
     """Evaluate a finished rehearsal against the truth, without storing the result."""
     aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
     evaluation, reason = None, ""
@@ -104,7 +104,7 @@ def compute_rehearsal(
         power = _simulate_power(study, people, systems, metrics, right, meetings, pairs, crowd.seed)
     elif (relevance := kind_of(study).relevance) is not None and relevance.averaged:
         power = _power_of_means(study, relevance, aggregation.consensus.decisions, truths)
-    return _Rehearsal(
+    return RehearsalResult(
         study=study,
         crowd=crowd,
         result={
@@ -362,7 +362,7 @@ def _count_work(study: Study) -> dict[str, Any]:
 
 
 @transaction.atomic
-def store_rehearsal(rehearsal: _Rehearsal) -> Analysis:
+def store_rehearsal(rehearsal: RehearsalResult) -> Analysis:
     aggregation = store_aggregation(rehearsal.aggregation)
     if rehearsal.evaluation is not None:
         store_evaluation(rehearsal.evaluation)

@@ -30,7 +30,7 @@ PLACEHOLDERS = frozenset({"code", "worker", "session"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
+class PanelColumns:
     worker: tuple[str, ...]
     session: tuple[str, ...] = ()
     status: tuple[str, ...] = ("status",)
@@ -51,7 +51,7 @@ class PanelPreset:
 
     title: str
     worker: str
-    columns: _Columns
+    columns: PanelColumns
     session: str = ""
     project: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class PanelPreset:
 
 def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
     return PanelPreset(
-        columns=_Columns(**{name: tuple(names) for name, names in columns.items()}),
+        columns=PanelColumns(**{name: tuple(names) for name, names in columns.items()}),
         addresses=dict.fromkeys(OUTCOMES, address) if address else {},
         **values,
     )

@@ -595,7 +595,7 @@ def line_of(text: str, key: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Difference:
+class DesignDifference:
     """A key with two values as in a study file; '' if a side lacks it."""
 
     key: str
@@ -604,10 +604,10 @@ class _Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class DesignComparison:
     """The differences by table ('' for top-level keys), and a unified diff of the study files."""
 
-    tables: dict[str, list[_Difference]]
+    tables: dict[str, list[DesignDifference]]
     lines: list[str]
 
     @property
@@ -620,15 +620,15 @@ def compare_designs(
     that: StudyDesign | dict[str, Any],
     *,
     names: tuple[str, str] = ("this", "that"),
-) -> _Comparison:
+) -> DesignComparison:
     first, second = _values(this), _values(that)
-    tables: dict[str, list[_Difference]] = {}
+    tables: dict[str, list[DesignDifference]] = {}
     before, after = dict(_keys(first)), dict(_keys(second))
     for key in _in_file_order(before, after):
         if key in before and key in after and before[key] == after[key]:
             continue
         table, _, _ = key.rpartition(".")
-        difference = _Difference(
+        difference = DesignDifference(
             key=key,
             this=_written(before[key]) if key in before else "",
             that=_written(after[key]) if key in after else "",
@@ -637,7 +637,7 @@ def compare_designs(
     lines = difflib.unified_diff(
         dump_toml(first).splitlines(), dump_toml(second).splitlines(), *names, lineterm="", n=2
     )
-    return _Comparison(tables=tables, lines=list(lines))
+    return DesignComparison(tables=tables, lines=list(lines))
 
 
 def changed_keys(this: dict[str, Any], that: dict[str, Any]) -> list[str]:

@@ -807,7 +807,7 @@ class Texts(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class HypothesisClaim:
     """One metric is right more often than another, on pairs of a kind or on all."""
 
     better: str
@@ -815,14 +815,14 @@ class _Claim:
     kind: str
 
 
-def read_claim(text: str) -> _Claim:
+def read_claim(text: str) -> HypothesisClaim:
     match = CLAIM.fullmatch(text)
     if match is None or match["better"] == match["worse"]:
         raise ValueError(
             gettext("the claim %(text)r cannot be checked; expected a form such as 'cider-d > rouge-l on HC'")
             % {"text": text}
         )
-    return _Claim(match["better"], match["worse"], match["kind"] or "all")
+    return HypothesisClaim(match["better"], match["worse"], match["kind"] or "all")
 
 
 class Hypothesis(Part):

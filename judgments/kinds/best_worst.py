@@ -83,7 +83,7 @@ class ShownCaption:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answers:
+class BestWorstAnswers:
     """N answers as columns; ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image.
 
     ``worst`` is None where the best alone was asked for.
@@ -96,7 +96,7 @@ class _Answers:
     worst: list[int] | None
 
 
-def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> _Answers:
+def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
     """Return answers as columns; ``by_system`` takes a text of other credited systems for another caption."""
     places: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judged}
@@ -115,7 +115,7 @@ def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False
     def places_of(end: str) -> list[int]:
         return [row[judgment.answer[end] - 1] for row, judgment in zip(shown, judged, strict=True)]
 
-    return _Answers(
+    return BestWorstAnswers(
         captions=list(places),
         units=[judgment.unit.key for judgment in judged],
         shown=shown,
@@ -124,7 +124,7 @@ def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False
     )
 
 
-def scores_of(answers: _Answers) -> list[float]:
+def scores_of(answers: BestWorstAnswers) -> list[float]:
     """Return the best-worst score of each caption, or the share of its showings in which it was the best."""
     if answers.worst is not None:
         scores: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
@@ -133,7 +133,7 @@ def scores_of(answers: _Answers) -> list[float]:
     return [best[caption] / shown[caption] for caption in range(len(answers.captions))]
 
 
-def _figures_of(answers: _Answers, *, seed: int) -> dict[str, Any]:
+def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
     """Return counts, score and strength of each caption, and the split-half reliability of best-worst scores."""
     if answers.worst is None:
         return _figures_of_best(answers)
@@ -176,7 +176,7 @@ def _figures_of(answers: _Answers, *, seed: int) -> dict[str, Any]:
     }
 
 
-def _figures_of_best(answers: _Answers) -> dict[str, Any]:
+def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
     """Return counts, share of best and Luce strength of each caption."""
     shown, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
     rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
@@ -197,7 +197,7 @@ def _figures_of_best(answers: _Answers) -> dict[str, Any]:
     }
 
 
-def _choice_strengths(answers: _Answers) -> list[float | None]:
+def _choice_strengths(answers: BestWorstAnswers) -> list[float | None]:
     """Return Luce log-strengths with mean 0 per image."""
     items = [answers.captions[caption].item for caption in answers.best]
     strengths: list[float | None] = [None] * len(answers.captions)
@@ -212,7 +212,7 @@ def _choice_strengths(answers: _Answers) -> list[float | None]:
     return strengths
 
 
-def _strengths(answers: _Answers, worst: Sequence[int]) -> list[float | None]:
+def _strengths(answers: BestWorstAnswers, worst: Sequence[int]) -> list[float | None]:
     """Return Bradley-Terry log-strengths with mean 0 per image, from the comparisons that answers imply.
 
     There are no intervals: comparisons from one answer are dependent, and the model would treat them as
@@ -292,13 +292,13 @@ class BestWorstScores(Results):
         ]
 
 
-class _Option(Shown):
+class ShownOption(Shown):
     key: str
     text: str
 
 
 class ShownOptions(Shown):
-    options: list[_Option]
+    options: list[ShownOption]
 
 
 class CaptionIds(Exchange):

@@ -205,7 +205,7 @@ class UpperBound(ScoreSummary):
 
 
 @dataclass(frozen=True, slots=True)
-class _LeaveOneOut:
+class LeaveOneOutScores:
     """Upper bounds by metric; ``left_out`` images have one caption."""
 
     bounds: tuple[UpperBound, ...]
@@ -246,7 +246,7 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
 
 def leave_one_out(
     captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
-) -> _LeaveOneOut:
+) -> LeaveOneOutScores:
     """Score each image's captions against its others (WG16 §4), and random captions of other images (§5).
 
     BLEU is a mean over sentences. CIDEr-D counts documents over all captions, including the one left out.
@@ -256,7 +256,7 @@ def leave_one_out(
 
     several = [texts for texts in captions if len(texts) > 1]
     if not several:
-        return _LeaveOneOut((), 0, 0, sum(map(len, captions)), seed)
+        return LeaveOneOutScores((), 0, 0, sum(map(len, captions)), seed)
     captions_left_out = hold_out([texts for texts in captions if texts])
     instead = (
         {FLOOR: of_other_images(captions_left_out, np.random.default_rng(seed))} if len(several) > 1 else {}
@@ -267,7 +267,7 @@ def leave_one_out(
         _upper_bound(name, scores, floors.get(name), captions_left_out.counts, scored.signatures[name], seed)
         for name, scores in scored.upper.items()
     )
-    return _LeaveOneOut(
+    return LeaveOneOutScores(
         bounds,
         len(several),
         len(captions_left_out.texts),

@@ -158,7 +158,7 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
                 positions[tokens[piece + bit]] = 0
 
 
-class _Table(NamedTuple):
+class LCSTable(NamedTuple):
     """Buffers for the weighted LCS table of two texts, row by row.
 
     best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit a cell.
@@ -172,8 +172,8 @@ class _Table(NamedTuple):
 
 
 @compiled
-def room_for_table(longest: int, pieces: int) -> _Table:
-    return _Table(
+def room_for_table(longest: int, pieces: int) -> LCSTable:
+    return LCSTable(
         np.empty(longest + 1),
         np.empty(longest + 1, dtype=np.int64),
         np.empty(pieces, dtype=np.int64),
@@ -182,7 +182,7 @@ def room_for_table(longest: int, pieces: int) -> _Table:
 
 
 @compiled
-def count_weighted_hits(pairs: Pairs, powers: Floats, table: _Table, hits: Floats) -> None:
+def count_weighted_hits(pairs: Pairs, powers: Floats, table: LCSTable, hits: Floats) -> None:
     """Sum the weights of runs of reference words on the best path of each pair."""
     tokens, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
@@ -202,7 +202,7 @@ def count_weighted_hits(pairs: Pairs, powers: Floats, table: _Table, hits: Float
 
 
 @compiled
-def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: _Table) -> None:
+def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTable) -> None:
     """Mark the words of the row text on the best path; powers[k] weighs a run of k adjacent words.
 
     Leaving out the row's word wins ties.

@@ -268,7 +268,7 @@ def read_lines(parts: Iterable[Path]) -> Iterator[Any]:
 
 @declare
 @dataclass(frozen=True, slots=True)
-class _Part:
+class ExportPart:
     """Pieces of a stage, as many as ``size``: those after one and up to another, by position and row id."""
 
     number: int
@@ -352,7 +352,7 @@ def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict
 class StartedExport:
     snapshot: ExportSnapshot
     work: ExportWork
-    parts: Sequence[_Part]
+    parts: Sequence[ExportPart]
 
 
 def begin_parts(
@@ -376,7 +376,7 @@ def begin_parts(
             work = work_of(snapshot, stopped["folder"], stopped["kept"])
             for path in work.folder.glob(f".{JOINED}.*"):
                 path.unlink()
-            return StartedExport(snapshot, work, [_Part(*part) for part in stopped["parts"]])
+            return StartedExport(snapshot, work, [ExportPart(*part) for part in stopped["parts"]])
         snapshot = take_export_snapshot(study)
         _empty_folder(folder)
         # Of this snapshot alone: another process may still be writing a part of an earlier one.
@@ -395,7 +395,7 @@ def begin_parts(
         return StartedExport(snapshot, work, parts)
 
 
-def _divide(work: ExportWork, encoding: Encoding) -> Iterator[_Part]:
+def _divide(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
     number = 0
     for stage_number, stage in _stages(work, encoding).items():
         queue, after = stage.pieces(work.study), None
@@ -403,7 +403,7 @@ def _divide(work: ExportWork, encoding: Encoding) -> Iterator[_Part]:
         while left > 0:
             number, size = number + 1, min(size, left)
             last = _pieces(queue, after).values_list("position", "pk")[size - 1]
-            yield _Part(number, stage_number, after, last, size)
+            yield ExportPart(number, stage_number, after, last, size)
             left, after = left - size, last
 
 
@@ -493,7 +493,7 @@ class _Writing:
 
 
 @declare
-def _write_part(shared: tuple[ExportWork, Encoding], part: _Part) -> dict[str, Any]:
+def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[str, Any]:
     """Write a part, and then its counts, without which it counts as missing; return the counts."""
     work, encoding = shared
     stage = _stages(work, encoding)[part.stage]
@@ -516,7 +516,7 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: _Part) -> dict[str, A
     return status
 
 
-def _status(work: ExportWork, part: _Part) -> Path:
+def _status(work: ExportWork, part: ExportPart) -> Path:
     return work.folder / f"{part.number:06}.json"
 
 

@@ -97,7 +97,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class SystemsComparison:
     """The mean difference, first less second, over the segments of both."""
 
     first: str
@@ -235,7 +235,7 @@ def scope_of_segments(segments: Segments) -> str:
     return scope_of(None if outputs is None else raters_of(outputs.deletions))
 
 
-def compare_systems(segments: Segments, first: str, second: str) -> _Comparison:
+def compare_systems(segments: Segments, first: str, second: str) -> SystemsComparison:
     """Compare two systems on shared segments. Raise EvaluationError if one has no judged text."""
     for name in (first, second):
         if name not in segments:
@@ -250,7 +250,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> _Comparison:
         mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})
         p = outputs.compare(0, 1).p
     half = spread.half(CONFIDENCE)
-    return _Comparison(
+    return SystemsComparison(
         first=first,
         second=second,
         difference=json_float(mean),
@@ -274,7 +274,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class MarkedRow:
     item: str
     source: str
     reference: str
@@ -288,7 +288,7 @@ def shared_segments(segments: Segments, first: str, second: str) -> list[tuple[S
     return sorted(both, key=lambda pair: -abs(pair[0].score - pair[1].score))
 
 
-def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[_Row]:
+def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
     """Return shared segments with their marked texts, if both have a consensus."""
     items = Item.objects.in_bulk([segment.item for segment, _ in shown])
     references = dict(
@@ -300,7 +300,7 @@ def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[
     rows = Consensus.objects.filter(study=study, unit__in=units).select_related("unit__first")
     consensus = {row.unit_id: row for row in rows}
     return [
-        _Row(
+        MarkedRow(
             item=items[first.item].name,
             source=items[first.item].text,
             reference=references.get(first.item, ""),

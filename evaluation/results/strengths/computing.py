@@ -244,7 +244,7 @@ def _strengths_of_choices(study: Study, *, model: str, control: str, order_effec
     }
 
 
-class _Shown(NamedTuple):
+class OfferedCaption(NamedTuple):
     """A caption of an image that people chose from, and who gets what they say of it."""
 
     item: int
@@ -258,8 +258,8 @@ class Choices:
 
     strengths: LuceResult
     winners: list[list[str]]
-    shown: list[list[_Shown]]
-    owners: dict[_Shown, list[str]]
+    shown: list[list[OfferedCaption]]
+    owners: dict[OfferedCaption, list[str]]
     clusters: Mapping[str, Ints]
     items: int
 
@@ -342,7 +342,7 @@ def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
     return Contrast(share - 0.5, spread)
 
 
-def _options_of(study: Study) -> tuple[dict[_Shown, list[str]], dict[int, list[_Shown]]]:
+def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int, list[OfferedCaption]]]:
     """Return the systems of each option, and the options of each unit."""
     judged = Unit.objects.filter(study=study, control=False)
     outputs = Output.objects.annotations().filter(
@@ -352,8 +352,8 @@ def _options_of(study: Study) -> tuple[dict[_Shown, list[str]], dict[int, list[_
     for item, text, system in outputs.order_by("system__name").values_list("item", "caption__text", "system"):
         gave.setdefault((item, one_text(text)), []).append(system)
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
-    owners: dict[_Shown, list[str]] = {}
-    options: dict[int, list[_Shown]] = {}
+    owners: dict[OfferedCaption, list[str]] = {}
+    options: dict[int, list[OfferedCaption]] = {}
     for pk, item, content, systems in judged.values_list("pk", "item", "content", "systems"):
         texts = [one_text(option["text"]) for option in content["options"]]
         options[pk] = []
@@ -361,7 +361,7 @@ def _options_of(study: Study) -> tuple[dict[_Shown, list[str]], dict[int, list[_
             of_option = dict.fromkeys(
                 names[pk] for pk in credited(of_file, gave.get((item, text), ())) if pk in names
             )
-            option = _Shown(item, text, tuple(of_option) or (PEOPLE,))
+            option = OfferedCaption(item, text, tuple(of_option) or (PEOPLE,))
             owners[option] = list(option.systems)
             options[pk].append(option)
     return owners, options

@@ -74,7 +74,7 @@ IN_SIGHT = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class FormSection:
     """A group of the form, for one ``crowd`` or all ('').
 
     Attributes:
@@ -92,107 +92,107 @@ class _Section:
 
 KIND_SECTION = "This kind"
 SECTIONS = (
-    _Section("Data", "Names and seed", "", "name slug dataset purpose seed"),
-    _Section(
+    FormSection("Data", "Names and seed", "", "name slug dataset purpose seed"),
+    FormSection(
         "Data", "Sampling", "Which images are judged.",
         "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "
         "sampling.listed sampling.source sampling.images sampling.split sampling.only "
         "sampling.not_in",
     ),
-    _Section(
+    FormSection(
         "Data", "Filter",
         "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
         "Hodosh et al. 2013).",
         "filter.*",
     ),
-    _Section("Data", KIND_SECTION, "", ""),
-    _Section(
+    FormSection("Data", KIND_SECTION, "", ""),
+    FormSection(
         "Question", "Texts", "Instructions may use Markdown.",
         "question judged labels instructions examples language",
     ),
-    _Section(
+    FormSection(
         "Question", "Scale",
         "The answers that people choose from. Left empty: those of the kind. A study with a scale of its own has its "
         "words here.",
         "scale.low scale.high scale.step scale.labels",
     ),
-    _Section(
+    FormSection(
         "Question", "Source text",
         "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
         "source.*",
     ),
-    _Section(
+    FormSection(
         "Question", "Other languages",
         "Participants choose the language of their page. A text that is left out is shown as it is written above.",
         "translations",
     ),
-    _Section(
+    FormSection(
         "People", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
     ),
-    _Section(
+    FormSection(
         "People", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
     ),
-    _Section(
+    FormSection(
         "People", "Personal data", "What is promised to participants. Say the same in the consent text.",
         "erasure.* retention.*",
     ),
-    _Section(
+    FormSection(
         "People", "Ethics board",
         "What a board asks and no other field says; it stands in the checklist for the board.",
         "ethics.*",
     ),
-    _Section("People", "Who may join", "Participants need no password.", "access.*"),
-    _Section(
+    FormSection("People", "Who may join", "Participants need no password.", "access.*"),
+    FormSection(
         "People", "Who is asked for", "A crowd that cannot check a requirement refuses the study.",
         "workers.requirements workers.countries workers.approval_above workers.approved_at_least "
         "workers.hits_at_most workers.languages workers.devices workers.requires workers.forbids workers.grants "
         "workers.quotas",
     ),
-    _Section(
+    FormSection(
         "People", "Panel", "How it sends its people, and how they go back.",
         "panel.preset panel.hits crowd.fee_percent panel.worker panel.session panel.project panel.signature "
         "panel.finish panel.personal_codes panel.api crowd.screen_out_cents crowd.screen_outs crowd.demographics "
         "panel.addresses.* panel.codes.*",
         crowd="external",
     ),
-    _Section(
+    FormSection(
         "People", "Mechanical Turk",
         "Amazon closed it on 30 September 2026; choose a panel to pay people. These are for an emulator, or a server "
         "with the same API.",
         "crowd.question crowd.keywords crowd.masters crowd.live",
         crowd="mturk",
     ),
-    _Section(
+    FormSection(
         "Quality", "Check questions",
         "Items whose right answer is known (control items). Participants cannot see which they are.",
         "controls.per_hit controls.threshold controls.least controls.split controls.kinds controls.after "
         "controls.known",
     ),
-    _Section(
+    FormSection(
         "Quality", "Quiz",
         "What participants pass before the work. Without questions and items there is none.",
         "quiz.*",
     ),
-    _Section(
+    FormSection(
         "Quality", "Detectors", "They look for answers that are too fast, always on one side, or copied.",
         "rules workers.show_accuracy",
     ),
-    _Section(
+    FormSection(
         "Quality", "How answers are written",
         "For the detectors of pasted text, typing and the hidden line. What they find is a sign and no proof.",
         "writing.*",
     ),
-    _Section(
+    FormSection(
         "Quality", "Early stopping",
         "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than "
         "its items need. The first rule loses nothing: the outcome is that of all votes.",
         "stopping.*",
     ),
-    _Section(
+    FormSection(
         "Cost", "Size and time", "",
         "images_per_hit captions_per_image units_per_hit seconds_per_unit crowd.edit_minutes",
     ),
-    _Section(
+    FormSection(
         "Cost", "Pay", "A study belongs to the crowd it is first opened to.",
         "crowd.reward_cents crowd.budget_cents crowd.currency crowd.floor_cents_per_hour crowd.approve_after_hours "
         "crowd.title crowd.description crowd.lifetime_hours",
@@ -221,7 +221,7 @@ USED_BY: dict[str, Callable[[Kind], object]] = {
 }
 
 
-def sections_for(kind: Kind) -> list[_Section]:
+def sections_for(kind: Kind) -> list[FormSection]:
     sections = []
     for section in SECTIONS:
         keys = list(kind.own_keys) if section.title == KIND_SECTION else _keys_used(section, kind)
@@ -236,7 +236,7 @@ def sections_for(kind: Kind) -> list[_Section]:
     return sections
 
 
-def _keys_used(section: _Section, kind: Kind) -> list[str]:
+def _keys_used(section: FormSection, kind: Kind) -> list[str]:
     keys: list[str] = []
     for key in section.keys.split():
         table = key.removesuffix(".*")
@@ -563,7 +563,7 @@ class DesignForm(forms.Form):
         if self.is_bound:
             self._take_requirements_off()
 
-    def groups(self) -> Iterator[tuple[_Section, list[BoundField]]]:
+    def groups(self) -> Iterator[tuple[FormSection, list[BoundField]]]:
         for section in self.sections:
             yield section, [self[html_name(key)] for key in section.fields]
 
@@ -574,7 +574,7 @@ class DesignForm(forms.Form):
         wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
         return [key for key in keys if key in requested or key in wrong] or keys
 
-    def folded_values(self, sections: Iterable[_Section]) -> list[tuple[str, str]]:
+    def folded_values(self, sections: Iterable[FormSection]) -> list[tuple[str, str]]:
         folded = []
         for section in sections:
             for key, schema in section.fields.items():

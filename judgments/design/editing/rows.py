@@ -45,7 +45,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class RowColumn:
     key: str
     label: str
     help: str
@@ -86,11 +86,11 @@ class _Column:
         return int(text) if whole and self.shape in ("whole", "whole-or-text") else text
 
 
-def columns_of(model: type[BaseModel]) -> list[_Column]:
+def columns_of(model: type[BaseModel]) -> list[RowColumn]:
     return [_column(key, field) for key, field in model.model_fields.items()]
 
 
-def _column(key: str, field: FieldInfo) -> _Column:
+def _column(key: str, field: FieldInfo) -> RowColumn:
     shape: Shape = "text"
     choices: list[tuple[str, str]] = []
     kind = field.annotation
@@ -113,7 +113,7 @@ def _column(key: str, field: FieldInfo) -> _Column:
     if needed and choices:
         choices.insert(0, ("", "Choose"))
     label = field.title or LABELS.get(key, key.capitalize())
-    return _Column(key, label, field.description or "", shape, needed, tuple(choices))
+    return RowColumn(key, label, field.description or "", shape, needed, tuple(choices))
 
 
 def _settings(text: str, where: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _settings(text: str, where: str) -> dict[str, Any]:
     return parsed
 
 
-def describe_rows(columns: list[_Column], rows: list[Row]) -> str:
+def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
     lines = []
     for row in rows:
         cells = [(column, column.shown(row.get(column.key)).replace("\n", " / ")) for column in columns]
@@ -155,7 +155,7 @@ class RowsWidget(forms.Widget):
     use_fieldset = True
     hidden: frozenset[str] = frozenset()
 
-    def __init__(self, columns: list[_Column]) -> None:
+    def __init__(self, columns: list[RowColumn]) -> None:
         super().__init__()
         self.columns = columns
 
@@ -196,7 +196,7 @@ class RowsWidget(forms.Widget):
         return render_to_string("judgments/parts/rows.html", context)
 
 
-def _row(name: str, columns: list[_Column], number: str, row: Row) -> dict[str, Any]:
+def _row(name: str, columns: list[RowColumn], number: str, row: Row) -> dict[str, Any]:
     cells = [
         {
             "column": column,
@@ -211,7 +211,7 @@ def _row(name: str, columns: list[_Column], number: str, row: Row) -> dict[str, 
 class RowsField(forms.Field):
     widget: RowsWidget
 
-    def __init__(self, columns: list[_Column], **options: Any) -> None:
+    def __init__(self, columns: list[RowColumn], **options: Any) -> None:
         self.columns = columns
         super().__init__(required=False, widget=RowsWidget(columns), **options)
 
@@ -245,12 +245,12 @@ TITLES = {
     EXAMPLES: gettext_noop("Worked examples"),
     QUESTIONS: gettext_noop("Questions of the quiz"),
 }
-LANGUAGE = _Column("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
+LANGUAGE = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
 MARKDOWN = ("question", "instructions", "consent")
 MOST_NUMBERED = 100  # rows are filled up to the highest number
 NUMBERS = {
-    EXAMPLES: _Column("number", "Example", "1 for the first.", "whole", True),
-    QUESTIONS: _Column("number", "Question", "1 for the first.", "whole", True),
+    EXAMPLES: RowColumn("number", "Example", "1 for the first.", "whole", True),
+    QUESTIONS: RowColumn("number", "Question", "1 for the first.", "whole", True),
 }
 
 

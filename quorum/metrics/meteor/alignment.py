@@ -338,7 +338,7 @@ CHUNKS = MATCHED + 4 * PER_STAGE
 FIELDS = CHUNKS + 1
 
 
-class _Pair(NamedTuple):
+class AlignedTexts(NamedTuple):
     """The candidate's text and length, and the bounds of the reference's words."""
 
     text: int
@@ -390,7 +390,7 @@ def search(
     lookup: Lookup,
     candidate: Candidate,
     work: Workspace,
-    pair: _Pair,
+    pair: AlignedTexts,
     matches: Matches,
     first: int,
 ) -> Matches:
@@ -604,7 +604,7 @@ def align(
         lookup.starts[candidate_text + 1] - begin_1,
         lookup.starts[reference_text + 1] - begin_2,
     )
-    pair = _Pair(candidate_text, length_1, begin_2, begin_2 + length_2)
+    pair = AlignedTexts(candidate_text, length_1, begin_2, begin_2 + length_2)
     for column in range(FIELDS):
         statistics[column] = 0
     statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
@@ -639,7 +639,7 @@ def _take_only_choices(
     lookup: Lookup,
     candidate: Candidate,
     work: Workspace,
-    pair: _Pair,
+    pair: AlignedTexts,
     matches: Matches,
 ) -> tuple[int, bool, Matches]:
     """Take the matches without competitors; return where `matches` begins, and whether any choice is left."""
@@ -692,7 +692,7 @@ def _take_only_choices(
 
 
 @compiled
-def _count(lookup: Lookup, begin_1: int, pair: _Pair, chosen: Matches, statistics: Ints) -> None:
+def _count(lookup: Lookup, begin_1: int, pair: AlignedTexts, chosen: Matches, statistics: Ints) -> None:
     """Count matches by stage and kind of word, and chunks; `begin_1` is the candidate's first word."""
     is_function = lookup.is_function
     position, open_end = 0, NONE

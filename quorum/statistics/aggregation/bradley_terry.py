@@ -85,7 +85,7 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parameters:
+class StrengthParameters:
     """theta: (K,) with mean zero. log_nu: -inf without ties. order: 0 without an order effect."""
 
     theta: Floats
@@ -93,7 +93,7 @@ class _Parameters:
     order: float
 
     @classmethod
-    def of(cls, values: Floats) -> _Parameters:
+    def of(cls, values: Floats) -> StrengthParameters:
         return cls(values[:-2], float(values[-2]), float(values[-1]))
 
 
@@ -186,7 +186,7 @@ def shares_of(log_strength: Floats) -> Floats:
     return np.asarray(strength / strength.sum(), dtype=np.float64)
 
 
-def log_chances(parameters: _Parameters) -> tuple[Floats, Floats, Floats]:
+def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]:
     difference = parameters.theta[:, np.newaxis] - parameters.theta[np.newaxis, :] + parameters.order
     if parameters.log_nu == -math.inf:
         return (
@@ -337,7 +337,7 @@ def fit(tables: Tables, ties: bool, order: bool, limits: tuple[int, float]) -> F
     def evaluate(parameters: Floats) -> Candidate:
         centred = parameters.copy()
         centred[:items] -= centred[:items].mean()
-        chances = log_chances(_Parameters.of(centred))
+        chances = log_chances(StrengthParameters.of(centred))
         return Candidate(centred, _log_likelihood(tables, chances), chances)
 
     maximum = maximise(
@@ -525,7 +525,7 @@ class _Rows:
     def scores(self, fit: Fit, settings: _Settings) -> scipy.sparse.csr_array:
         """Return the (N, P) slopes of the log-likelihood of each row."""
         items, n = len(fit.theta), len(self.first)
-        peak = _Parameters.of(fit.parameters)
+        peak = StrengthParameters.of(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
         won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
         if settings.tie_model == "half":
@@ -655,7 +655,7 @@ def _result(
     count = len(strengths.items)
     tie = shown_first = (math.nan, math.nan, math.nan)
     if fit is not None:
-        peak = _Parameters.of(fit.parameters)
+        peak = StrengthParameters.of(fit.parameters)
         if peak.log_nu > -math.inf:
             error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(fit.covariance[count, count])
             low, high = peak.log_nu - error, peak.log_nu + error

@@ -68,7 +68,7 @@ class GroupedCorrelationResult(Inference):
     resampled: str
 
 
-class _Figure(NamedTuple):
+class PooledValue(NamedTuple):
     """A value with its 95 % interval, over n groups."""
 
     value: float
@@ -81,7 +81,7 @@ class _Figure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class CodedTable:
     """Codes (N,) of items and systems, their names, and the number of rows left out."""
 
     items: Ints
@@ -158,7 +158,7 @@ def grouped_correlation(
     )
 
 
-def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman") -> _Figure:
+def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman") -> PooledValue:
     """Return the mean of a coefficient over groups where it is defined, group g from starts[g] to starts[g + 1].
 
     Its interval is that of other groups: t over them, on the scale of `coefficient_interval`.
@@ -166,9 +166,9 @@ def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman
     values = group_coefficients(x, y, starts, coefficient)
     values = values[~np.isnan(values)]
     if not values.size:
-        return _Figure(math.nan, math.nan, math.nan, 0)
+        return PooledValue(math.nan, math.nan, math.nan, 0)
     value, (spread, _) = float(values.mean()), spread_of_mean(values, {ITEM: np.arange(len(values))})
-    return _Figure(value, *coefficient_interval(value, spread, len(values), CONFIDENCE), len(values))
+    return PooledValue(value, *coefficient_interval(value, spread, len(values), CONFIDENCE), len(values))
 
 
 def _influences(
@@ -220,7 +220,7 @@ def _changes_without_raters(
 
 def long_table(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
-) -> tuple[Floats, Floats, _Table, Flags]:
+) -> tuple[Floats, Floats, CodedTable, Flags]:
     (x, y), complete = observations(missing, first=first, second=second)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
@@ -230,7 +230,7 @@ def long_table(
         present, codes = np.unique(codes[complete], return_inverse=True)
         columns.append((names[present], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
-    table = _Table(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
+    table = CodedTable(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
     return x[complete], y[complete], table, complete
 
 
@@ -241,7 +241,7 @@ def rounded(means: Floats, scores: Floats) -> Floats:
 
 
 def _arranged(
-    x: Floats, y: Floats, table: _Table, coefficient: str, grouping: str, weights: Floats
+    x: Floats, y: Floats, table: CodedTable, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[Estimator, Floats]:
     if not len(x):
         values = np.array([np.nan])
@@ -263,7 +263,7 @@ def _arranged(
     return _mean_of(values), values
 
 
-def _by_items(x: Floats, y: Floats, table: _Table, coefficient: str) -> Estimator:
+def _by_items(x: Floats, y: Floats, table: CodedTable, coefficient: str) -> Estimator:
     patterns = Patterns(x, y, coefficient)
 
     def statistic(weights: Floats) -> Floats:
