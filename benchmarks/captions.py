@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 
 from benchmarks.measuring import Job, main
 from quorum.metrics import bleu_pre_matrix, score
-from quorum.metrics.text.stemming import rouge_stems, smart_stop_words
+from quorum.metrics.text.porter import rouge_stems
+from quorum.metrics.text.word_lists import smart_stop_words
 
 SIZES = (5_000, 40_000, 160_000)
 REFERENCES = 5

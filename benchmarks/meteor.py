@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from benchmarks.captions import Captions, made_up
 from benchmarks.measuring import Job, main
 from quorum.metrics import score
-from quorum.metrics.text.tokens import tokenizer_named
+from quorum.metrics.text.tokenizers import tokenizer_named
 
 SIZES = (2_500, 10_000, 40_000)
 WARM_UP = 4_000

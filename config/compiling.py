@@ -16,7 +16,7 @@ from evaluation.results.ranking_systems.similarities import SimilarTrigrams, dis
 from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
 from quorum.metrics.content import content_selection
 from quorum.metrics.content_baselines import BigramPrior, bigram_ranks
-from quorum.metrics.meteor.alignment import STAGE_CHOICES
+from quorum.metrics.meteor.relations import STAGE_CHOICES
 from quorum.metrics.meteor.scoring import stages_there
 from quorum.metrics.registry import METRICS, Scores, score
 from quorum.statistics.aggregation.bradley_terry import encode_comparisons

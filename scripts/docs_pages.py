@@ -32,8 +32,9 @@ NUMERIC = (
 )
 # Modules whose docstrings define what they compute.
 MEASURES = (
-    "bleu", "rouge", "cider", "meteor.scoring", "meteor.alignment", "text.tokens", "text.stemming",
-    "content", "content_baselines", "keywords", "keyword_baselines", "registry",
+    "bleu", "rouge", "cider", "meteor.scoring", "meteor.alignment", "meteor.beam_search", "meteor.matches",
+    "text.tokens", "text.tokenizers", "text.ptb", "text.changes", "text.porter", "text.snowball", "text.word_lists",
+    "content", "content_baselines", "keywords", "keyword_baselines", "held_out", "registry",
 )  # fmt: skip
 DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",

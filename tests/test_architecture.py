@@ -473,9 +473,9 @@ def test_prolific_language_models_and_archives_have_one_door_each() -> None:
 def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
     """The others read what Quorum wrote itself, or files of whoever runs the server."""
     own = {
-        "gzip": ("quorum.metrics.files",), "bz2": (), "lzma": (), "tarfile": (),
+        "gzip": ("quorum.metrics.caption_files",), "bz2": (), "lzma": (), "tarfile": (),
         "zlib": (
-            *("evaluation.data.releases", "quorum.metrics.files", "quorum.metrics.meteor"),
+            *("evaluation.data.releases", "quorum.metrics.caption_files", "quorum.metrics.meteor"),
             "contrib.challenges",
         ),
         "zipfile": (
@@ -484,7 +484,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
         ),
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.retention", "contrib.challenges"),
-            *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.files"),
+            *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.caption_files"),
             "evaluation.data.judgment_sets.study_signatures",
             *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("quorum.numeric.packing", "quorum.numeric.signatures"),

@@ -90,7 +90,7 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     from quorum.metrics import registry
     from quorum.metrics.inputs import MetricsError, UnknownName
     from quorum.metrics.registry import metric_named
-    from quorum.metrics.text.tokens import tokenizer_named
+    from quorum.metrics.text.tokenizers import tokenizer_named
 
     if not isinstance(metrics, list) or not metrics or not all(isinstance(name, str) for name in metrics):
         raise ChallengeError("A challenge has a list of one metric or more.", field="metrics")

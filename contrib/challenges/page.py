@@ -45,7 +45,7 @@ FIXED = ("dataset", "split", "metrics", "tokenizer")
 
 def _tokenizers() -> list[tuple[str, str]]:
     # the metrics bring their compiler along, which a web process does without until a page shows their names
-    from quorum.metrics.text.tokens import TOKENIZERS
+    from quorum.metrics.text.tokenizers import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
 

@@ -132,7 +132,7 @@ def compute_multiverse(
 def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
     """Return the study's tokenizer, and the others if a metric uses the caller's tokens."""
     from quorum.metrics.registry import metric_named
-    from quorum.metrics.text.tokens import TOKENIZERS
+    from quorum.metrics.text.tokenizers import TOKENIZERS
 
     if all(metric.tokenizer or not metric.cuts_words for metric in map(metric_named, metrics)):
         return (default,)

@@ -15,7 +15,7 @@ from common.files import FiguresEncoder, write_json
 from quorum.metrics import MetricsError
 from quorum.metrics.files import DEFAULT_METRICS, score_files
 from quorum.metrics.registry import METRICS
-from quorum.metrics.text.tokens import TOKENIZERS
+from quorum.metrics.text.tokenizers import TOKENIZERS
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 

@@ -100,7 +100,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
 
 
 def tokenizer_names(study: Study) -> list[tuple[str, str]]:
-    from quorum.metrics.text.tokens import TOKENIZERS
+    from quorum.metrics.text.tokenizers import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
 

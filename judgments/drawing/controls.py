@@ -112,13 +112,13 @@ def _core(piece: str) -> str:
 
 def _is_content(word: str) -> bool:
     # Imported lazily: the metrics load a compiler that workers' pages never need.
-    from quorum.metrics.text.stemming import smart_stop_words
+    from quorum.metrics.text.word_lists import smart_stop_words
 
     return len(word) > SHORT and word.lower() not in smart_stop_words()
 
 
 def _stems(tokens: Sequence[str]) -> list[str]:
-    from quorum.metrics.text.stemming import rouge_stems
+    from quorum.metrics.text.porter import rouge_stems
 
     return rouge_stems([word.lower() for word in tokens])
 

@@ -252,7 +252,7 @@ def leave_one_out(
     BLEU is a mean over sentences. CIDEr-D counts documents over all captions, including the one left out.
     """
     # imported lazily: web processes start without the compiler
-    from quorum.metrics.registry import hold_out, of_other_images, score_held_out
+    from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 
     several = [texts for texts in captions if len(texts) > 1]
     if not several:

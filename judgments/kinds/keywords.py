@@ -337,7 +337,7 @@ class Keywords(OpenKind):
 
 def _stop_words() -> frozenset[str]:
     """Import lazily: web processes start without the compiler."""
-    from quorum.metrics.text.stemming import smart_stop_words
+    from quorum.metrics.text.word_lists import smart_stop_words
 
     return smart_stop_words()
 

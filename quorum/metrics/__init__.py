@@ -2,7 +2,7 @@
 
 All functions raise InvalidInput for data that they cannot take and UnknownName for unknown options. Arrays are (n,)
 float64 or int64 with a row for each candidate unless stated otherwise. Compiled kernels count n-grams as word
-numbers (`text.words`). See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`.
+numbers (`text.tokens`). See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`.
 """
 
 from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs

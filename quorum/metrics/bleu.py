@@ -32,20 +32,11 @@ from quorum.metrics.comparison import (
     parts_of,
 )
 from quorum.metrics.inputs import InvalidInput, UnknownName
-from quorum.metrics.text.tokens import (
-    CHANGES,
-    STEM_FIRST,
-    STOP_FIRST,
-    TOKENIZERS,
-    Numbers,
-    TokenizedTexts,
-    changed,
-    child,
-    empty_trie,
-    encode,
-    trie_bits,
-)
-from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+from quorum.metrics.text.changes import CHANGES, STEM_FIRST, STOP_FIRST, changed
+from quorum.metrics.text.tokenizers import TOKENIZERS
+from quorum.metrics.text.tokens import TokenizedTexts, encode
+from quorum.metrics.text.tries import child, empty_trie, trie_bits
+from quorum.numeric.arrays import Floats, Ints, Numbers, compiled, ratio, starts_of
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 

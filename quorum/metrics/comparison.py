@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from quorum.metrics.inputs import InvalidInput
-from quorum.metrics.text.tokens import Numbers, TokenizedTexts, Tokenizer, changed, encode, ranges
-from quorum.numeric.arrays import Flags, Ints, starts_of
+from quorum.metrics.text.changes import changed
+from quorum.metrics.text.tokenizers import Tokenizer
+from quorum.metrics.text.tokens import TokenizedTexts, encode, ranges
+from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
 from quorum.numeric.packing import declare
 
 T = TypeVar("T")
@@ -20,7 +22,7 @@ MOST_TOKENS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 @dataclass(frozen=True)
 class View:
-    """Which words are counted: a tokenizer, and one of `text.words.CHANGES`."""
+    """Which words are counted: a tokenizer, and one of `text.changes.CHANGES`."""
 
     tokenizer: Tokenizer
     change: str = "none"

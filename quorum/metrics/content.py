@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quorum.metrics.inputs import InvalidInput, UnknownName, check_collection, signature
+from quorum.metrics.inputs import InvalidInput, UnknownName, check_collection
+from quorum.metrics.signatures import measure_signature
 from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 
 Boxes = Collection[int]
@@ -107,7 +108,7 @@ def content_selection(
             "items without a gold description that names a box": int(np.isnan(recall).sum()),
             "items whose selection names no box": int(is_only_selection_empty.sum()),
         },
-        signature("content-selection", empty=empty),
+        measure_signature("content-selection", empty=empty),
     )
 
 
@@ -132,7 +133,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
         gold,
         int((gold.sets.sizes == 0).sum()),
         {"items with fewer than two descriptions that name a box": int(np.isnan(by_image[0]).sum())},
-        signature("content-upper-bound"),
+        measure_signature("content-upper-bound"),
     )
 
 

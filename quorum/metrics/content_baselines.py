@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quorum.metrics.inputs import InvalidInput, check_collection, check_lists, signature, whole_count
+from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
+from quorum.metrics.signatures import measure_signature
 from quorum.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
 from quorum.numeric.signatures import GIVEN, Value
 
@@ -183,7 +184,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
         selects,
         _places_in_order(order, starts),
         starts,
-        signature("content-bigram", ties=_seed_field(ties)),
+        measure_signature("content-bigram", ties=_seed_field(ties)),
     )
 
 
@@ -238,7 +239,7 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 def _ranked(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
     """Rank by ascending keys; the signature has these fields, by default how ties were broken."""
     places = _places(keys, starts, tie_seed)
-    signed = signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
+    signed = measure_signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
     return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, signed)
 
 
@@ -320,7 +321,7 @@ def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def _check_labels(lists: Sequence[Any], what: str) -> None:
-    check_lists(lists, what, "labels", kinds=(Sequence, np.ndarray))
+    check_lists_of(lists, what, "labels", kinds=(Sequence, np.ndarray))
 
 
 CALLS: dict[str, Callable[..., BoxRanks]] = {

@@ -1,20 +1,10 @@
-"""Errors of the metrics, checks of their arguments, and signatures of content selection and keywords."""
+"""Errors of the metrics, and checks of their arguments."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from itertools import chain
 from numbers import Integral
 from typing import Any
-
-from quorum.numeric.signatures import (
-    BadSignature,
-    Call,
-    Signature,
-    Value,
-    call_of_function,
-    name_given,
-    parse_version,
-)
 
 
 class MetricsError(ValueError):
@@ -47,26 +37,12 @@ class InvalidFile(MetricsError):
     pass
 
 
-VERSION = "1.0"
-
-# Fields that tell something of the data and are no options.
-_TELLING = ("eval", "of")
-
-
-def signature(name: str, **fields: Value) -> str:
-    return str(Signature(name, fields, VERSION))
-
-
-def given_words(vocabulary: Collection[str]) -> str:
-    return name_given([[word] for word in sorted(vocabulary)])
-
-
 def check_collection(values: object, what: str, expected: str) -> None:
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
 
 
-def check_lists(
+def check_lists_of(
     lists: Any, what: str, of: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
 ) -> None:
     check_collection(lists, what, expected or f"lists of {of}")
@@ -87,12 +63,3 @@ def whole_count(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{what} is {value!r}, expected a whole number from 1 on")
     return int(value)
-
-
-def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """Return the call of a signature, among the `CALLS` of a module. Raise BadSignature."""
-    parsed = parse_version(text, VERSION)
-    if parsed.name not in functions:
-        raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")
-    options = {key: value for key, value in parsed.fields.items() if key not in _TELLING}
-    return call_of_function(text, functions[parsed.name], options)

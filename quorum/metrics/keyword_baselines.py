@@ -16,7 +16,7 @@ from numbers import Real
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from quorum.metrics.inputs import InvalidInput, check_collection, check_lists, signature, whole_count
+from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
 from quorum.metrics.keywords import (
     GUESSES,
     Tags,
@@ -24,6 +24,7 @@ from quorum.metrics.keywords import (
     check_gold,
     evaluation_fields,
 )
+from quorum.metrics.signatures import measure_signature
 from quorum.metrics.topics import fit_topics
 from quorum.numeric.arrays import Floats
 from quorum.numeric.signatures import Value, name_given
@@ -60,7 +61,7 @@ def term_frequency(
         size = counts.total()
         best = pick.known(counts).most_common(pick.keywords)
         lists.append([(term, count / size) for term, count in best])
-    return _list(lists, signature("keyword-tf", **pick.fields))
+    return _list(lists, measure_signature("keyword-tf", **pick.fields))
 
 
 def tf_idf(
@@ -97,7 +98,7 @@ def tf_idf(
         # The sort is stable: terms of one weight keep the order of the document.
         weighed.sort(key=lambda entry: -entry[1])
         lists.append(weighed[: pick.keywords])
-    return _list(lists, signature("keyword-tf-idf", **pick.fields, training=corpus))
+    return _list(lists, measure_signature("keyword-tf-idf", **pick.fields, training=corpus))
 
 
 def corpus_frequency(
@@ -117,7 +118,7 @@ def corpus_frequency(
             total.update(counts)
         ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
         same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
-        signed = signature("keyword-corpus", **pick.fields, training=_given(training))
+        signed = measure_signature("keyword-corpus", **pick.fields, training=_given(training))
         return _list([same] * len(gold), signed)
     for tags in gold:
         total.update(tags)
@@ -129,7 +130,7 @@ def corpus_frequency(
         left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
         left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
         lists.append([(tag, float(count)) for tag, count in left[: pick.keywords]])
-    return _list(lists, signature("keyword-corpus", **pick.fields, training=None))
+    return _list(lists, measure_signature("keyword-corpus", **pick.fields, training=None))
 
 
 def document_title(
@@ -137,8 +138,10 @@ def document_title(
 ) -> KeywordList:
     """Return the distinct terms of each title in order (MC12 section 4.4)."""
     pick = _Pick.of(keywords, vocabulary)
-    check_lists(titles, "titles", "terms")
-    return _list([pick.in_order(title) for title in titles], signature("keyword-title", **pick.fields))
+    check_lists_of(titles, "titles", "terms")
+    return _list(
+        [pick.in_order(title) for title in titles], measure_signature("keyword-title", **pick.fields)
+    )
 
 
 def sentence_extraction(
@@ -158,12 +161,12 @@ def sentence_extraction(
     check_collection(documents, "documents", "a list of sentences for each document")
     lists, chosen = [], []
     for position, document in enumerate(documents):
-        check_lists(document, f"documents[{position}]", "terms")
+        check_lists_of(document, f"documents[{position}]", "terms")
         sentences = [pick.filtered(sentence) for sentence in document]
         best = _closest(sentences, float(smoothing))
         chosen.append(best)
         lists.append(pick.in_order(sentences[best]) if best >= 0 else [])
-    signed = signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
+    signed = measure_signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
     return _list(lists, signed, tuple(chosen))
 
 
@@ -203,7 +206,7 @@ def topic_words(
             lists[position] = [(terms[column], float(weights[column])) for column in best]
         reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
     baseline = _list(
-        lists, signature("keyword-lda", **pick.fields, training=corpus, topics=topics, seed=seed)
+        lists, measure_signature("keyword-lda", **pick.fields, training=corpus, topics=topics, seed=seed)
     )
     return replace(baseline, reason="; ".join(filter(None, (baseline.reason, reason))))
 
@@ -293,7 +296,7 @@ def _given(documents: Sequence[Terms]) -> str:
 
 
 def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
-    check_lists(documents, what, "terms")
+    check_lists_of(documents, what, "terms")
     return [Counter(document) for document in documents]
 
 

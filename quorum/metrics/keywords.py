@@ -35,21 +35,20 @@ from quorum.metrics.inputs import (
     UnknownName,
     are_texts,
     check_collection,
-    check_lists,
-    given_words,
-    signature,
+    check_lists_of,
     whole_count,
 )
-from quorum.metrics.text import stemming
-from quorum.metrics.text.tokens import tokenizer_named
+from quorum.metrics.signatures import given_words, measure_signature
+from quorum.metrics.text.porter import porter, porter_1980
+from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio
 from quorum.numeric.signatures import Value
 
 LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
 
 STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
-    "porter": stemming.porter,
-    "porter-1980": stemming.porter_1980,
+    "porter": porter,
+    "porter-1980": porter_1980,
     "none": list,
 }
 
@@ -99,7 +98,7 @@ def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]
 def keyword_terms(
     texts: Sequence[str], *, stem: str = "porter", stop_words: Collection[str] = frozenset()
 ) -> list[list[str]]:
-    """Return the stemmed words of each text in order, without `stop_words` (such as `stemming.smart_stop_words()`)."""
+    """Return the stemmed words of each text in order, without `stop_words` (such as `smart_stop_words()`)."""
     _check_texts(texts, "texts")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
     dropped = frozenset(stop_words)
@@ -204,7 +203,7 @@ def keyword_best(
     """Return the credit of the best keyword (MC12 section 6.2, "best normal")."""
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(guesses) for guesses in task.guesses], 1)
-    signed = signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
+    signed = measure_signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
     return _scored(task, credit, task.sizes > 0, NO_TAGS, signed)
 
 
@@ -220,7 +219,7 @@ def keyword_best_mode(
     wanted = _modes(task, modes)
     hits = [bool(guesses) and guesses[0] == mode for guesses, mode in zip(task.guesses, wanted, strict=True)]
     return _mode_score(
-        task, hits, wanted, signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
+        task, hits, wanted, measure_signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
     )
 
 
@@ -235,7 +234,9 @@ def keyword_oot(
     """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, duplicates, guesses)
-    signed = signature("keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates)
+    signed = measure_signature(
+        "keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates
+    )
     return _scored(task, task.credits(), task.sizes > 0, NO_TAGS, signed)
 
 
@@ -252,7 +253,7 @@ def keyword_oot_mode(
     task = _task(annotations, gold, vocabulary, guesses=guesses)
     wanted = _modes(task, modes)
     hits = [mode in guessed for guessed, mode in zip(task.guesses, wanted, strict=True)]
-    signed = signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
+    signed = measure_signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
     return _mode_score(task, hits, wanted, signed)
 
 
@@ -296,7 +297,7 @@ def keyword_f1(
         undefined=int((~is_defined).sum()),
         repeated=int((task.is_repeated & is_attempted).sum()),
         reason=_reason({"images without gold keywords": ~is_defined, NO_GUESS: is_defined & ~is_attempted}),
-        signature=signature("keyword-f1", guesses=guesses, **evaluation_fields(vocabulary)),
+        signature=measure_signature("keyword-f1", guesses=guesses, **evaluation_fields(vocabulary)),
     )
 
 
@@ -324,7 +325,7 @@ def _task(
 ) -> _Task:
     if duplicates not in DUPLICATES:
         raise UnknownName("duplicates", duplicates, DUPLICATES)
-    check_lists(annotations, "annotations", "keywords", "a list of keywords for each image")
+    check_lists_of(annotations, "annotations", "keywords", "a list of keywords for each image")
     check_gold(gold)
     if len(annotations) != len(gold):
         raise InvalidInput(f"annotations has {len(annotations)} images, expected {len(gold)} as in gold")

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quorum.metrics.comparison import Comparison, Pairs, View
-from quorum.metrics.text.tokens import Numbers
-from quorum.numeric.arrays import Flags, Floats, Ints, compiled, ratio
+from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, compiled, ratio
 
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits

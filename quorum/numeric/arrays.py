@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]  # of words, by position in a vocabulary
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

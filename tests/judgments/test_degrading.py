@@ -10,7 +10,8 @@ import pytest
 from judgments.drawing.controls import degrade, degraded_text
 from judgments.drawing.material import Image, Text
 from quorum.metrics import score
-from quorum.metrics.text.stemming import rouge_stems, smart_stop_words
+from quorum.metrics.text.porter import rouge_stems
+from quorum.metrics.text.word_lists import smart_stop_words
 
 OWN = (
     "A brown dog jumps over a wooden fence in the garden.",

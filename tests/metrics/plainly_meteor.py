@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorum.metrics.meteor.tables import Paraphrases, Synonyms, Tables, read_paraphrases
-from quorum.metrics.text.stemming import snowball_stems
+from quorum.metrics.text.snowball import snowball_stems
 
 BEAM = 40
 Counts = NDArray[np.int64]

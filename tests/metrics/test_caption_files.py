@@ -9,7 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from quorum.metrics import InvalidFile
-from quorum.metrics.files import read_candidates, read_references, score_files
+from quorum.metrics.caption_files import read_candidates, read_references
+from quorum.metrics.files import score_files
 from tests.metrics.reading import COCO, GOLDEN, read_json
 
 SMALL = GOLDEN / "small"

@@ -19,7 +19,7 @@ from quorum.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from quorum.metrics.inputs import call_of
+from quorum.metrics.signatures import call_among
 from quorum.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 
@@ -187,13 +187,13 @@ def test_signatures_lead_back_to_the_call() -> None:
         (centre_ranks(BOXES, SIZES), (BOXES, SIZES)),
         (unigram_ranks(labels, UnigramPrior.fit(TRAINING)), (labels, UnigramPrior.fit(TRAINING))),
     ):
-        again: BoxRanks = call_of(ranks.signature, CALLS)(*data)
+        again: BoxRanks = call_among(ranks.signature, CALLS)(*data)
         assert again.signature == ranks.signature
         assert again.ranks.tolist() == ranks.ranks.tolist()
 
 
 def test_a_running_stream_is_left_to_the_caller() -> None:
-    call = call_of(random_ranks([5], seed=np.random.default_rng(1)).signature, CALLS)
+    call = call_among(random_ranks([5], seed=np.random.default_rng(1)).signature, CALLS)
     with pytest.raises(BadSignature, match="the signature leaves seed to its caller"):
         call([5])
     assert call([5], seed=1).selections(5) == random_ranks([5], seed=1).selections(5)

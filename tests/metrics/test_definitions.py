@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorum.metrics import Scores, UnknownName, cider, score
-from quorum.metrics.text.tokens import TOKENIZERS, changed, encode
+from quorum.metrics.text.changes import changed
+from quorum.metrics.text.tokenizers import TOKENIZERS
+from quorum.metrics.text.tokens import encode
 from tests.metrics import plainly
 from tests.metrics.reading import (
     COCO,

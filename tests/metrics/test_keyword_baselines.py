@@ -11,7 +11,6 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorum.metrics.inputs import call_of
 from quorum.metrics.keyword_baselines import (
     CALLS,
     KeywordList,
@@ -29,7 +28,8 @@ from quorum.metrics.keywords import (
     keyword_oot,
     keyword_terms,
 )
-from quorum.metrics.text.stemming import smart_stop_words
+from quorum.metrics.signatures import call_among
+from quorum.metrics.text.word_lists import smart_stop_words
 from quorum.metrics.topics import fit_topics
 from tests.metrics import plain_annotation as plainly
 
@@ -258,5 +258,5 @@ def test_signatures_lead_back_to_the_call() -> None:
         (sentence_extraction(sentences, smoothing=0.5), sentences, {}),
     ]
     for found, data, given_again in cases:
-        again = call_of(found.signature, CALLS)(data, **given_again)
+        again = call_among(found.signature, CALLS)(data, **given_again)
         assert (again.signature, again.annotations) == (found.signature, found.annotations)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorum.metrics import InvalidFile, UnknownName, keywords
-from quorum.metrics.inputs import call_of
 from quorum.metrics.keywords import (
     CALLS,
     KeywordScore,
@@ -28,6 +27,7 @@ from quorum.metrics.keywords import (
     read_gold,
     substitution_scores,
 )
+from quorum.metrics.signatures import call_among
 from tests.metrics import plain_annotation as plainly
 
 untyped: Any = keywords  # called with what its types forbid
@@ -219,10 +219,10 @@ def test_signatures_lead_back_to_the_call() -> None:
         (keyword_best_mode(*data, vocabulary=known), {"vocabulary": known}),
     ]
     for found, given_again in made:
-        again = call_of(found.signature, CALLS)(*data, **given_again)
+        again = call_among(found.signature, CALLS)(*data, **given_again)
         assert (again.signature, again.recall) == (found.signature, found.recall)
     overlap = untyped.keyword_f1(*data, guesses=np.int64(1))
-    assert call_of(overlap.signature, CALLS)(*data).f1 == overlap.f1
+    assert call_among(overlap.signature, CALLS)(*data).f1 == overlap.f1
 
 
 # What score.pl of SemEval-2007 task 10 (copy in github.com/orenmel/lexsub at 4197fcc) prints for these lines: hyphens,

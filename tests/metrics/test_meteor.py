@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from quorum.metrics import InvalidFile, InvalidInput, MetricScore, MissingTables, UnknownName, score
 from quorum.metrics.comparison import Comparison, View
-from quorum.metrics.meteor.alignment import STAGE_CHOICES
+from quorum.metrics.meteor.relations import STAGE_CHOICES
 from quorum.metrics.meteor.scoring import (
     meteor_scores,
     meteor_statistics,
@@ -25,8 +25,9 @@ from quorum.metrics.meteor.scoring import (
     pooled,
 )
 from quorum.metrics.meteor.tables import CACHE, DATA, NOTHING, Tables, cache_folder, find_tables
-from quorum.metrics.text.stemming import snowball_stems
-from quorum.metrics.text.tokens import encode, tokenizer_named
+from quorum.metrics.text.snowball import snowball_stems
+from quorum.metrics.text.tokenizers import tokenizer_named
+from quorum.metrics.text.tokens import encode
 from tests.metrics import plainly_meteor
 from tests.metrics.plainly_meteor import Data
 from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small

@@ -25,21 +25,17 @@ from quorum.metrics import (
 )
 from quorum.metrics import content_baselines as content
 from quorum.metrics import keyword_baselines as keywords
-from quorum.metrics.registry import (
-    METRICS,
-    check_metrics,
+from quorum.metrics.held_out import (
     gibberish,
     hold_out,
     long_enough,
     mean_length,
-    metric_named,
     of_other_images,
     of_other_sources,
-    package_metrics,
-    package_names,
     score_held_out,
 )
-from quorum.metrics.text.tokens import tokenizer_named
+from quorum.metrics.registry import METRICS, check_metrics, metric_named, package_metrics, package_names
+from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.numeric.signatures import name_given, parse
 
 CANDIDATES = ["a dog runs", "two cats sleep"]

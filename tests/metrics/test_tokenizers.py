@@ -11,16 +11,11 @@ from hypothesis import strategies as st
 
 import quorum.metrics
 from quorum.metrics import UnknownName
-from quorum.metrics.text import tokens
-from quorum.metrics.text.stemming import (
-    porter,
-    porter_1980,
-    rouge_stems,
-    rouge_wordnet_stems,
-    smart_stop_words,
-    wordnet_exceptions,
-)
-from quorum.metrics.text.tokens import TOKENIZERS, encode, tokenizer_named
+from quorum.metrics.text import ptb, ptb_rules
+from quorum.metrics.text.porter import porter, porter_1980, rouge_stems, rouge_wordnet_stems
+from quorum.metrics.text.tokenizers import TOKENIZERS, tokenizer_named
+from quorum.metrics.text.tokens import encode
+from quorum.metrics.text.word_lists import smart_stop_words, wordnet_exceptions
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 
 PTB = read_json(GOLDEN / "ptb_tokenizer.json")["sentences"]
@@ -39,7 +34,7 @@ def encoded(texts: list[str], name: str) -> list[list[str]]:
 
 
 def test_ptb_prints_what_stanfords_tokenizer_prints() -> None:
-    assert [" ".join(tokens.raw_tokens(case["text"])) for case in PTB] == [case["ptb"] for case in PTB]
+    assert [" ".join(ptb.raw_tokens(case["text"])) for case in PTB] == [case["ptb"] for case in PTB]
 
 
 def test_ptb_keeps_the_words_that_the_coco_evaluation_keeps() -> None:
@@ -69,7 +64,7 @@ def test_captions_of_the_small_golden_set_get_the_coco_evaluations_tokens() -> N
 def test_ptb_cuts_contractions_abbreviations_and_numbers_as_stanford_does(
     caption: str, words: list[str]
 ) -> None:
-    assert tokens.ptb_tokens(caption) == words
+    assert ptb.ptb_tokens(caption) == words
 
 
 @pytest.mark.parametrize("line_break", LINE_BREAKS)
@@ -116,16 +111,16 @@ fragments = st.lists(
 @settings(max_examples=300)
 @given(fragments)
 def test_cutting_a_text_of_all_sorts_piece_by_piece_gives_what_cutting_it_whole_gives(caption: str) -> None:
-    assert encoded([caption], "ptb") == [tokens.ptb_tokens(caption)]
+    assert encoded([caption], "ptb") == [ptb.ptb_tokens(caption)]
 
 
 @settings(max_examples=300)
 @given(fragments)
 def test_no_rule_is_left_out_that_would_cut_a_longer_token(caption: str) -> None:
-    every = [rule for _, rule in tokens._RULES]
-    with patch.object(tokens, "_rules_at", lambda character: every), patch.object(tokens, "_ALONE", NOWHERE):
-        plainly = tokens.raw_tokens(caption)
-    assert tokens.raw_tokens(caption) == plainly
+    every = [rule for _, rule in ptb_rules.RULES]
+    with patch.object(ptb, "rules_at", lambda character: every), patch.object(ptb, "_ALONE", NOWHERE):
+        plainly = ptb.raw_tokens(caption)
+    assert ptb.raw_tokens(caption) == plainly
 
 
 @pytest.mark.parametrize("many", [1, 100])
@@ -150,7 +145,7 @@ def test_words_that_hold_blanks_or_depend_on_neighbours_are_cut_across_pieces(
     assert encoded(["a dog", *[caption] * many, "runs 1/2"], "ptb") == [
         ["a", "dog"], *[words] * many, ["runs", "1/2"]
     ]  # fmt: skip
-    assert tokens.ptb_tokens(caption) == words
+    assert ptb.ptb_tokens(caption) == words
 
 
 @pytest.mark.large

@@ -35,18 +35,18 @@ from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from judgments.kinds.caption import rank_correlations
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
-from quorum.metrics.inputs import MetricsError, MissingTables
-from quorum.metrics.registry import (
+from quorum.metrics.held_out import (
     HeldOut,
     gibberish,
     hold_out,
     long_enough,
     mean_length,
-    metric_named,
     of_other_images,
     of_other_sources,
     score_held_out,
 )
+from quorum.metrics.inputs import MetricsError, MissingTables
+from quorum.metrics.registry import metric_named
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation import kendall_tau_b
 from quorum.statistics.significance import ScoreSummary, deviation_of, summary_of_scores

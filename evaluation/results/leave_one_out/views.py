@@ -78,7 +78,7 @@ def _start_job(user: User, dataset: Dataset, values: dict[str, Any]) -> Job:
 
 
 def _tokenizers() -> list[str]:
-    from quorum.metrics.text.tokens import TOKENIZERS  # brings a compiler along
+    from quorum.metrics.text.tokenizers import TOKENIZERS  # brings a compiler along
 
     return list(TOKENIZERS)
 

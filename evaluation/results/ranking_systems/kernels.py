@@ -31,7 +31,9 @@ from PIL import Image, ImageCms
 
 from evaluation.errors import EvaluationError
 from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
-from quorum.metrics.text.tokens import STOP_FIRST, TOKENIZERS, changed, encode
+from quorum.metrics.text.changes import STOP_FIRST, changed
+from quorum.metrics.text.tokenizers import TOKENIZERS
+from quorum.metrics.text.tokens import encode
 from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
 
 Document = Sequence[Sequence[str]]  # captions as lists of words

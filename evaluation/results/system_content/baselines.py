@@ -38,7 +38,7 @@ from quorum.metrics.keyword_baselines import (
     topic_words,
 )
 from quorum.metrics.keywords import keyword_terms
-from quorum.metrics.text.stemming import smart_stop_words
+from quorum.metrics.text.word_lists import smart_stop_words
 from quorum.numeric.arrays import Ints
 from quorum.numeric.signatures import Value, parse
 

@@ -21,28 +21,19 @@ from numpy.typing import NDArray
 from quorum.metrics.comparison import Comparison, View
 from quorum.metrics.inputs import MissingTables
 from quorum.metrics.meteor.alignment import (
-    ALL,
     CHUNKS,
-    COLUMNS,
     FIELDS,
     FUNCTION_1,
     FUNCTION_2,
     LENGTH_1,
     LENGTH_2,
     MATCHED,
-    PARAPHRASE,
     PER_STAGE,
-    STAGE_CHOICES,
-    STAGES,
-    SYNONYM,
-    Candidate,
-    Lookup,
     align,
-    enter,
-    leave,
-    relations,
-    workspace,
 )
+from quorum.metrics.meteor.beam_search import workspace
+from quorum.metrics.meteor.matches import COLUMNS, CandidateWords, Lookup, enter_candidate, leave_candidate
+from quorum.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
 from quorum.metrics.meteor.tables import (
     DATA,
     LONGEST,
@@ -51,8 +42,8 @@ from quorum.metrics.meteor.tables import (
     phrases_in,
     tables_there,
 )
-from quorum.metrics.text.tokens import Numbers, TokenizedTexts
-from quorum.numeric.arrays import Flags, Floats, Ints, compiled
+from quorum.metrics.text.tokens import TokenizedTexts
+from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, compiled
 
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"
@@ -306,7 +297,7 @@ def _best_references(
             longest = max(longest, length)
         else:
             longest_reference = max(longest_reference, length)
-    candidate = Candidate(
+    candidate = CandidateWords(
         np.full(lookup.is_function.size, -1, dtype=np.int32),
         np.empty(longest, dtype=np.int32),
         np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
@@ -319,7 +310,7 @@ def _best_references(
     matches = np.empty((64, COLUMNS), dtype=np.int64)
     statistics = np.zeros(FIELDS, dtype=np.int64)
     for text in range(group_of.size):
-        enter(lookup, candidate, text)
+        enter_candidate(lookup, candidate, text)
         highest = -1.0
         for reference in range(group_starts[group_of[text]], group_starts[group_of[text] + 1]):
             matches = align(lookup, candidate, work, text, reference, matches, statistics)
@@ -328,7 +319,7 @@ def _best_references(
                 highest = score
                 for column in range(FIELDS):
                     best[text, column] = statistics[column]
-        leave(lookup, candidate, text)
+        leave_candidate(lookup, candidate, text)
     return best
 
 

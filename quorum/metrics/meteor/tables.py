@@ -28,16 +28,9 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from quorum.metrics.inputs import InvalidFile
-from quorum.metrics.text.tokens import (
-    Numbers,
-    Table,
-    TokenizedTexts,
-    child,
-    empty_trie,
-    ranges,
-    trie_bits,
-)
-from quorum.numeric.arrays import Flags, Ints, compiled, starts_of
+from quorum.metrics.text.tokens import TokenizedTexts, ranges
+from quorum.metrics.text.tries import Trie, child, empty_trie, trie_bits
+from quorum.numeric.arrays import Flags, Ints, Numbers, compiled, starts_of
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
@@ -360,7 +353,7 @@ class Phrases(NamedTuple):
     + 1]]`, whose positions in `targets` are `places`.
     """
 
-    trie: Table
+    trie: Trie
     bits: int
     phrase_of_node: Numbers
     lengths: Numbers
@@ -435,7 +428,7 @@ def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
 
 
 @compiled
-def _trie(tokens: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
+def _trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
     most = tokens.size + 1
     bits = trie_bits(most)
     trie = empty_trie(most)
@@ -455,7 +448,7 @@ def _trie(tokens: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
 
 @compiled
 def _occurring(
-    tokens: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
+    tokens: Numbers, starts: Ints, trie: Trie, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
     seen = np.zeros(phrases, dtype=np.bool_)
     for text in range(starts.size - 1):

@@ -30,7 +30,9 @@ from evaluation.results.ranking_systems.similarities import (
 )
 from evaluation.results.rankings import TABLE_7
 from quorum.metrics import bleu_pre_matrix, score
-from quorum.metrics.text.tokens import STEM_FIRST, STOP_FIRST, TOKENIZERS, changed, encode
+from quorum.metrics.text.changes import STEM_FIRST, STOP_FIRST, changed
+from quorum.metrics.text.tokenizers import TOKENIZERS
+from quorum.metrics.text.tokens import encode
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from quorum.statistics.agreement.kappa import (

@@ -41,7 +41,7 @@ from quorum.metrics.keywords import (
     read_gold,
     substitution_scores,
 )
-from quorum.metrics.text.stemming import smart_stop_words
+from quorum.metrics.text.word_lists import smart_stop_words
 from quorum.statistics.significance import bootstrap_interval
 
 SEMEVAL, BBC, UNT, PASCAL = "semeval-2007-task10", "bbc", "unt", "pascal-50s"

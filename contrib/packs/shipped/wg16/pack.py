@@ -20,7 +20,7 @@ from evaluation.results.leave_one_out.bounds import (
     read_corpus,
 )
 from judgments.importers import open_dataset
-from quorum.metrics.registry import hold_out, of_other_images, score_held_out
+from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
 BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")

@@ -1,0 +1,214 @@
+"""Read files of captions: the references, and candidates of systems. No database, no Django.
+
+References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
+Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
+"""
+
+import gzip
+import json
+import sys
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from quorum.metrics.inputs import InvalidFile
+
+References = dict[str, list[str]]
+Candidates = dict[str, dict[str, str]]
+_BLANKS = " \t\r\n"
+_DECODE_ROW = json.JSONDecoder().decode
+
+
+class _Row(NamedTuple):
+    """A caption of a file; `where` begins an error message about it."""
+
+    where: str
+    image: str
+    caption: str
+    system: str | None = None
+
+
+class _Object(dict[str, Any]):
+    def __init__(self, members: list[tuple[str, Any]]) -> None:
+        super().__init__(members)
+        self.repeated = None
+        if len(self) < len(members):
+            names = Counter(name for name, _ in members)
+            self.repeated = next(name for name, count in names.items() if count > 1)
+
+
+Document = Callable[[Path, Any], Iterator[_Row]]
+_DECODE = json.JSONDecoder(object_pairs_hook=_Object).decode
+
+
+def read_references(path: Path) -> References:
+    references: References = {}
+    for row in _caption_rows(path, _reference_rows):
+        references.setdefault(row.image, []).append(row.caption)
+    return references
+
+
+def read_candidates(path: Path) -> Candidates:
+    """Return system -> image -> caption; rows without a system belong to one named after the file."""
+    systems: Candidates = {}
+    name = Path(path.name.removesuffix(".gz")).stem
+    for row in _caption_rows(path, _candidate_rows):
+        captions = systems.setdefault(row.system or name, {})
+        if row.image in captions:
+            raise InvalidFile(
+                f"{row.where}: image {row.image!r} has a second caption of system "
+                f"{row.system or name!r}, expected one"
+            )
+        captions[row.image] = row.caption
+    return systems
+
+
+def _reference_rows(path: Path, document: Any) -> Iterator[_Row]:
+    if not isinstance(document, _Object):
+        _refuse(path, document, "COCO captions JSON or an object of lists of captions")
+    annotations = document.get("annotations")
+    if isinstance(annotations, list) and all(isinstance(row, dict) for row in annotations):
+        yield from _coco_rows(path, annotations)
+        return
+    for image, captions in _distinct(path, document).items():
+        where = f"{path}: image {image!r}"
+        if not isinstance(captions, list) or not all(isinstance(caption, str) for caption in captions):
+            raise InvalidFile(f"{where} has {_describe_value(captions)}, expected a list of captions")
+        if not captions:
+            raise InvalidFile(f"{where} has no captions, expected at least one")
+        name = _composed(image)
+        for caption in captions:
+            yield _Row(where, name, caption)
+
+
+def _candidate_rows(path: Path, document: Any) -> Iterator[_Row]:
+    if isinstance(document, list):
+        yield from _coco_rows(path, document)
+        return
+    if not isinstance(document, _Object):
+        _refuse(path, document, "COCO results JSON or an object of captions")
+    for image, caption in _distinct(path, document).items():
+        if not isinstance(caption, str):
+            raise InvalidFile(f"{path}: image {image!r} has {_describe_value(caption)}, expected a caption")
+        yield _Row(str(path), _composed(image), caption)
+
+
+def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_Row]:
+    for number, value in enumerate(rows, start=1):
+        where = f"{path}, row {number}"
+        if not isinstance(value, dict):
+            raise InvalidFile(
+                f"{where}: found {_describe_value(value)}, expected an object with image_id and caption"
+            )
+        yield _Row(where, _image(value, "image_id", where), _caption(value, where))
+
+
+def _distinct(path: Path, images: _Object) -> _Object:
+    if images.repeated is not None:
+        raise InvalidFile(f"{path}: image {images.repeated!r} occurs again, expected it once")
+    return images
+
+
+def _refuse(path: Path, document: Any, expected: str) -> NoReturn:
+    raise InvalidFile(f"{path}: found {_describe_value(document)}, expected {expected}")
+
+
+def _caption_rows(path: Path, document: Document) -> Iterator[_Row]:
+    empty = True
+    for row in _formatted_rows(path, document):
+        empty = False
+        yield row
+    if empty:
+        raise InvalidFile(f"{path}: found no captions, expected at least one")
+
+
+def _formatted_rows(path: Path, document: Document) -> Iterator[_Row]:
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+        with (gzip.open if is_packed else open)(path, "rt", encoding="utf-8-sig", newline="\n") as lines:
+            numbered = enumerate(lines, start=1)
+            for number, line in numbered:
+                if not line.strip():
+                    continue
+                if _is_row(line):
+                    yield from _json_lines(path, chain([(number, line)], numbered))
+                else:
+                    yield from document(path, _parsed(path, number, line + lines.read()))
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
+    except (EOFError, zlib.error) as error:
+        raise InvalidFile(f"{path}: damaged or cut off, expected a complete gzip file") from error
+    except OSError as error:
+        raise InvalidFile(f"{path}: cannot be read, {(error.strerror or str(error)).lower()}") from error
+
+
+def _is_row(line: str) -> bool:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):  # whatever it is, it is no row
+        return False
+    return isinstance(value, dict) and {"image", "caption"} <= value.keys()
+
+
+def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
+    line_prefix = f"{path}, line "
+    for number, line in lines:
+        if not line.strip():
+            continue
+        where = f"{line_prefix}{number}"
+        value = _parsed(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
+        if not isinstance(value, dict):
+            raise InvalidFile(
+                f"{where}: found {_describe_value(value)}, expected an object with image and caption"
+            )
+        system = value.get("system")
+        if system is not None and (not isinstance(system, str) or not system):
+            raise InvalidFile(f"{where}: system is {_describe_value(system)}, expected a name")
+        yield _Row(where, _image(value, "image", where), _caption(value, where), system)
+
+
+def _parsed(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
+    try:
+        return decode(text)
+    except json.JSONDecodeError as error:
+        line = first_line + error.lineno - 1
+        fault = f"is not JSON ({error.msg.lower()}), expected JSON"
+        raise InvalidFile(f"{path}, line {line}: {fault}") from error
+    except ValueError as error:  # Python refuses to parse integers of thousands of digits
+        fault = f"holds a number of more than {sys.get_int_max_str_digits():,} digits, expected captions"
+        raise InvalidFile(f"{path}, line {first_line}: {fault}") from error
+    except RecursionError as error:
+        fault = "is nested too deeply, expected captions"
+        raise InvalidFile(f"{path}, line {first_line}: {fault}") from error
+
+
+def _image(value: dict[str, Any], key: str, where: str) -> str:
+    image = value.get(key)
+    # True is an int to Python but no image's name.
+    if isinstance(image, bool) or not isinstance(image, (str, int)):
+        raise InvalidFile(f"{where}: {key} is {_describe_value(image)}, expected a name or a whole number")
+    return _composed(str(image))
+
+
+def _caption(value: dict[str, Any], where: str) -> str:
+    caption = value.get("caption")
+    if not isinstance(caption, str):
+        raise InvalidFile(f"{where}: caption is {_describe_value(caption)}, expected text")
+    return caption
+
+
+def _composed(name: str) -> str:
+    """Return the one form of a name whose accents can be spelled in two, as imports store it."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _describe_value(value: object) -> str:
+    if value is None:
+        return "missing or null"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,175 @@
+"""Captions left out: how well people describe an image, by the measure of a metric.
+
+Every caption of an image is left out in turn and scored against the image's other captions, and so are the texts in its
+place: a caption of another image or dataset, a sentence of a corpus, or words drawn one by one (WG16).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from quorum.metrics.comparison import check_lists, check_texts
+from quorum.metrics.inputs import InvalidInput
+from quorum.metrics.registry.scoring import score
+from quorum.metrics.text.tokenizers import tokenizer_named
+from quorum.metrics.text.tokens import encode
+from quorum.numeric.arrays import Floats, Ints, starts_of
+
+# Of a corpus, WG16 retain sentences of so many tokens and characters.
+LEAST_TOKENS, LEAST_CHARACTERS = 5, 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Captions left out, image by image.
+
+    images: the captions of images that have two or more, in alphabetical order. texts: (n,) captions left out.
+    references: (n,) the others of the same image. image_of: (n,) positions in `images`. alone: images with a single
+    caption, which are left out.
+    """
+
+    images: list[list[str]]
+    texts: list[str]
+    references: list[list[str]]
+    image_of: Ints
+    alone: int
+
+    @property
+    def counts(self) -> Ints:
+        return np.bincount(self.image_of, minlength=len(self.images))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutScores:
+    """(n,) scores of each metric, of the captions left out and of what stood in their place."""
+
+    upper: Mapping[str, Floats]
+    lower: Mapping[str, Mapping[str, Floats]]
+    signatures: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+def hold_out(
+    captions: Sequence[Sequence[str]],
+    *,
+    most: int | None = None,
+    generator: np.random.Generator | None = None,
+) -> HeldOut:
+    """Leave out every caption of every image in turn, or `most` of each image, drawn with `generator`."""
+    check_lists(captions, "captions")
+    if most is not None and most < 1:
+        raise InvalidInput(f"most is {most}, expected 1 or more captions to leave out of each image")
+    images = [sorted(texts) for texts in captions if len(texts) > 1]
+    texts: list[str] = []
+    references: list[list[str]] = []
+    counts = []
+    draw = generator or np.random.default_rng(0)
+    for captions_of_image in images:
+        places: Sequence[int] = range(len(captions_of_image))
+        if most is not None and most < len(captions_of_image):
+            places = sorted(draw.choice(len(captions_of_image), size=most, replace=False).tolist())
+        texts += [captions_of_image[position] for position in places]
+        references += [
+            captions_of_image[:position] + captions_of_image[position + 1 :] for position in places
+        ]
+        counts.append(len(places))
+    alone = sum(len(captions_of_image) == 1 for captions_of_image in captions)
+    return HeldOut(images, texts, references, np.repeat(np.arange(len(images)), counts), alone)
+
+
+def score_held_out(
+    held_out: HeldOut,
+    metrics: Iterable[str],
+    tokenizer: str = "ptb",
+    *,
+    instead: Mapping[str, Sequence[str]] | None = None,
+) -> HeldOutScores:
+    """Score the captions left out, and the (n,) texts of each name of `instead`, against the same references.
+
+    CIDEr counts documents over the images with all their captions.
+    """
+    instead = instead or {}
+    n = len(held_out.texts)
+    for name, texts in instead.items():
+        if len(texts) != n:
+            raise InvalidInput(
+                f"instead[{name!r}] has {len(texts)} texts, expected {n}, one a caption left out"
+            )
+    candidates = [*held_out.texts, *chain.from_iterable(instead.values())]
+    # The lists are the same objects, so that the words of references are counted once for all candidates.
+    references = held_out.references * (1 + len(instead))
+    scores = score(candidates, references, metrics, tokenizer, document_corpus=held_out.images)
+    parts = {
+        name: np.split(metric_score.images, 1 + len(instead)) for name, metric_score in scores.scores.items()
+    }
+    return HeldOutScores(
+        upper={name: parts_of_metric[0] for name, parts_of_metric in parts.items()},
+        lower={
+            what: {name: parts_of_metric[number] for name, parts_of_metric in parts.items()}
+            for number, what in enumerate(instead, start=1)
+        },
+        signatures={name: metric_score.signature for name, metric_score in scores.scores.items()},
+        warnings=scores.warnings,
+    )
+
+
+def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[str]:
+    """Return for each caption left out one of another image (WG16: random intra-dataset)."""
+    if len(held_out.images) < 2:
+        raise InvalidInput("there is one image with two captions, expected two or more to exchange captions")
+    pool = list(chain.from_iterable(held_out.images))
+    starts = starts_of(list(map(len, held_out.images)))
+    size = np.diff(starts)[held_out.image_of]
+    drawn = generator.integers(0, len(pool) - size)
+    first = starts[held_out.image_of]
+    return [pool[position] for position in np.where(drawn < first, drawn, drawn + size).tolist()]
+
+
+def of_other_sources(
+    held_out: HeldOut, sources: Sequence[Sequence[str]], generator: np.random.Generator
+) -> list[str]:
+    """Return for each caption left out a text of a source drawn first (WG16: random inter-dataset, Brown)."""
+    check_lists(sources, "sources")
+    for position, texts in enumerate(sources):
+        check_texts(texts, f"sources[{position}]")
+    source = generator.integers(0, len(sources), size=len(held_out.texts))
+    drawn = generator.integers(0, np.array([len(texts) for texts in sources])[source])
+    return [sources[number][at] for number, at in zip(source.tolist(), drawn.tolist(), strict=True)]
+
+
+def gibberish(
+    held_out: HeldOut,
+    texts: Sequence[str],
+    length: int,
+    generator: np.random.Generator,
+    tokenizer: str = "ptb",
+) -> list[str]:
+    """Return for each caption left out `length` words, each drawn from the words of `texts` as often as they occur."""
+    check_texts(texts, "texts")
+    if length < 1:
+        raise InvalidInput(f"length is {length}, expected 1 or more words")
+    tokens = encode(texts, tokenizer_named(tokenizer))
+    if not tokens.tokens.size:
+        raise InvalidInput("texts holds no word, expected texts to draw words from")
+    drawn = tokens.tokens[generator.integers(0, tokens.tokens.size, size=(len(held_out.texts), length))]
+    vocabulary = tokens.vocabulary
+    return [" ".join(vocabulary[word] for word in row) for row in drawn.tolist()]
+
+
+def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:
+    """Return the mean number of words of texts, rounded; at least 1."""
+    lengths = encode(texts, tokenizer_named(tokenizer)).lengths
+    return max(1, round(float(lengths.mean()))) if lengths.size else 1
+
+
+def long_enough(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
+    """Return the texts of at least five tokens and ten characters, as WG16 take them from the Brown corpus."""
+    listed = list(texts)
+    lengths = encode(listed, tokenizer_named(tokenizer)).lengths.tolist()
+    return [
+        text
+        for text, length in zip(listed, lengths, strict=True)
+        if length >= LEAST_TOKENS and len(text) >= LEAST_CHARACTERS
+    ]

@@ -1,0 +1,296 @@
+"""The beam search for METEOR's best alignment.
+
+It walks the reference from left to right and keeps the `BEAM` best partial alignments, of equals the first. As in the
+official program:
+
+- A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
+  stem or synonym is taken only if it costs no chunk and no distance.
+- A choice adds to the distance of the later choices at the same word, also of leaving it unmatched, not to its own.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.metrics.meteor.matches import (
+    COLUMNS,
+    IN_CANDIDATE,
+    IN_REFERENCE,
+    POSITION,
+    STAGE,
+    CandidateWords,
+    Lookup,
+    Matches,
+    find_matches,
+)
+from quorum.metrics.meteor.relations import EXACT
+from quorum.numeric.arrays import Flags, Ints, compiled
+
+BEAM = 40
+NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet
+CARRIED = -2  # a partial alignment that already covers the word
+
+# Columns of a partial alignment: words matched on both sides as the search weighs them, closed chunks, sum of
+# distances, the word of the reference that comes next, where the open chunk ends in the candidate, its last choice,
+# and from there on which words of the candidate are used, a bit a word.
+TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
+LIMB = 62  # bits of a number
+
+# Columns of an offer, a partial alignment that the next step may go on with: the first three of a partial alignment,
+# the one it comes from, and the match it adds.
+PATH, MATCH = 3, 4
+OFFER = 5
+
+# Columns of a choice, behind those of a match: the word of the reference, the choice before it.
+WHERE, BEFORE = COLUMNS, COLUMNS + 1
+
+
+class AlignedTexts(NamedTuple):
+    """The candidate's text and length, and the bounds of the reference's words."""
+
+    text: int
+    length: int
+    begin: int
+    end: int
+
+
+class Workspace(NamedTuple):
+    """Arrays reused by every alignment.
+
+    For each word of the reference: chosen (longest, COLUMNS) the match taken, or one of no words; ends, counts of
+    the matches that begin there; taken: covered by a match taken before the search. cover_1, cover_2: matches
+    that cover each word. states: (2, BEAM, USED + limbs) partial alignments of this step and the next. offers
+    (BEAM, OFFER), ranks (BEAM,): the best offers, and their order.
+    """
+
+    chosen: Matches
+    ends: Ints
+    counts: Ints
+    taken: Flags
+    cover_1: Ints
+    cover_2: Ints
+    states: NDArray[np.int64]
+    offers: NDArray[np.int64]
+    ranks: Ints
+    choices: NDArray[np.int64]
+
+
+@compiled
+def workspace(longest_1: int, longest_2: int) -> Workspace:
+    limbs = (longest_1 + LIMB - 1) // LIMB
+    return Workspace(
+        np.zeros((longest_2, COLUMNS), dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.bool_),
+        np.zeros(longest_1, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros((2, BEAM, USED + limbs), dtype=np.int64),
+        np.zeros((BEAM, OFFER), dtype=np.int64),
+        np.zeros(BEAM, dtype=np.int64),
+        np.zeros((BEAM * longest_2, COLUMNS + 2), dtype=np.int64),
+    )
+
+
+@compiled
+def search(
+    lookup: Lookup,
+    candidate: CandidateWords,
+    work: Workspace,
+    pair: AlignedTexts,
+    matches: Matches,
+    first: int,
+) -> Matches:
+    """Complete what is chosen; `matches` holds those of the words from `first` on."""
+    chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
+    offers, ranks, choices = work.offers, work.ranks, work.choices
+    length_2 = pair.end - pair.begin
+    width = USED + (pair.length + LIMB - 1) // LIMB
+    now, then = work.states[0], work.states[1]
+    for column in range(width):
+        now[0, column] = 0
+    now[0, OPEN] = now[0, CHOICE] = NONE
+    # Mark the candidate's words that matches without competitors cover.
+    for position in range(length_2):
+        for covered in range(
+            chosen[position, POSITION], chosen[position, POSITION] + chosen[position, IN_CANDIDATE]
+        ):
+            now[0, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+    live, choice_count, upto = 1, 0, length_2
+    for position in range(length_2):
+        _sort(now, live, width)
+        if taken[position] or counts[position] == 0:
+            _step(now, live, chosen, position)
+            continue
+        # Find further matches where those at hand end.
+        if not first <= position < upto:
+            first = position
+            matches, upto = find_matches(
+                lookup, candidate, pair.text, pair.begin + first, pair.end, matches, ends
+            )
+            upto -= pair.begin
+        end = ends[position - first]
+        offered = _offer_choices(work, now, live, position, matches, end - counts[position], end)
+        # Extend each path by its offer: no match, a match that is under way, or a new one.
+        for rank in range(offered):
+            path, index = offers[ranks[rank], PATH], offers[ranks[rank], MATCH]
+            for column in range(DISTANCE + 1):
+                then[rank, column] = offers[ranks[rank], column]
+            for column in range(DISTANCE + 1, width):
+                then[rank, column] = now[path, column]
+            if index == NONE:
+                then[rank, NEXT] += 1
+                then[rank, OPEN] = NONE
+            elif index != CARRIED:
+                last = matches[index, POSITION] + matches[index, IN_CANDIDATE]
+                then[rank, NEXT] = position + matches[index, IN_REFERENCE]
+                then[rank, OPEN] = last
+                for covered in range(matches[index, POSITION], last):
+                    then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+                for column in range(COLUMNS):
+                    choices[choice_count, column] = matches[index, column]
+                choices[choice_count, WHERE] = position
+                choices[choice_count, BEFORE] = then[rank, CHOICE]
+                then[rank, CHOICE] = choice_count
+                choice_count += 1
+        now, then, live = then, now, offered
+    # Follow the best path back, and take its matches.
+    choice = _last_choice_of_best(now, live, width)
+    while choice != NONE:
+        for column in range(COLUMNS):
+            chosen[choices[choice, WHERE], column] = choices[choice, column]
+        choice = choices[choice, BEFORE]
+    return matches
+
+
+@compiled
+def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) -> None:
+    """Pass a word without a choice: its match was taken before, or it has none."""
+    first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
+    worth = _worth(chosen, position)
+    for path in range(live):
+        if states[path, NEXT] > position:
+            continue
+        is_open = states[path, OPEN] != NONE
+        if length == 0:
+            states[path, CHUNKS_SO_FAR] += is_open
+            states[path, OPEN] = NONE
+            states[path, NEXT] += 1
+            continue
+        states[path, TOTAL] += worth
+        states[path, CHUNKS_SO_FAR] += is_open and states[path, OPEN] != first
+        states[path, DISTANCE] += abs(position - first)
+        states[path, NEXT] = position + length
+        states[path, OPEN] = first + chosen[position, IN_CANDIDATE]
+
+
+@compiled
+def _worth(matches: Matches, index: int) -> int:
+    if matches[index, STAGE] == EXACT:
+        return matches[index, IN_CANDIDATE] + matches[index, IN_REFERENCE]
+    return matches[index, IN_CANDIDATE] // 2 + matches[index, IN_REFERENCE] // 2
+
+
+@compiled
+def _offer_choices(
+    work: Workspace,
+    states: NDArray[np.int64],
+    live: int,
+    position: int,
+    matches: Matches,
+    first: int,
+    end: int,
+) -> int:
+    taken, offers, ranks = work.taken, work.offers, work.ranks
+    offered = 0
+    for path in range(live):
+        total, chunks = states[path, TOTAL], states[path, CHUNKS_SO_FAR]
+        distance, open_end = states[path, DISTANCE], states[path, OPEN]
+        if states[path, NEXT] > position:
+            offered = _offer(offers, ranks, offered, total, chunks, distance, path, CARRIED)
+            continue
+        for index in range(first, end):
+            begin = matches[index, POSITION]
+            is_free = True
+            for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
+                is_free &= (states[path, USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
+            for covered in range(position, position + matches[index, IN_REFERENCE]):
+                is_free &= not taken[covered]
+            if is_free:
+                now = total + _worth(matches, index)
+                broken = chunks + (open_end != NONE and open_end != begin)
+                offered = _offer(offers, ranks, offered, now, broken, distance, path, index)
+                distance += abs(position - begin)
+        offered = _offer(offers, ranks, offered, total, chunks + (open_end != NONE), distance, path, NONE)
+    return offered
+
+
+@compiled
+def _offer(
+    offers: NDArray[np.int64],
+    ranks: Ints,
+    offered: int,
+    total: int,
+    chunks: int,
+    distance: int,
+    path: int,
+    index: int,
+) -> int:
+    """Keep an offer if it is among the best, the first of equals; return the number kept."""
+    rank = offered
+    while rank > 0:
+        other = ranks[rank - 1]
+        if total < offers[other, TOTAL]:
+            break
+        if total == offers[other, TOTAL]:
+            if chunks > offers[other, CHUNKS_SO_FAR]:
+                break
+            if chunks == offers[other, CHUNKS_SO_FAR] and distance >= offers[other, DISTANCE]:
+                break
+        rank -= 1
+    if rank == BEAM:
+        return offered
+    row = offered
+    if offered == BEAM:
+        row = ranks[BEAM - 1]
+        offered -= 1
+    for later in range(offered, rank, -1):
+        ranks[later] = ranks[later - 1]
+    ranks[rank] = row
+    offers[row, TOTAL] = total
+    offers[row, CHUNKS_SO_FAR] = chunks
+    offers[row, DISTANCE] = distance
+    offers[row, PATH] = path
+    offers[row, MATCH] = index
+    return offered + 1
+
+
+@compiled
+def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
+    for index in range(1, live):
+        at = index
+        while at > 0 and _is_better(states, at, at - 1):
+            for column in range(width):
+                other = states[at, column]
+                states[at, column] = states[at - 1, column]
+                states[at - 1, column] = other
+            at -= 1
+
+
+@compiled
+def _is_better(states: NDArray[np.int64], path: int, other_path: int) -> bool:
+    for column in range(DISTANCE + 1):
+        if states[path, column] != states[other_path, column]:
+            # More words, but fewer chunks and less distance.
+            return (states[path, column] > states[other_path, column]) == (column == TOTAL)
+    return False
+
+
+@compiled
+def _last_choice_of_best(states: NDArray[np.int64], live: int, width: int) -> int:
+    _sort(states, live, width)
+    for path in range(live):
+        states[path, CHUNKS_SO_FAR] += states[path, OPEN] != NONE
+    _sort(states, live, width)
+    return states[0, CHOICE]

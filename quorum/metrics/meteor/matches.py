@@ -1,0 +1,224 @@
+"""METEOR's matches of a candidate with a reference, as compiled loops find them.
+
+Matches come in the order of the official program, as the search keeps the first of equally good alignments: equal
+words, stems, synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
+candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the reference,
+from left to right, short ones first, by the table.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.metrics.meteor.relations import PARAPHRASE, Relations
+from quorum.metrics.meteor.tables import Phrases
+from quorum.metrics.text.tries import child
+from quorum.numeric.arrays import Flags, Ints, Numbers, compiled
+
+Matches = NDArray[np.int64]
+
+# Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
+# and of the reference it covers, its stage.
+ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
+COLUMNS = 5
+
+# How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
+# and what is left of the table less than 2 ** 27 of each.
+GROUP = 58
+
+FROM_REFERENCE, FROM_CANDIDATE = 3, 4
+PHRASE_BITS, POSITION_BITS = 4, 27
+
+
+class Lookup(NamedTuple):
+    """Common data of all captions; the search pauses after `enough` matches."""
+
+    tokens: Numbers
+    starts: Ints
+    is_function: Flags
+    relations: Relations
+    phrases: Phrases
+    enough: int
+
+
+class CandidateWords(NamedTuple):
+    """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
+
+    first_position (vocabulary,), next_position: of words. first_occurrence (phrases,), next_occurrence,
+    occurrence_positions: of phrases. replaceable, replacing: (phrases,) the last text with a phrase that may stand for
+    this one, or that this one may stand for.
+    """
+
+    first_position: Numbers
+    next_position: Numbers
+    first_occurrence: Numbers
+    next_occurrence: Numbers
+    occurrence_positions: Numbers
+    replaceable: Numbers
+    replacing: Numbers
+
+
+@compiled
+def enter_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> None:
+    begin, end = lookup.starts[text], lookup.starts[text + 1]
+    phrases = lookup.phrases
+    phrase_count = 0
+    for position in range(end - 1, begin - 1, -1):
+        word = lookup.tokens[position]
+        candidate.next_position[position - begin] = candidate.first_position[word]
+        candidate.first_position[word] = position - begin
+        # Phrases that begin here, and those that could stand for them.
+        node = 0
+        for ahead in range(position, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+            if node < 0:
+                break
+            phrase = phrases.phrase_of_node[node]
+            if phrase >= 0:
+                if candidate.first_occurrence[phrase] < 0:
+                    for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
+                        candidate.replaceable[phrases.sources[index]] = text
+                    for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
+                        candidate.replacing[phrases.targets[index]] = text
+                candidate.occurrence_positions[phrase_count] = position - begin
+                candidate.next_occurrence[phrase_count] = candidate.first_occurrence[phrase]
+                candidate.first_occurrence[phrase] = phrase_count
+                phrase_count += 1
+
+
+@compiled
+def leave_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> None:
+    begin, end = lookup.starts[text], lookup.starts[text + 1]
+    phrases = lookup.phrases
+    for position in range(begin, end):
+        candidate.first_position[lookup.tokens[position]] = -1
+        node = 0
+        for ahead in range(position, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+            if node < 0:
+                break
+            phrase = phrases.phrase_of_node[node]
+            if phrase >= 0:
+                candidate.first_occurrence[phrase] = -1
+
+
+@compiled
+def find_matches(
+    lookup: Lookup,
+    candidate: CandidateWords,
+    text: int,
+    begin: int,
+    end: int,
+    matches: Matches,
+    ends: Ints,
+) -> tuple[Matches, int]:
+    """Find the matches of a text, entered before, with the words from `begin` to before `end`.
+
+    Fill `matches` (any size, COLUMNS), or a larger array, and the `ends` of each word's. Return the array and the
+    word where it stopped.
+    """
+    phrases = lookup.phrases
+    count = 0
+    for at in range(begin, end):
+        first = count
+        # Words of the candidate that are this one, share its stem or are synonyms.
+        word = lookup.tokens[at]
+        for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
+            position = candidate.first_position[lookup.relations.tokens[index]]
+            stage = np.int64(lookup.relations.stages[index])
+            while position >= 0:
+                matches = _with_room(matches, count)
+                matches[count, ORDER] = (stage << GROUP) | position
+                matches[count, POSITION] = position
+                matches[count, IN_CANDIDATE] = 1
+                matches[count, IN_REFERENCE] = 1
+                matches[count, STAGE] = stage
+                count += 1
+                position = candidate.next_position[position]
+        # Phrases of the candidate that paraphrase one that begins here.
+        node = 0
+        for ahead in range(at, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+            if node < 0:
+                break
+            phrase = phrases.phrase_of_node[node]
+            if phrase >= 0 and candidate.replaceable[phrase] == text:
+                matches, count = _replaceable(phrases, candidate, phrase, matches, count)
+            if phrase >= 0 and candidate.replacing[phrase] == text:
+                matches, count = _replacing(phrases, candidate, phrase, matches, count)
+        if count - first > 1:
+            _put_in_order(matches, first, count)
+        ends[at - begin] = count
+        if count > lookup.enough:
+            return matches, at + 1
+    return matches, end
+
+
+@compiled
+def _replaceable(
+    phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
+) -> tuple[Matches, int]:
+    length = np.int64(phrases.lengths[phrase])
+    for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
+        occurrence = candidate.first_occurrence[phrases.targets[index]]
+        while occurrence >= 0:
+            position = np.int64(candidate.occurrence_positions[occurrence])
+            order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP - PHRASE_BITS)
+            matches = _with_room(matches, count)
+            matches[count, ORDER] = order | (index << POSITION_BITS) | position
+            matches[count, POSITION] = position
+            matches[count, IN_CANDIDATE] = phrases.lengths[phrases.targets[index]]
+            matches[count, IN_REFERENCE] = length
+            matches[count, STAGE] = PARAPHRASE
+            count += 1
+            occurrence = candidate.next_occurrence[occurrence]
+    return matches, count
+
+
+@compiled
+def _replacing(
+    phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
+) -> tuple[Matches, int]:
+    for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
+        occurrence = candidate.first_occurrence[phrases.sources[index]]
+        while occurrence >= 0:
+            position = np.int64(candidate.occurrence_positions[occurrence])
+            length = np.int64(phrases.lengths[phrases.sources[index]])
+            order = (FROM_CANDIDATE << GROUP) | (position << (POSITION_BITS + PHRASE_BITS))
+            matches = _with_room(matches, count)
+            matches[count, ORDER] = order | (length << POSITION_BITS) | phrases.places[index]
+            matches[count, POSITION] = position
+            matches[count, IN_CANDIDATE] = length
+            matches[count, IN_REFERENCE] = phrases.lengths[phrase]
+            matches[count, STAGE] = PARAPHRASE
+            count += 1
+            occurrence = candidate.next_occurrence[occurrence]
+    return matches, count
+
+
+@compiled
+def _with_room(matches: Matches, count: int) -> Matches:
+    if count < matches.shape[0]:
+        return matches
+    larger = np.empty((2 * count, COLUMNS), dtype=np.int64)
+    for row in range(count):
+        for column in range(COLUMNS):
+            larger[row, column] = matches[row, column]
+    return larger
+
+
+@compiled
+def _put_in_order(matches: Matches, first: int, end: int) -> None:
+    """Sort the matches of one word by their order (Shell 1959); most words have two or three."""
+    gap = (end - first) // 2
+    while gap > 0:
+        for index in range(first + gap, end):
+            position = index
+            while position >= first + gap and matches[position - gap, ORDER] > matches[position, ORDER]:
+                for column in range(COLUMNS):
+                    value = matches[position, column]
+                    matches[position, column] = matches[position - gap, column]
+                    matches[position - gap, column] = value
+                position -= gap
+        gap //= 2

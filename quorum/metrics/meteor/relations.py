@@ -1,0 +1,90 @@
+"""Which words METEOR matches with which: equal ones, those of one stem, synonyms."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.metrics.meteor.tables import Synonyms
+from quorum.metrics.text.snowball import snowball_stems
+from quorum.metrics.text.tokens import ranges
+from quorum.numeric.arrays import Ints, Numbers, starts_of
+
+EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
+STAGES = ("exact", "stem", "synonym", "paraphrase")
+ALL = "all"  # every stage that there is data for
+
+# The stages build on one another, so a choice of stages is how many of them there are.
+STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGES)))
+
+# WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
+# first ending that leads to an entry counts.
+_BASES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
+_ENDINGS = tuple(rule.partition(":")[::2] for rule in _BASES.split())
+_SHORT = 2  # letters; such words have no other basic form
+
+
+class Relations(NamedTuple):
+    """The words that word w matches, itself included, once for each stage: `words[starts[w]:starts[w + 1]]`."""
+
+    starts: Ints
+    tokens: Numbers
+    stages: NDArray[np.int8]
+
+
+def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
+    itself = np.arange(len(vocabulary))
+    related: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
+    if stages > STEM:
+        numbers: dict[str, int] = {}
+        stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
+        related.append((*_sharing(itself, np.array(stems, dtype=np.int64)), STEM))
+    if stages > SYNONYM and synonyms is not None:
+        related.append((*_sharing(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
+    left = np.concatenate([pair[0] for pair in related])
+    order = np.argsort(left, kind="stable")
+    right = np.concatenate([pair[1] for pair in related])[order].astype(np.int32)
+    stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in related])[order]
+    counts = np.bincount(left, minlength=len(vocabulary))
+    return Relations(starts_of(counts), right, stage)
+
+
+def _sharing(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
+    order = np.argsort(sets, kind="stable")
+    tokens, sets = tokens[order], sets[order]
+    first = np.flatnonzero(np.diff(sets, prepend=-1))
+    sizes = np.diff(first, append=sets.size)
+    members = np.repeat(sizes, sizes)
+    left = np.repeat(tokens, members)
+    right = tokens[ranges(np.repeat(first, sizes), members)]
+    differ = left != right
+    size = int(tokens.max(initial=0)) + 1
+    pairs = np.unique(left[differ] * size + right[differ])
+    return pairs // size, pairs % size
+
+
+def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
+    tokens, entries = [], []
+    for number, word in enumerate(vocabulary):
+        for word_entry in _entries(word, synonyms):
+            tokens.append(number)
+            entries.append(word_entry)
+    entry = np.array(entries, dtype=np.int64)
+    counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
+    sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)
+    # Both are below 2 ** 31.
+    pairs = np.unique((np.repeat(np.array(tokens, dtype=np.int64), counts) << 31) | sets)
+    return pairs >> 31, pairs & ((1 << 31) - 1)
+
+
+def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
+    known = synonyms.entries
+    forms = {word, *synonyms.bases.get(word, ())}
+    if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):
+        for ending, instead in _ENDINGS:
+            form = word.removesuffix(ending) + instead
+            if word.endswith(ending) and form in known:
+                forms.add(form)
+                break
+    return (known[form] for form in sorted(forms) if form in known)

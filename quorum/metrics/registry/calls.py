@@ -1,0 +1,71 @@
+"""The way from a metric's signature back to its call."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quorum.metrics.inputs import InvalidInput
+from quorum.metrics.registry.declaration import OptionValue
+from quorum.metrics.registry.packages import metric_named
+from quorum.metrics.registry.scoring import VERSION, MetricScore, score
+from quorum.metrics.text.tokenizers import tokenizer_labelled, tokenizer_named
+from quorum.numeric.signatures import BadSignature, Value, parse_version
+
+# Signature fields of changes to captions before scoring.
+DONE_BEFORE = ("own",)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCall:
+    """A metric with all its settings, from a signature."""
+
+    metric: str
+    tokenizer: str
+    options: Mapping[str, OptionValue]
+    signature: str
+
+    def __call__(
+        self,
+        candidates: Sequence[str],
+        references: Sequence[Sequence[str]],
+        document_corpus: Sequence[Sequence[str]] | None = None,
+    ) -> MetricScore:
+        """Score captions, which must give the same signature."""
+        result = score(
+            candidates, references, [self.metric], self.tokenizer, document_corpus, **self.options
+        ).scores[self.metric]
+        if result.signature != self.signature:
+            raise InvalidInput(
+                f"the captions give the signature {result.signature!r}, expected {self.signature!r}"
+            )
+        return result
+
+
+def call_of(signature: str) -> MetricCall:
+    """Return the call of a signature; changes to captions before it (`own:dropped`) are left to the caller.
+
+    Raise BadSignature, UnknownName and InvalidInput.
+    """
+    parsed = parse_version(signature, VERSION).without(*DONE_BEFORE)
+    signature = str(parsed)
+    metric = metric_named(parsed.name)
+    counted_on = [
+        name
+        for name, stated in (("tok", metric.cuts_words), ("refs", True), ("df", metric.uses_documents))
+        if stated
+    ]
+    for name in counted_on:
+        if name not in parsed.fields:
+            raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
+    options = {name: value for name, value in parsed.fields.items() if name not in counted_on}
+    for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
+        raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
+    tokenizer = tokenizer_labelled(parsed.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
+    fixed: dict[str, Value] = dict(metric.shown)
+    if metric.tokenizer:
+        fixed["tok"] = tokenizer_named(metric.tokenizer).label
+    for name, value in fixed.items():
+        if parsed.fields.get(name, value) != value:
+            raise BadSignature(
+                f"{signature!r} has {name}:{parsed.fields[name]}, expected {name}:{value} from {metric.name}"
+            )
+    return MetricCall(metric.name, tokenizer.name, metric.settings(options), signature)

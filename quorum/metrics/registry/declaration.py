@@ -1,0 +1,96 @@
+"""What a metric is: its function, its options, and what its signature says."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+from quorum.metrics.comparison import Comparison, View
+from quorum.metrics.inputs import InvalidInput
+from quorum.numeric.arrays import Floats
+
+OptionValue = int | float | str
+Settings = Mapping[str, OptionValue]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A metric's setting. A `quiet` one is in a signature only if it is not the default."""
+
+    default: OptionValue
+    choices: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 1e6
+    quiet: bool = False
+
+    def check(self, name: str, value: object) -> OptionValue:
+        if isinstance(self.default, str):
+            if not isinstance(value, str) or value not in self.choices:
+                raise InvalidInput(f"option {name} is {value!r}, expected one of {', '.join(self.choices)}")
+            return str(value)
+        whole = isinstance(self.default, int)
+        expected = f"{'a whole number' if whole else 'a number'} from {self.low:g} to {self.high:g}"
+        # A bool is an int to Python and never what a caller means here.
+        number: Any = value
+        is_number = isinstance(number, Integral if whole else Real) and not isinstance(number, bool)
+        if not is_number or not self.low <= number <= self.high:
+            raise InvalidInput(f"option {name} is {value!r}, expected {expected}")
+        return int(number) if whole else float(number)
+
+
+@dataclass(frozen=True)
+class ComputedScores:
+    """A metric's scores; `shown` are the signature fields of `Metric.computed`."""
+
+    corpus: float
+    images: Floats
+    shown: Mapping[str, str] = field(default_factory=dict)
+
+
+Compute = Callable[[Comparison, View, Settings], ComputedScores]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The declaration of a metric.
+
+    Attributes:
+        statistics: how the corpus figure is made.
+        tokenizer: set if the definition fixes the words.
+        change: a key of `text.changes.CHANGES`; a part with an @ is the value of that option.
+        shown: fixed signature fields; `computed` names those that only the computation knows.
+        uses_documents: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
+        check: raises MissingTables before anything is computed.
+        cuts_words: whether Quorum's tokenizer cuts the texts, which is then in the signature.
+    """
+
+    name: str
+    what: str
+    compute: Compute
+    statistics: str = "mean over images"
+    options: Mapping[str, Option] = field(default_factory=dict)
+    tokenizer: str | None = None
+    change: str = "none"
+    shown: Mapping[str, str] = field(default_factory=dict)
+    computed: tuple[str, ...] = ()
+    uses_documents: bool = False
+    weighs_by_documents: bool = False
+    check: Callable[[Settings], None] = lambda settings: None
+    cuts_words: bool = True
+
+    def settings(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        return {
+            name: option.check(name, options[name]) if name in options else option.default
+            for name, option in self.options.items()
+        }
+
+    def signature_fields(self, settings: Settings) -> dict[str, OptionValue]:
+        return {
+            name: value
+            for name, value in settings.items()
+            if not self.options[name].quiet or value != self.options[name].default
+        } | dict(self.shown)
+
+    def change_under(self, settings: Settings) -> str:
+        parts = self.change.split(" ")
+        return "-".join(str(settings[part[1:]]) if part.startswith("@") else part for part in parts)

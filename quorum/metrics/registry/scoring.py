@@ -1,0 +1,224 @@
+"""Scores of candidate captions against references, with signatures and warnings."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from quorum.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
+from quorum.metrics.inputs import InvalidInput, UnknownName
+from quorum.metrics.registry.declaration import Metric, OptionValue
+from quorum.metrics.registry.packages import metric_named
+from quorum.metrics.text.tokenizers import Tokenizer, tokenizer_named
+from quorum.numeric.arrays import Floats
+from quorum.numeric.signatures import BadSignature, Signature, Value, name_given, parse
+
+VERSION = "1.0"
+FEW_DOCUMENTS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MetricScore:
+    """A metric's scores; `images` (n,) is read-only."""
+
+    corpus: float
+    images: Floats
+    signature: str
+
+    def __post_init__(self) -> None:
+        self.images.flags.writeable = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A new instance, so that a copy is read-only too.
+        return MetricScore, (self.corpus, self.images, self.signature)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """The scores of each metric as named; `warnings` tell of scores with little meaning."""
+
+    scores: Mapping[str, MetricScore]
+    tokenizer: str
+    version: str
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", MappingProxyType(dict(self.scores)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scores, (dict(self.scores), self.tokenizer, self.version, self.warnings)
+
+
+def score(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metrics: Iterable[str] = ("bleu-4", "rouge-l", "cider-d"),
+    tokenizer: str = "ptb",
+    document_corpus: Sequence[Sequence[str]] | None = None,
+    **options: OptionValue,
+) -> Scores:
+    """Score n candidate captions against n lists of references.
+
+    `metrics` are names of `registry.METRICS`, with options as in a signature (`rouge-1|measure:recall`);
+    `options` apply to every metric that declares them. `tokenizer` is one of `TOKENIZERS`, unless the metric
+    fixes it. CIDEr's document frequencies count the lists of `document_corpus`; by default every candidate's
+    references are one document.
+    """
+    tokenizer_named(tokenizer)  # an unknown name is refused before the texts are read
+    chosen = _chosen(metrics, options)
+    comparison = Comparison.of(candidates, references, document_corpus)
+    uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
+    corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
+    return _scores(comparison, chosen, tokenizer, corpus_name)
+
+
+def check_metrics(metrics: Iterable[str]) -> None:
+    """Raise MetricsError for metrics that `score` would refuse."""
+    _chosen(metrics, {})
+
+
+@dataclass(frozen=True)
+class PreparedReferences:
+    """References, one list per image, tokenised once for many systems; each is one document of CIDEr's corpus."""
+
+    references: Sequence[list[str]]
+    metrics: tuple[str, ...]
+    tokenizer: str
+    cuts: tuple[NumberedTexts, ...]
+
+    @classmethod
+    def of(
+        cls, references: Sequence[Sequence[str]], metrics: Iterable[str], tokenizer: str = "ptb"
+    ) -> "PreparedReferences":
+        check_lists(references, "references")
+        for position, texts in enumerate(references):
+            check_texts(texts, f"references[{position}]")
+        names = tuple(metrics)
+        used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
+        texts = [text for group in references for text in group]
+        cuts = tuple(NumberedTexts.of(texts, View(tokenizer_named(name))) for name in used)
+        # Copy each list: one list object for two images would become one group.
+        return cls([list(group) for group in references], names, tokenizer, cuts)
+
+    def score(self, candidates: Sequence[str]) -> Scores:
+        check_texts(candidates, "candidates")
+        if len(candidates) != len(self.references):
+            raise InvalidInput(
+                f"{len(candidates)} candidates but {len(self.references)} lists of references, expected as many"
+            )
+        comparison = Comparison.of(candidates, self.references)
+        for cut in self.cuts:
+            comparison.once(("words", cut.view), partial(cut.behind, candidates))
+        return _scores(comparison, _chosen(self.metrics, {}), self.tokenizer, "corpus")
+
+
+def _scores(
+    comparison: Comparison,
+    chosen: Mapping[str, tuple[Metric, dict[str, OptionValue]]],
+    tokenizer: str,
+    corpus_name: str,
+) -> Scores:
+    cut = tokenizer_named(tokenizer)
+    results, views = {}, dict[str, View]()
+    for key, (metric, settings) in chosen.items():
+        used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
+        figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
+        if metric.cuts_words:
+            views[used.name] = View(used)
+        fields = metric.signature_fields(settings) | dict(figures.shown)
+        signature = _signature(metric, fields, used, comparison, corpus_name)
+        results[key] = MetricScore(figures.corpus, figures.images, signature)
+    weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
+    warnings = (
+        *_empty_captions(comparison),
+        *_without_tokens(comparison, views),
+        *_few_documents(list(weighed), comparison),
+    )
+    return Scores(results, tokenizer, VERSION, warnings)
+
+
+def _chosen(
+    metrics: Iterable[str], options: Mapping[str, OptionValue]
+) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        raise InvalidInput(f"metrics is the {type(metrics).__name__} {metrics!r}, expected a list of names")
+    named: dict[str, tuple[Metric, Mapping[str, object]]] = {}
+    for text in metrics:
+        try:
+            parsed = parse(f"{text}|v:{VERSION}")
+        except BadSignature:
+            raise InvalidInput(f"metric {text!r} is no name, nor name|option:value") from None
+        metric = metric_named(parsed.name)
+        _check_options([metric], parsed.fields)
+        named[text] = metric, parsed.fields
+    if not named:
+        raise InvalidInput("metrics is empty, expected at least one name")
+    _check_options([metric for metric, _ in named.values()], options)
+    chosen = {
+        text: (metric, metric.settings({**options, **fields})) for text, (metric, fields) in named.items()
+    }
+    for metric, settings in chosen.values():
+        metric.check(settings)
+    return chosen
+
+
+def _check_options(chosen: Sequence[Metric], options: Mapping[str, object]) -> None:
+    known = sorted({name for metric in chosen for name in metric.options})
+    for name in options:
+        if name not in known:
+            raise UnknownName(f"option of {', '.join(metric.name for metric in chosen)}", name, known)
+
+
+def _signature(
+    metric: Metric,
+    settings: Mapping[str, OptionValue],
+    tokenizer: Tokenizer,
+    comparison: Comparison,
+    corpus_name: str,
+) -> str:
+    counts = comparison.reference_counts
+    few, many = int(counts.min()), int(counts.max())
+    fields: dict[str, Value] = dict(settings)
+    if metric.cuts_words:
+        fields["tok"] = tokenizer.label
+    fields["refs"] = few if few == many else f"{few}-{many}"
+    if metric.uses_documents:
+        fields["df"] = corpus_name
+    return str(Signature(metric.name, fields, VERSION))
+
+
+def _empty_captions(comparison: Comparison) -> tuple[str, ...]:
+    empty = int(comparison.empty.sum())
+    if not empty:
+        return ()
+    return ("1 empty caption scores 0" if empty == 1 else f"{empty} empty captions score 0",)
+
+
+def _without_tokens(comparison: Comparison, views: Mapping[str, View]) -> Iterator[str]:
+    """Tell of texts that a tokenizer makes nothing of, such as one that only knows ASCII of Chinese."""
+    for tokenizer, view in views.items():
+        nothing = comparison.tokens(view).lengths == 0
+        captions = int((nothing[: comparison.size] & ~comparison.empty).sum())
+        references = int(nothing[comparison.size :].sum())
+        if captions or references:
+            yield (
+                f"tokenizer {tokenizer} finds no token in {captions} of {comparison.size} captions and {references} "
+                f"of {len(nothing) - comparison.size} references; these match nothing; use one for their script"
+            )
+
+
+def _few_documents(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
+    documents = comparison.distinct_documents(FEW_DOCUMENTS)
+    if not affected or documents == FEW_DOCUMENTS:
+        return ()
+    names = ", ".join(affected)
+    if documents == 1:
+        return (
+            f"{names}: the document corpus holds one distinct document, so that every n-gram in it weighs 0; "
+            "score more items at once or give document_corpus",
+        )
+    return (
+        f"{names}: document frequencies rest on {documents} distinct documents, too few to tell common "
+        "words from rare ones; score more items at once or give document_corpus",
+    )

@@ -1,0 +1,36 @@
+"""Signatures of content selection and keywords, and the way from one back to its call."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from quorum.numeric.signatures import (
+    BadSignature,
+    Call,
+    Signature,
+    Value,
+    call_of_function,
+    name_given,
+    parse_version,
+)
+
+VERSION = "1.0"
+
+# Fields that tell something of the data and are no options.
+_TELLING = ("eval", "of")
+
+
+def measure_signature(name: str, **fields: Value) -> str:
+    return str(Signature(name, fields, VERSION))
+
+
+def given_words(vocabulary: Collection[str]) -> str:
+    return name_given([[word] for word in sorted(vocabulary)])
+
+
+def call_among(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
+    """Return the call of a signature, among the `CALLS` of a module. Raise BadSignature."""
+    parsed = parse_version(text, VERSION)
+    if parsed.name not in functions:
+        raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")
+    options = {key: value for key, value in parsed.fields.items() if key not in _TELLING}
+    return call_of_function(text, functions[parsed.name], options)

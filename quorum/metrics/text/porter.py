@@ -1,0 +1,158 @@
+"""Porter's stemmer by his paper, by his program, and as the ROUGE script has it.
+
+Words are lower-case. Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. Porter's released program,
+which V15 and the ROUGE script use, differs from his paper: words of one or two letters stay, `bli` becomes `ble`
+(paper: `abli` -> `able`), and `logi` becomes `log`.
+
+The ROUGE-1.5.5 script leaves words of up to three letters alone, and its step 4 removes -ment, then -ent or
+-ion, from what other suffixes left (`governmental` -> `govern`). With -m it first looks up irregular forms.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from quorum.metrics.text.word_lists import wordnet_exceptions
+
+SHORT = 2  # letters; the released program leaves such words alone
+ROUGE_SHORT = 3  # letters; the ROUGE script leaves these alone too
+
+
+def suffix_rules(text: str) -> dict[str, str]:
+    """Return suffix -> what stands in its place, from `suffix:instead` between blanks."""
+    return dict(rule.split(":") for rule in text.split())
+
+
+_STEP_2 = suffix_rules(
+    "ational:ate tional:tion enci:ence anci:ance izer:ize abli:able alli:al entli:ent eli:e ousli:ous "
+    "ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble"
+)
+
+_STEP_2_RELEASED = _STEP_2 | suffix_rules("bli:ble logi:log")
+_STEP_3 = suffix_rules("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
+
+_STEP_4 = suffix_rules(
+    "al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ion: ou: ism: ate: iti: ous: ive: ize:"
+)
+
+_STEP_4_SCRIPT = (
+    {suffix: "" for suffix in _STEP_4 if suffix not in ("ment", "ent", "ion")},
+    {"ment": ""},
+    {"ent": "", "ion": ""},  # one of the two: nothing ends in both
+)
+
+
+def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
+    longest_first = sorted(suffixes, key=len, reverse=True)
+    return re.compile(f"(?P<stem>.*?)(?P<suffix>{'|'.join(longest_first)})", re.DOTALL)
+
+
+_TABLES = (_STEP_2, _STEP_2_RELEASED, _STEP_3, _STEP_4, *_STEP_4_SCRIPT)
+_ENDINGS = {id(table): _ending(table) for table in _TABLES}
+
+
+def porter_1980(tokens: Sequence[str]) -> list[str]:
+    """Stem by Porter's paper."""
+    return [_stem(word, _STEP_2) for word in tokens]
+
+
+def porter(tokens: Sequence[str]) -> list[str]:
+    """Stem by Porter's released program."""
+    return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in tokens]
+
+
+def rouge_stems(tokens: Sequence[str]) -> list[str]:
+    """Stem by the ROUGE-1.5.5 script without its irregular forms."""
+    return [_rouge_stem(word) for word in tokens]
+
+
+def rouge_wordnet_stems(tokens: Sequence[str]) -> list[str]:
+    """Stem by the ROUGE-1.5.5 script with -m."""
+    irregular = wordnet_exceptions()
+    return [irregular.get(word) or _rouge_stem(word) for word in tokens]
+
+
+def _rouge_stem(word: str) -> str:
+    return word if len(word) <= ROUGE_SHORT else _stem(word, _STEP_2_RELEASED, _STEP_4_SCRIPT)
+
+
+def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, str]] = (_STEP_4,)) -> str:
+    word = _past(_plural(word))
+    if word.endswith("y") and _has_vowel(word[:-1]):  # step 1c
+        word = word[:-1] + "i"
+    word = _replaced(word, step_2, least=1)
+    word = _replaced(word, _STEP_3, least=1)
+    for suffixes in step_4:
+        word = _replaced(word, suffixes, least=2)
+    return _tidied(word)
+
+
+def _plural(word: str) -> str:
+    """Step 1a."""
+    if word.endswith(("sses", "ies")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _past(word: str) -> str:
+    """Step 1b."""
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for suffix in ("ed", "ing"):
+        if word.endswith(suffix) and _has_vowel(word[: -len(suffix)]):
+            return _mended(word[: -len(suffix)])
+    return word
+
+
+def _mended(stem: str) -> str:
+    """Repair a stem that lost -ed or -ing in step 1b."""
+    if stem.endswith(("at", "bl", "iz")):
+        return stem + "e"
+    if _ends_double(stem) and stem[-1] not in "lsz":
+        return stem[:-1]
+    return stem + "e" if _measure(stem) == 1 and _ends_cvc(stem) else stem
+
+
+def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
+    """Steps 2 to 4: remove or replace the longest suffix if the stem's m is large enough."""
+    match = _ENDINGS[id(suffixes)].fullmatch(word)
+    if match is None:
+        return word
+    stem, suffix = match["stem"], match["suffix"]
+    if _measure(stem) < least or (suffix == "ion" and not stem.endswith(("s", "t"))):
+        return word
+    return stem + suffixes[suffix]
+
+
+def _tidied(word: str) -> str:
+    """Steps 5a and 5b."""
+    if word.endswith("e"):
+        measure = _measure(word[:-1])
+        if measure > 1 or (measure == 1 and not _ends_cvc(word[:-1])):
+            word = word[:-1]
+    return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
+
+
+def _shape(word: str) -> str:
+    """Return the word with v for vowels and c for all else; y is a vowel after a consonant."""
+    shape: list[str] = []
+    for letter in word:
+        is_vowel = letter in "aeiou" or (letter == "y" and shape[-1:] == ["c"])
+        shape.append("v" if is_vowel else "c")
+    return "".join(shape)
+
+
+def _measure(stem: str) -> int:
+    """Return Porter's m: how often a vowel is followed by a consonant."""
+    return _shape(stem).count("vc")
+
+
+def _has_vowel(stem: str) -> bool:
+    return "v" in _shape(stem)
+
+
+def _ends_double(word: str) -> bool:
+    return word[-1:] == word[-2:-1] and _shape(word).endswith("c")
+
+
+def _ends_cvc(word: str) -> bool:
+    return _shape(word).endswith("cvc") and word[-1] not in "wxy"

@@ -1,0 +1,28 @@
+"""What Stanford's PTBTokenizer takes for letters and digits, and the abbreviations that it knows."""
+
+from importlib import resources
+
+
+def _sections(file: str) -> dict[str, list[str]]:
+    text = resources.files("quorum.metrics").joinpath("data", file).read_text("ascii")
+    sections: dict[str, list[str]] = {}
+    for word in text.split():
+        if word.endswith(":"):
+            current = sections.setdefault(word[:-1], [])
+        else:
+            current.append(word)
+    return sections
+
+
+def _character_class(entries: list[str]) -> str:
+    return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in entries)
+
+
+# What the program takes for a letter, a digit or a symbol beyond ASCII.
+BEYOND_ASCII = {name: _character_class(entries) for name, entries in _sections("ptb_characters.txt").items()}
+
+# Abbreviations that keep their full stop, by the cases in which they do. After a title a capital does not
+# make the program add a second full stop; after initials only certain words do.
+ABBREVIATIONS = _sections("ptb_abbreviations.txt")
+
+TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])

@@ -1,0 +1,116 @@
+"""The rules of Stanford's PTBTokenizer (CoreNLP 3.4.1), found by running it.
+
+At each place the longest match wins, lookahead included, then the first rule.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from quorum.metrics.text.ptb_data import ABBREVIATIONS, BEYOND_ASCII
+
+_LETTERS = "A-Za-z" + BEYOND_ASCII["letters"]
+_DIGITS = "0-9" + BEYOND_ASCII["digits"]
+
+# Words that are written as one and counted as two, and where they are cut.
+GLUED = {"cannot": 3, "gonna": 3, "gotta": 3, "lemme": 3, "gimme": 3, "wanna": 3}
+
+# Rules that may run over anything are bounded, so that no caption takes more than linear time.
+URL_INSIDE = r'[^\s"<>|()]'
+_URL_END = r'[^\s"<>|.!?(){{}},\-]'
+
+
+def _cased(tokens: list[str], *forms: Callable[[str], str]) -> str:
+    return "|".join(sorted({form(word) for word in tokens for form in forms}, key=len, reverse=True))
+
+
+_ABBREVIATION = "|".join(
+    (
+        _cased(ABBREVIATIONS["any-case"], str.lower, str.capitalize, str.upper),
+        _cased(ABBREVIATIONS["capitalised"], str.capitalize, str.upper),
+        _cased(ABBREVIATIONS["not-all-capitals"], str.lower, str.capitalize),
+    )
+)
+
+PARTS = {
+    "L": f"[{_LETTERS}]",
+    "A": f"[{_LETTERS}{_DIGITS}]",
+    "D": f"[{_DIGITS}]",
+    "APOS": "(?:['\u2019\x92]|&apos;)",
+    "AUXILIARY": "(?:(?:'|&apos;){FORM}(?![A-Za-z])|[\u2019\x92]{FORM})".format(
+        FORM="(?:[sSmMdD]|[lL][lL]|[vV][eE]|[rR][eE])"
+    ),
+    "CURLED": "\u2018\u2019\u201b\u201c\u201d\u2039\u203a\xab\xbb\x91-\x94",
+    "AMP": "(?:&|&amp;)",
+    "HYPHEN": "[-\u2010\u2011\u058a]",
+    "SLASH": r"(?:\\?/|\u2044)",
+    "STARTER": "|".join(re.escape(word) for word in ABBREVIATIONS["starters"]),
+    "ABBREVIATION": _ABBREVIATION,
+    "GLUED": "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in GLUED),
+    "NUMBERED": _cased(ABBREVIATIONS["before-numbers"], str.lower, str.capitalize, str.upper),
+}
+
+# A part of a hyphenated word: it may begin like O'Brien or d'oh.
+PARTS["COMP"] = "(?:[A-Zdol]['\u2019]{A}{A}+|{A}+)".format(**PARTS)
+PARTS["SIMPLE"] = "(?:{A}+(?:{HYPHEN}{A}+)*)".format(**PARTS)
+
+# What a rule begins with spares trying it elsewhere. Where a rule has a group, the group is the token and the rest is
+# what the rule looked ahead at.
+_SOURCES = (
+    # Markup, addresses, names of accounts.
+    (
+        "<",
+        r"</?[A-Za-z][A-Za-z0-9:._-]*(?:[ \t]+[A-Za-z][^<>]{{0,500}}|[ \t]*/)?>|<[!?][A-Za-z-][^<>]{{0,500}}>",
+    ),
+    ("h", rf"https?://{URL_INSIDE}{{{{1,500}}}}\.{URL_INSIDE}{{{{0,500}}}}{_URL_END}"),
+    ("{L}", rf"(?:www\.)?(?:{{L}}+\.)+(?:com|net|org|edu)/{URL_INSIDE}{{{{1,500}}}}{_URL_END}"),
+    ("[<A-Za-z0-9]", r'<?[A-Za-z0-9][^\s"<>|()]{{0,100}}@(?:[^\s"<>|().]+\.)*[^\s"<>|().]+>?'),
+    ("[@#]", r"@[A-Za-z_][A-Za-z0-9_]*|#{L}+"),
+    ("&", r"&[lg]t;|&amp;|&AMP;|&quot;|&nbsp;|&[mn]dash;|&#[0-9]+;"),
+    # Contractions and what is glued together in writing.
+    ("[CGLWcglw]", r"(?:{GLUED})(?!{A})"),
+    ("{L}", r"({L}*(?![nN]){L})[nN](?:{APOS}|[`\u2018])[tT]"),
+    ("[Nn]", r"[nN](?:{APOS}|[`\u2018])[tT](?!{L})"),
+    ("'", r"('[tT])(?:[iI][sS]|[wW][aA][sS])"),
+    ("{A}", r"({A}+){AUXILIARY}"),
+    ("['\u2019\x92&]", r"{AUXILIARY}"),
+    ("['\u2019\x92&]", r"{APOS}[nN](?:{APOS}|(?!{A}))|[\u2019\x92][nN]|{APOS}[eE][mM]"),
+    ("['\u2019\x92&]", r"{APOS}[tT][iI][lL][lL]?|{APOS}[cC][aA][uU][sS][eE]"),
+    ("['\u2019\x92&]", r"{APOS}[0-9][0-9]s|{APOS}[0-9][0-9](?=\s|$)"),
+    ("[A-Za-z]", r"[lLdDjJ]{APOS}|([yY]{APOS}){L}|[Dd]unkin{APOS}|[Ss]omethin{APOS}|[Oo][Ll]{APOS}"),
+    ("[CELNceln]", r"[eE]{APOS}er|[cC]{APOS}(?:mon|est)|[lL]i{APOS}l|[nN]at{APOS}l"),
+    ("{L}", r"{L}+[aeiouyA-Z]{APOS}[aeiouA-Z]{L}*"),
+    # Words, alone and joined by hyphens, slashes, underscores or full stops.
+    ("{A}", r"{COMP}(?:(?:{HYPHEN}|_){COMP})*"),
+    ("[Nn]", r"[nN]['\u2019]{L}{L}+"),
+    ("{A}", r"{SIMPLE}{SLASH}{SIMPLE}(?:{SLASH}{SIMPLE})?"),
+    ("{L}", r"{L}{A}*(?:[.!?]{L}{A}*)+"),
+    ("{A}", r"{A}(?:{A}|[.,]){{0,100}}(?:{HYPHEN}{A}+)+"),
+    ("[A-Zcf]", r"[A-Z]+(?:(?:\+|{AMP})[A-Z]+)+|[cC]\+\+|[cCfF]#"),
+    # Abbreviations.
+    ("[A-Za-z]", r"(?!I\.\s+(?:{STARTER})(?!{A}))(?:[A-Za-z]\.)+|[Pp][Hh]\.?[Dd]\.|[Ee][Dd]\.[Dd]\."),
+    ("[A-Za-z]", r"(?:{ABBREVIATION})\."),
+    ("[A-Za-z]", r"(?:{NUMBERED})\.(?=\s*[0-9])"),
+    ("{A}", r"((?:{A}+{HYPHEN})*{A}+\.)[,;:]"),
+    # Numbers.
+    ("{D}|[-+.,:]", r"[-+]?(?:{D}*(?:[.,:]{D}+)+|{D}+)"),
+    ("[0-9]", r"(?:[0-9]{{1,4}}[- \xa0])?[0-9]{{1,4}}{SLASH}[0-9]{{1,4}}"),
+    (
+        "[0-9(+]",
+        r"(?:\([0-9]{{2,3}}\)[ \xa0]?|(?:\+\+?)?(?:[0-9]{{2,4}}[- \xa0])?[0-9]{{2,4}}[- \xa0])"
+        r"[0-9]{{3,4}}[- \xa0]?[0-9]{{3,5}}",
+    ),
+    ("[A-Z]", r"[A-Z]{{1,3}}\$"),
+    # Marks.
+    ("[<>:;=]", r"[<>]?[:;=][-o*']?[()\[\]DdPp|@\\O](?!{A})"),
+    ("[-?!.*_#@`']", r"[?!]+|\.{{3,}}|\.(?:\s\.){{2,}}|-{{2,}}|\*+|_+|#+|@+|``|\'\'"),
+    ("[{CURLED}]", "[{CURLED}]{{2,}}"),
+    ("-", r"-[LR][RCS]B-|-[lr][rcs]b-|-L[rcs]b-|-R[rcs]b-"),
+)
+
+RULES = [tuple(re.compile(part.format(**PARTS)) for part in source) for source in _SOURCES]
+
+
+@lru_cache(maxsize=1 << 12)
+def rules_at(character: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(rule for beginning, rule in RULES if beginning.match(character))

@@ -1,0 +1,79 @@
+"""How Stanford's PTBTokenizer writes a token that it found: brackets, quotes, currencies, the end of a sentence."""
+
+import re
+
+from quorum.metrics.text.ptb_data import TITLES
+from quorum.metrics.text.ptb_rules import GLUED, PARTS
+
+SPELLED = {
+    "(": "-lrb-",
+    ")": "-rrb-",
+    "[": "-lsb-",
+    "]": "-rsb-",
+    "{": "-lcb-",
+    "}": "-rcb-",
+    "\xa2": "cents",
+    "\xa3": "#",
+    "\xbc": "1/4",
+    "\xbd": "1/2",
+    "\xbe": "3/4",
+    "\u2153": "1/3",
+    "\u2154": "2/3",
+    "&lt;": "<",
+    "&gt;": ">",
+    "&amp;": "&",
+    "&mdash;": "--",
+    "&ndash;": "--",
+    **dict.fromkeys("\u2013\u2014\u2015\x96\x97", "--"),
+    **dict.fromkeys("\u20ac\xa4\u20a0\x80", "$"),
+    **dict.fromkeys("\u2018\u201b\u2039\x91", "`"),
+    **dict.fromkeys("\u2019\u203a\x92", "'"),
+    **dict.fromkeys("\u201c\xab\x93", "``"),
+    **dict.fromkeys("\u201d\xbb\x94", "''"),
+    **dict.fromkeys("\u2026\x85", "..."),
+}
+
+_OPENS = re.compile("[A-Za-z0-9$]")
+_QUOTES = re.compile(r"[A-Za-z]\S")
+_DOTS = re.compile(r"\.(?:\s*\.){2,}")
+_CURLED = re.compile("[{CURLED}]+".format(**PARTS))
+_DASHES = re.compile("--+")
+_AUXILIARY = re.compile("n.t|['\u2019\x92](?:s|m|d|ll|ve|re)")
+_CAPITAL_NEXT = re.compile(r"\s+[A-Z]")
+_STARTER_NEXT = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**PARTS))
+_INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
+
+
+def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
+    """Return the token as the program writes it; `after` is its end."""
+    lower = spelling.lower()
+    if lower in GLUED:
+        cut = GLUED[lower]
+        return [lower[:cut], lower[cut:]]
+    if lower == "&nbsp;":
+        return []
+    if spelling in ('"', "&quot;"):
+        return ["``" if _OPENS.match(text, after) else "''"]
+    if spelling == "'":
+        return ["`" if _QUOTES.match(text, after) else "'"]
+    if spelling in SPELLED:
+        return [SPELLED[spelling]]
+    if _CURLED.fullmatch(spelling):
+        return ["".join(SPELLED[mark] for mark in spelling)]
+    if _DOTS.fullmatch(spelling):
+        return ["..."]
+    if _DASHES.fullmatch(spelling):
+        return ["--"]
+    lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")
+    if _AUXILIARY.fullmatch(lower):
+        lower = lower.replace("\u2019", "'").replace("\x92", "'").replace("\u2018", "`")
+    if len(lower) > 1:
+        lower = lower.replace("(", "-lrb-").replace(")", "-rrb-")
+    return [lower, "."] if lower.endswith(".") and _ends_sentence(lower, text, after) else [lower]
+
+
+def _ends_sentence(abbreviation: str, text: str, after: int) -> bool:
+    if len(abbreviation) == 1 or abbreviation in TITLES:
+        return False
+    following = _STARTER_NEXT if _INITIALS.fullmatch(abbreviation) else _CAPITAL_NEXT
+    return following.match(text, after) is not None

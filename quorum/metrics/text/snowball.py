@@ -1,0 +1,137 @@
+"""The English stemmer of METEOR 1.5, that of the Snowball project ("Porter 2").
+
+Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, of 2001 to 2009. Words are lower-case. Later
+releases, and so current libraries, stem about one word in a thousand differently (`evening`, `added`, `biologist`).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from quorum.metrics.text.porter import SHORT, suffix_rules
+
+_IRREGULAR = suffix_rules(
+    "skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli "
+    "singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes"
+)
+
+# Words that are not changed further after a plural -s.
+_FIXED = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
+
+_ENGLISH_2 = suffix_rules(
+    "tional:tion enci:ence anci:ance abli:able entli:ent izer:ize ization:ize ational:ate ation:ate ator:ate "
+    "alism:al aliti:al alli:al fulness:ful ousli:ous ousness:ous iveness:ive iviti:ive biliti:ble bli:ble "
+    "ogi:og fulli:ful lessli:less li:"
+)
+
+_ENGLISH_3 = suffix_rules("tional:tion ational:ate alize:al icate:ic iciti:ic ical:ic ful: ness: ative:")
+
+_ENGLISH_4 = suffix_rules(
+    "al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ism: ate: iti: ous: ive: ize: ion:"
+)
+
+# A y at the start or behind a vowel is a consonant, written Y; the second y of `ayy` is a vowel again.
+_CONSONANT_Y = re.compile("(^|[aeiouy])y")
+
+_REGION = re.compile("[aeiouy][^aeiouy]")
+_LONG_PREFIX = re.compile("gener|commun|arsen")
+_POSSESSIVE = re.compile("'s'?$|'$")
+_VOWEL = re.compile("[aeiouy]")
+_PAST = re.compile("(?:eed|ed|ing)(?:ly)?$")
+_DOUBLE = re.compile("(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$")
+_SHORT_SYLLABLE = re.compile("(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])$")
+
+
+def _english_ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
+    longest_first = sorted(suffixes, key=len, reverse=True)
+    return re.compile(f"(?:{'|'.join(longest_first)})$")
+
+
+_ENDING_2, _ENDING_3, _ENDING_4 = (
+    _english_ending(_ENGLISH_2),
+    _english_ending(_ENGLISH_3),
+    _english_ending(_ENGLISH_4),
+)
+
+
+def snowball_stems(tokens: Sequence[str]) -> list[str]:
+    return [_english_stem(word) for word in tokens]
+
+
+def _english_stem(word: str) -> str:
+    if len(word) <= SHORT:
+        return word
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    word = _CONSONANT_Y.sub(r"\1Y", word.removeprefix("'"))
+    prefix = _LONG_PREFIX.match(word)
+    first = prefix.end() if prefix else _after_region(word, 0)
+    second = _after_region(word, first)
+    word = _english_plural(_POSSESSIVE.sub("", word))
+    if word not in _FIXED:
+        word = _english_past(word, first)
+        if word.endswith(("y", "Y")) and len(word) > SHORT and not _VOWEL.match(word[-2]):
+            word = word[:-1] + "i"  # step 1c
+        word = _english_tidied(_derived(word, first, second), first, second)
+    return word.replace("Y", "y")
+
+
+def _after_region(word: str, start: int) -> int:
+    """Return where the region after the first consonant behind a vowel begins."""
+    match = _REGION.search(word, start)
+    return match.end() if match else len(word)
+
+
+def _english_plural(word: str) -> str:
+    """Step 1a."""
+    if word.endswith("sses"):
+        return word[:-2]
+    if word.endswith(("ied", "ies")):
+        return word[:-2] if len(word) > 4 else word[:-1]
+    if word.endswith("s") and not word.endswith(("us", "ss")) and _VOWEL.search(word[:-2]):
+        return word[:-1]
+    return word
+
+
+def _english_past(word: str, first: int) -> str:
+    """Step 1b."""
+    match = _PAST.search(word)
+    if match is None:
+        return word
+    stem = word[: match.start()]
+    if match.group().startswith("eed"):
+        return stem + "ee" if match.start() >= first else word
+    if not _VOWEL.search(stem):
+        return word
+    if stem.endswith(("at", "bl", "iz")):
+        return stem + "e"
+    if _DOUBLE.search(stem):
+        return stem[:-1]
+    return stem + "e" if first >= len(stem) and _SHORT_SYLLABLE.search(stem) else stem
+
+
+def _derived(word: str, first: int, second: int) -> str:
+    """Steps 2 to 4: remove or replace the longest suffix in its region."""
+    match = _ENDING_2.search(word)
+    if match and match.start() >= first:
+        suffix, before = match.group(), word[match.start() - 1]
+        allowed = "l" if suffix == "ogi" else "cdeghkmnrt" if suffix == "li" else before
+        if before in allowed:
+            word = word[: match.start()] + _ENGLISH_2[suffix]
+    match = _ENDING_3.search(word)
+    if match and match.start() >= (second if match.group() == "ative" else first):
+        word = word[: match.start()] + _ENGLISH_3[match.group()]
+    match = _ENDING_4.search(word)
+    if match and match.start() >= second and (match.group() != "ion" or word[match.start() - 1] in "st"):
+        word = word[: match.start()]
+    return word
+
+
+def _english_tidied(word: str, first: int, second: int) -> str:
+    """Step 5."""
+    last = len(word) - 1
+    if word.endswith("e"):
+        if last >= second or (last >= first and not _SHORT_SYLLABLE.search(word[:-1])):
+            return word[:-1]
+    elif word.endswith("ll") and last >= second:
+        return word[:-1]
+    return word

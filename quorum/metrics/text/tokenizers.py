@@ -1,0 +1,73 @@
+"""The tokenizers by name; docs/metrics.md describes them."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
+
+from quorum.metrics.inputs import UnknownName
+from quorum.metrics.text.ptb import ptb_piece, ptb_tokens
+from quorum.metrics.text.ptb_joints import ptb_edges
+
+FIRST = "1.0"
+_WORD = re.compile(r"\w+")
+_ALPHANUMERIC = re.compile(r"[^\W_]+")
+_ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
+_ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """`tokens` cuts a caption, `piece` what stands between blanks, but for pieces whose `edges` join them."""
+
+    name: str
+    version: str
+    tokens: Callable[[str], list[str]]
+    piece: Callable[[str], list[str]]
+    edges: Callable[[str], int] | None = None
+
+    @property
+    def label(self) -> str:
+        return self.name if self.version == FIRST else f"{self.name}-{self.version}"
+
+
+def _h13(caption: str) -> list[str]:
+    return _ALPHANUMERIC.findall(caption.lower())
+
+
+def _rouge(caption: str) -> list[str]:
+    # The script lower-cases ASCII letters alone and turns every other byte into a blank.
+    return _ASCII_ALPHANUMERIC.findall(caption.translate(_ASCII_LOWER))
+
+
+def _v15(caption: str) -> list[str]:
+    return _WORD.findall(caption.lower())
+
+
+def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
+    return Tokenizer(name, version, cut, cut)
+
+
+TOKENIZERS = {
+    tokenizer.name: tokenizer
+    for tokenizer in (
+        Tokenizer("ptb", FIRST, ptb_tokens, ptb_piece, ptb_edges),
+        _local("space", FIRST, str.split),
+        _local("h13", FIRST, _h13),
+        _local("rouge", FIRST, _rouge),
+        _local("v15", FIRST, _v15),
+    )
+}
+
+
+def tokenizer_labelled(label: object) -> Tokenizer:
+    labels = {tokenizer.label: tokenizer for tokenizer in TOKENIZERS.values()}
+    if label not in labels:
+        raise UnknownName("tokenizer", label, labels)
+    return labels[str(label)]
+
+
+def tokenizer_named(name: str) -> Tokenizer:
+    if name not in TOKENIZERS:
+        raise UnknownName("tokenizer", name, TOKENIZERS)
+    return TOKENIZERS[name]

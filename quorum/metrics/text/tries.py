@@ -1,0 +1,45 @@
+"""A trie of n-grams, kept in a hash table that compiled loops read and write."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import compiled
+
+Trie = NDArray[np.int32]
+
+
+@compiled
+def trie_bits(nodes: int) -> int:
+    """Return the size of a table that so many nodes fill by half at most, as a power of two."""
+    bits = 4
+    while (1 << bits) < 2 * nodes:
+        bits += 1
+    return bits
+
+
+@compiled
+def empty_trie(nodes: int) -> Trie:
+    """Return a trie of n-grams in one hash table; node 0 is the root.
+
+    A row is (owner, node, word, child). Rows of other owners count as free, so that nothing need be cleared.
+    """
+    return np.full((1 << trie_bits(nodes), 4), -1, dtype=np.int32)
+
+
+@compiled
+def child(trie: Trie, bits: int, owner: int, node: int, word: int, new: int) -> int:
+    """Return the child of a node by a word; without one, return `new`, and store it unless it is -1."""
+    mask = (1 << bits) - 1
+    # Both factors and both numbers are below 2 ** 31: nothing overflows.
+    mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445
+    slot = (mixed ^ (mixed >> 17)) & mask
+    while trie[slot, 0] == owner:
+        if trie[slot, 1] == node and trie[slot, 2] == word:
+            return int(trie[slot, 3])
+        slot = (slot + 1) & mask
+    if new >= 0:
+        trie[slot, 0] = owner
+        trie[slot, 1] = node
+        trie[slot, 2] = word
+        trie[slot, 3] = new
+    return new

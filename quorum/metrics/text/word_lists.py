@@ -1,0 +1,23 @@
+"""Stop words and irregular forms of the ROUGE script."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+
+
+@cache
+def smart_stop_words() -> frozenset[str]:
+    """Return the SMART list of common words of ROUGE-1.5.5 (596 words)."""
+    return frozenset(_read("smart_common_words.txt").split())
+
+
+@cache
+def wordnet_exceptions() -> Mapping[str, str]:
+    """Return the irregular forms of WordNet 2.0 in the ROUGE-1.5.5 script: form -> lemma; the later line wins."""
+    lines = _read("wordnet_2_0_exceptions.txt").splitlines()
+    return MappingProxyType(dict(line.split() for line in lines if not line.startswith("#")))
+
+
+def _read(name: str) -> str:
+    return resources.files("quorum.metrics").joinpath("data", name).read_text("ascii")
