@@ -122,7 +122,7 @@ def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
 
 
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    from quorum.statistics.kernels import kendall_sums
+    from quorum.statistics.kernels.concordance import kendall_sums
 
     # Contiguous arrays, as the kernel is compiled once for each layout.
     return kendall_sums(rows, np.ascontiguousarray(columns), np.ascontiguousarray(weights), starts, levels)
@@ -244,7 +244,7 @@ def correlation_influences(
         influences = (first * second + moved / n) / np.sqrt(spread[0] * spread[1])
         influences -= value * (varied[0] / spread[0] + varied[1] / spread[1]) / 2
         return np.asarray((influences - np.average(influences[:rows], weights=mass)) / n, dtype=np.float64)
-    from quorum.statistics.kernels import balances
+    from quorum.statistics.kernels.concordance import balances
 
     sizes = [np.bincount(codes, weights) for codes in (x_codes, y_codes)]
     order = np.argsort(x_codes, kind="stable")

@@ -150,7 +150,7 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
             resamples=resamples,
             generator=generator,
         )
-    from quorum.statistics.kernels import drawn_sums
+    from quorum.statistics.kernels.randomisation import drawn_sums
 
     chunk = max(1, CELLS // n)
     parts = []
@@ -466,7 +466,7 @@ def _differences(
 
 def _mean_draw(differences: Floats, n: int) -> _Draw:
     # A swap turns the sign of the difference of an item, or of a cluster's sum.
-    from quorum.statistics.kernels import signed_sums
+    from quorum.statistics.kernels.randomisation import signed_sums
 
     turning = differences[differences != 0]
     # The last eight are filled up with zeros, which have no sign.
@@ -485,7 +485,7 @@ def _mean_draw(differences: Floats, n: int) -> _Draw:
 
 
 def _median_draw(first: Floats, second: Floats, owner: Ints | None) -> _Draw:
-    from quorum.statistics.kernels import median_differences
+    from quorum.statistics.kernels.randomisation import median_differences
 
     n = len(first)
     both = np.concatenate([first, second])

@@ -549,7 +549,7 @@ def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
     """Return (K,) items, (N,) codes of both, (N,) outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
-    from quorum.statistics.kernels import tally
+    from quorum.statistics.kernels.comparisons import tally_comparisons
 
     items, first_item, second_item = encode_both(first, second, "first", "second")
     if 3 * len(items) ** 2 > LARGEST_TABLE:
@@ -558,7 +558,7 @@ def encode_comparisons(
     outcome = outcomes_of(winners)
     same_length(first=first_item, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
-    itself = tally(first_item, second_item, outcome, counts)
+    itself = tally_comparisons(first_item, second_item, outcome, counts)
     if itself >= 0:
         name = items.tolist()[first_item[itself]]
         raise BadValue(f"row {itself} sets {name!r} against itself, expected two different items")

@@ -573,7 +573,7 @@ def dawid_skene(
     `model` is "full" (a confusion table a worker) or "one-coin". `smoothing` adds that many answers of each kind to
     every worker (one-coin: right ones, and as many for each wrong label).
     """
-    from quorum.statistics.kernels import expect, share_votes, sort_answers
+    from quorum.statistics.kernels.expectation import expect, share_votes, sort_answers
 
     one_of(model, MODELS, "model")
     positive(max_iterations, "max_iterations")

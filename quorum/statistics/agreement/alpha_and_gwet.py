@@ -16,7 +16,7 @@ Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*:
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
 with r_ik of the r_i judges of unit i in category k, n' the units with r_i >= 2, n all units, q the categories, and
-T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968), with d one of `kernels.distance` and D that of the
+T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968), with d one of `distances.distance` and D that of the
 lowest and the highest category. Numbers count by value, text by its position in the given categories; ordinal weights
 always take positions.
 """
@@ -297,7 +297,7 @@ WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
 class _Scale:
     """Positions of the labels that occur (V,), and of the whole scale (Q,).
 
-    kind is the distance in `kernels`; longest is D, or 1 without a distance.
+    kind is one of `kernels.distances`; longest is D, or 1 without a distance.
     """
 
     kind: int
@@ -307,7 +307,7 @@ class _Scale:
 
 
 def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> _Scale:
-    from quorum.statistics import kernels
+    from quorum.statistics.kernels import distances
 
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected one of {', '.join(WEIGHTS)}")
@@ -323,16 +323,16 @@ def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | No
     places = encode_with(labels, order, "the data") if len(labels) else np.empty(0, dtype=np.int64)
     positions = exact_positions(scale) if numbers and weights != "ordinal" else np.arange(float(len(order)))
     kind = {
-        "identity": kernels.DIFFERENT,
-        "linear": kernels.ABSOLUTE,
-        "quadratic": kernels.SQUARED,
-        "ordinal": kernels.STEPS,
-        "radical": kernels.ROOT,
-        "ratio": kernels.RATIO,
+        "identity": distances.DIFFERENT,
+        "linear": distances.ABSOLUTE,
+        "quadratic": distances.SQUARED,
+        "ordinal": distances.STEPS,
+        "radical": distances.ROOT,
+        "ratio": distances.RATIO,
     }[weights]
     if weights == "ratio" and len(positions) and positions[0] < 0:
         raise BadValue(f"the scale holds {order[0]}, expected no negative number where weights are ratios")
-    longest = float(kernels.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
+    longest = float(distances.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
     return _Scale(kind, positions[places], positions, longest)
 
 
@@ -446,7 +446,7 @@ class Gwet:
 
 
 def _percent_of_units(patterns: Patterns, scale: _Scale) -> OfUnits:
-    from quorum.statistics.kernels import unit_disagreement
+    from quorum.statistics.kernels.agreement import unit_disagreement
 
     counts = patterns.counts
     apart, sizes, most = np.empty((3, counts.shape[0]))
@@ -465,7 +465,7 @@ def _percent_of_units(patterns: Patterns, scale: _Scale) -> OfUnits:
 
 def _chance_factor(scale: _Scale) -> float:
     """Return T_w / (q (q - 1)); nan for a single category, whatever was observed."""
-    from quorum.statistics.kernels import all_distances
+    from quorum.statistics.kernels.distances import all_distances
 
     size = len(scale.positions)
     if size < 2:

@@ -185,10 +185,10 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
 
 
 def distance_at(level: str) -> int:
-    """Return the kind of `kernels.distance` at a level; the ordinal one is of mid-ranks."""
-    from quorum.statistics import kernels
+    """Return the kind of `distances.distance` at a level; the ordinal one is of mid-ranks."""
+    from quorum.statistics.kernels import distances
 
-    return {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+    return {"nominal": distances.DIFFERENT, "ratio": distances.RATIO}.get(level, distances.SQUARED)
 
 
 declare_kind(
@@ -304,7 +304,7 @@ def _of_numbers(matrix: Floats) -> Patterns:
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
-    from quorum.statistics.kernels import unit_keys
+    from quorum.statistics.kernels.agreement import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)
     answers = np.zeros(len(matrix), dtype=np.int64)
@@ -402,7 +402,7 @@ class _Compared:
 
 
 def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
-    from quorum.statistics.kernels import group_rows, judgment_distances
+    from quorum.statistics.kernels.agreement import group_rows, judgment_distances
 
     groups = np.ascontiguousarray(groups)  # kernels are compiled once for each layout
     starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
@@ -416,7 +416,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), with its distances D from the unit's other judgments, and
     all of the unit's distances P. At the ordinal level it also moves the ranks of the values above it.
     """
-    from quorum.statistics.kernels import value_distances
+    from quorum.statistics.kernels.distances import value_distances
 
     kind = distance_at(level)
     values = len(ratings.labels)

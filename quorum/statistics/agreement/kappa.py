@@ -173,22 +173,24 @@ class CohenKappa:
         )
 
     def influences(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Influences | None:
-        from quorum.statistics import kernels
+        from quorum.statistics.kernels import distances
 
         first, second, size = self._codes(data)
         if not len(first):
             return None
-        kind = {"linear": kernels.ABSOLUTE, "quadratic": kernels.SQUARED}.get(self.level, kernels.DIFFERENT)
+        kind = {"linear": distances.ABSOLUTE, "quadratic": distances.SQUARED}.get(
+            self.level, distances.DIFFERENT
+        )
         positions = np.arange(float(size))
         apart = np.abs(first - second).astype(np.float64)
         if self.weights is None:
             apart = np.minimum(apart, 1)
-        elif kind == kernels.SQUARED:
+        elif kind == distances.SQUARED:
             apart = apart**2
         of_first, of_second = np.empty((2, size))
         amounts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
-        kernels.value_distances(kind, positions, amounts[1], of_first)
-        kernels.value_distances(kind, positions, amounts[0], of_second)
+        distances.value_distances(kind, positions, amounts[1], of_first)
+        distances.value_distances(kind, positions, amounts[0], of_second)
         n, observed, expected = len(first), float(apart.sum()), float(amounts[0] @ of_first)
         if not expected > 0:
             return None
@@ -696,14 +698,14 @@ def agreement_by_pair(
     reliability_data: Data, level: str = "nominal", weights: str | None = None
 ) -> PairAgreement:
     """Return percent agreement, kappa and alpha of every two raters; `level` is alpha's, `weights` kappa's."""
-    from quorum.statistics.kernels import count_pairs, pair_figures
+    from quorum.statistics.kernels.rater_pairs import count_rater_pairs, pair_figures
 
     one_of(level, LEVELS, "level")
     check_weights(weights)
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
     check_order(weights, ratings.labels, "numbers in their order")
     by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
-    count, longest = count_pairs(by_unit, by_rater)
+    count, longest = count_rater_pairs(by_unit, by_rater)
     pairs = np.empty((count, 3), dtype=np.int64)
     figures = np.empty((count, 3))
     positions = positions_at(level, ratings.labels)

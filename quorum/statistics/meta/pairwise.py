@@ -175,7 +175,7 @@ class _Groups:
 
     def counts(self, epsilon: float) -> Floats:
         """Return (G, 5) pairs: concordant, discordant, tied by both, by the metric alone, by people alone."""
-        from quorum.statistics.kernels import gap_sums
+        from quorum.statistics.kernels.concordance import gap_sums
 
         if not len(self.scores):
             return np.zeros((len(self.sizes), 5))

@@ -1,0 +1,131 @@
+"""Agreement within units: codes (N,) into ascending positions (V,); starts bound each unit or group."""
+
+import numpy as np
+
+from quorum.numeric.arrays import Floats, Ints, compiled
+from quorum.statistics.kernels.distances import DIFFERENT, SQUARED, distance
+
+# Units read at a time: their keys stay in the processor's nearest memory from rater to rater.
+_BLOCK = 2048
+
+
+@compiled
+def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) -> bool:
+    """Add 1 << (v - low) * bits to keys (U,), and 1 to given (R,), for each answer v of a (R, U) matrix.
+
+    Both are zero at first. Return False if an answer is not whole.
+    """
+    raters, units = matrix.shape
+    fractions = 0
+    for start in range(0, units, _BLOCK):
+        stop = min(start + _BLOCK, units)
+        for rater in range(raters):
+            answered = 0
+            row = matrix[rater, start:stop]
+            key = keys[start:stop]
+            for unit in range(stop - start):
+                # Without branches, and in 32 bits, as processors without AVX-512 convert several of those at once.
+                value = row[unit]
+                there = value == value
+                digit = np.int32(value - low) if there else np.int32(0)
+                fractions += 1 if there and low + digit != value else 0
+                key[unit] += np.int64(there) << np.int64(digit * bits)
+                answered += 1 if there else 0
+            answers[rater] += answered
+    return fractions == 0
+
+
+@compiled
+def unit_disagreement(
+    starts: Ints,
+    codes: Ints,
+    amounts: Floats,
+    kind: int,
+    positions: Floats,
+    disagreement: Floats,
+    sizes: Floats,
+    most: Floats,
+) -> None:
+    """Compare each unit's answers: starts (U + 1,) of its rows, and (N,) codes, none twice in a unit, with amounts.
+
+    With n_v the amount of value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
+    """
+    for unit in range(len(starts) - 1):
+        rows = range(starts[unit], starts[unit + 1])
+        size = 0.0
+        highest = 0.0
+        for row in rows:
+            size += amounts[row]
+            highest = max(highest, amounts[row])
+        total = 0.0
+        # Sum the distances over all ordered pairs of answers.
+        if kind == DIFFERENT:
+            for row in rows:
+                total += amounts[row] * (size - amounts[row])
+        elif kind == SQUARED:
+            mean = 0.0
+            for row in rows:
+                mean += amounts[row] * (positions[codes[row]] / size)
+            if len(rows) > 1:  # rounding of the mean must not part equal answers
+                for row in rows:
+                    total += 2.0 * size * amounts[row] * (positions[codes[row]] - mean) ** 2
+        else:
+            for row in rows:
+                for other in range(starts[unit], row):
+                    apart = distance(kind, positions[codes[row]], positions[codes[other]])
+                    total += 2.0 * amounts[row] * amounts[other] * apart
+        disagreement[unit] = total
+        sizes[unit] = size
+        most[unit] = highest
+
+
+@compiled
+def group_rows(groups: Ints, starts: Ints) -> Ints:
+    """Return (N,) ascending rows, group by group: those of group g from starts[g] (G + 1,) on."""
+    free = starts.copy()
+    rows = np.empty(len(groups), dtype=np.int64)
+    for row in range(len(groups)):
+        rows[free[groups[row]]] = row
+        free[groups[row]] += 1
+    return rows
+
+
+@compiled
+def judgment_distances(
+    starts: Ints, rows: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats
+) -> None:
+    """Fill apart (N,) with each judgment's summed distance from its group; starts and rows as in `group_rows`."""
+    counted = np.zeros(len(positions))
+    sums = np.empty(len(positions))
+    occurring = np.empty(len(positions), dtype=np.int64)
+    for group in range(len(starts) - 1):
+        # Count how often each value occurs.
+        kinds = 0
+        for row in rows[starts[group] : starts[group + 1]]:
+            code = codes[row]
+            if counted[code] == 0:
+                occurring[kinds] = code
+                kinds += 1
+            counted[code] += 1.0
+        size = float(starts[group + 1] - starts[group])
+        mean = 0.0
+        squares = 0.0
+        if kind == SQUARED:
+            for code in occurring[:kinds]:
+                mean += counted[code] * positions[code] / size
+            for code in occurring[:kinds]:
+                squares += counted[code] * (positions[code] - mean) ** 2
+        # Sum each value's distances from all answers of the group.
+        for code in occurring[:kinds]:
+            if kind == DIFFERENT:
+                sums[code] = size - counted[code]
+            elif kind == SQUARED:
+                sums[code] = squares + size * (positions[code] - mean) ** 2 if kinds > 1 else 0.0
+            else:
+                sums[code] = 0.0
+                for other in occurring[:kinds]:
+                    sums[code] += counted[other] * distance(kind, positions[code], positions[other])
+        for row in rows[starts[group] : starts[group + 1]]:
+            apart[row] = sums[codes[row]]
+        for code in occurring[:kinds]:
+            counted[code] = 0.0

@@ -1,0 +1,16 @@
+"""Counts of comparisons."""
+
+from quorum.numeric.arrays import Ints, compiled
+
+
+@compiled
+def tally_comparisons(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
+    """Count each row's outcome, first and second item in `table` (3, K, K), zeros at first.
+
+    Return the first row with an item against itself, or -1.
+    """
+    for row in range(len(first)):
+        if first[row] == second[row]:
+            return row
+        table[outcomes[row], first[row], second[row]] += 1
+    return -1

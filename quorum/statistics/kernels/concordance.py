@@ -1,0 +1,129 @@
+"""Pairs of observations that two columns order alike: sums behind Kendall's tau, and pairwise accuracy."""
+
+import numpy as np
+
+from quorum.numeric.arrays import Floats, Ints, compiled
+
+
+@compiled
+def weight_below(tree: Floats, column: int) -> float:
+    """Return the weight below a column of a binary indexed tree (Fenwick 1994)."""
+    below = 0.0
+    node = column
+    while node > 0:
+        below += tree[node]
+        node -= node & -node
+    return below
+
+
+@compiled
+def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
+    """Add a weight at column c of the tree, which is stored at c + 1."""
+    node = column + 1
+    while node <= levels:
+        tree[node] += weight
+        node += node & -node
+
+
+@compiled
+def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
+    """Return (G, 6) sums behind tau-b and tau-c of groups of weighted observations.
+
+    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below levels[g].
+    Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal columns; different rows
+    and columns with a weight.
+    """
+    groups = starts.shape[0] - 1
+    sums = np.zeros((groups, 6))
+    tree, totals = np.empty(levels.sum() + 1), np.empty(levels.sum())  # of a group, which has no more levels
+    for group in range(groups):
+        size = levels[group]
+        tree[: size + 1] = 0.0
+        totals[:size] = 0.0
+        first, end = starts[group], starts[group + 1]
+        seen = 0.0
+        while first < end:
+            # Compare a run of equal rows with all that came before it.
+            stop = first
+            run = 0.0
+            while stop < end and rows[stop] == rows[first]:
+                weight = weights[stop]
+                if weight != 0.0:
+                    below = weight_below(tree, columns[stop])
+                    up_to = below + totals[columns[stop]]
+                    sums[group, 0] += weight * (below - (seen - up_to))
+                    run += weight
+                stop += 1
+            # Then enter the run itself.
+            for observation in range(first, stop):
+                weight = weights[observation]
+                if weight != 0.0:
+                    totals[columns[observation]] += weight
+                    add_weight(tree, size, columns[observation], weight)
+            seen += run
+            sums[group, 2] += run * run
+            if run > 0.0:
+                sums[group, 4] += 1.0
+            first = stop
+        sums[group, 1] = seen
+        for column in range(size):
+            sums[group, 3] += totals[column] * totals[column]
+            if totals[column] > 0.0:
+                sums[group, 5] += 1.0
+    return sums
+
+
+@compiled
+def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
+    """Return (G, 3) pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
+
+    Groups are as in `kendall_sums`, ascending by `scores`; `columns` are codes of people's scores.
+    """
+    groups = starts.shape[0] - 1
+    sums = np.zeros((groups, 3))
+    tree, totals = np.empty(levels.sum() + 1), np.empty(levels.sum())
+    for group in range(groups):
+        size = levels[group]
+        tree[: size + 1] = 0.0
+        totals[:size] = 0.0
+        entering = starts[group]
+        seen = 0.0
+        for observation in range(starts[group], starts[group + 1]):
+            while scores[observation] - scores[entering] > epsilon:  # it lies far enough below
+                totals[columns[entering]] += 1.0
+                add_weight(tree, size, columns[entering], 1.0)
+                seen += 1.0
+                entering += 1
+            below = weight_below(tree, columns[observation])
+            same = totals[columns[observation]]
+            sums[group, 0] += below
+            sums[group, 1] += seen - below - same
+            sums[group, 2] += same
+    return sums
+
+
+@compiled
+def balances(rows: Ints, columns: Ints, weights: Floats, levels: int) -> Floats:
+    """Return (N,) the weights of the concordant less the discordant partners of each observation.
+
+    rows ascend; columns lie between 0 and `levels`.
+    """
+    n = len(rows)
+    balance = np.zeros(n)
+    for side in (1, -1):
+        tree = np.zeros(levels + 1)
+        total = 0.0
+        observation = 0 if side == 1 else n - 1
+        while 0 <= observation < n:
+            # Compare equal rows with all that came before, then enter them.
+            end = observation
+            while 0 <= end < n and rows[end] == rows[observation]:
+                below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)
+                balance[end] += side * (below - (total - up_to))
+                end += side
+            while observation != end:
+                if weights[observation] != 0.0:
+                    add_weight(tree, levels, columns[observation], weights[observation])
+                    total += weights[observation]
+                observation += side
+    return balance

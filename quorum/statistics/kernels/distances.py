@@ -1,0 +1,88 @@
+"""How far apart answers are: codes (N,) into ascending positions (V,), with amounts (V,)."""
+
+import math
+
+from quorum.numeric.arrays import Floats, compiled
+
+# How far apart two answers are; the levels of alpha and the weights of `gwet` are made of them.
+DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
+
+
+@compiled
+def distance(kind: int, first: float, second: float) -> float:
+    gap = abs(first - second)
+    if gap == 0:
+        return 0.0
+    if kind == DIFFERENT:
+        return 1.0
+    if kind == SQUARED:
+        return gap * gap
+    if kind == ABSOLUTE:
+        return gap
+    if kind == ROOT:
+        return math.sqrt(gap)
+    if kind == STEPS:
+        return gap * (gap + 1.0) / 2.0
+    total = first + second
+    # Two opposite numbers count as equal, as the usual program has it.
+    return (gap / total) ** 2 if total != 0 else 0.0
+
+
+@compiled
+def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
+    mean = 0.0
+    for value in range(len(positions)):
+        mean += amounts[value] * (positions[value] / size)
+    total = 0.0
+    for value in range(len(positions)):
+        total += 2.0 * size * amounts[value] * (positions[value] - mean) ** 2
+    return total
+
+
+@compiled
+def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
+    """Sum distances over all ordered pairs of positions, times both amounts."""
+    size = amounts.sum()
+    total = 0.0
+    if kind == DIFFERENT:
+        for amount in amounts:
+            total += amount * (size - amount)
+    elif kind == SQUARED:
+        total = all_squares(positions, amounts, size)
+    elif kind in (ABSOLUTE, STEPS):
+        # Each gap between neighbours parts what lies below it from what lies above; s (s + 1) / 2 steps are
+        # half of s and half of its square.
+        below = 0.0
+        for value in range(len(positions) - 1):
+            below += amounts[value]
+            total += 2.0 * below * (size - below) * (positions[value + 1] - positions[value])
+        if kind == STEPS:
+            total = (total + all_squares(positions, amounts, size)) / 2.0
+    else:
+        for higher in range(len(positions)):
+            for lower in range(higher):
+                apart = distance(kind, positions[higher], positions[lower])
+                total += 2.0 * amounts[higher] * amounts[lower] * apart
+    return total
+
+
+@compiled
+def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats) -> None:
+    """Fill sums (V,) with each value's distance from all values, times their amounts (V,)."""
+    size = amounts.sum()
+    mean = 0.0
+    squares = 0.0
+    if kind == SQUARED:
+        for value in range(len(positions)):
+            mean += amounts[value] * (positions[value] / size)
+        for value in range(len(positions)):
+            squares += amounts[value] * (positions[value] - mean) ** 2
+    for code in range(len(positions)):
+        if kind == DIFFERENT:
+            sums[code] = size - amounts[code]
+        elif kind == SQUARED:
+            sums[code] = squares + size * (positions[code] - mean) ** 2
+        else:
+            sums[code] = 0.0
+            for other in range(len(positions)):
+                sums[code] += amounts[other] * distance(kind, positions[code], positions[other])

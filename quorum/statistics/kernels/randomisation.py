@@ -1,0 +1,80 @@
+"""Randomisation and bootstrap.
+
+A coin is one bit, and eight items share a byte of coins: item 8 g + b is bit b of byte g.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats, Ints, compiled
+
+Bytes = NDArray[np.uint8]
+
+
+@compiled
+def signed_sums(differences: Floats, coins: Bytes) -> Floats:
+    """Return (R,) sums of the (8 G,) differences, each with the sign of its coin; `coins` is (G, R) uint8.
+
+    The 256 sums of eight items are tabled: a reassignment reads one number for them.
+    """
+    groups, resamples = coins.shape
+    sums = np.zeros(resamples)
+    table = np.empty(256)
+    for group in range(groups):
+        # Table the sums of all 256 patterns of signs of eight items.
+        table[0] = 0.0
+        for bit in range(8):
+            table[0] -= differences[8 * group + bit]
+        for bit in range(8):
+            turned = 2 * differences[8 * group + bit]
+            width = 1 << bit
+            for pattern in range(width):
+                table[width + pattern] = table[pattern] + turned
+        for resample in range(resamples):
+            sums[resample] += table[coins[group, resample]]
+    return sums
+
+
+@compiled
+def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
+    """Return (R,) differences of the sides' medians after the items that tossed 1 swapped their scores.
+
+    `values` are the (2 N,) scores of both sides, ascending, of `items` and `sides`; `coins` is (R, bytes). A side's
+    median is found where more than half of its scores have been passed.
+    """
+    resamples = coins.shape[0]
+    n = values.shape[0] // 2
+    upper = n // 2 + 1  # the median is the value at this rank, or its mean with the one before
+    even = n % 2 == 0
+    result = np.empty(resamples)
+    seen = np.empty(2, dtype=np.int64)
+    last = np.empty(2)
+    median = np.empty(2)
+    for resample in range(resamples):
+        seen[:] = 0
+        reached = 0
+        rank = 0
+        while reached < 2:
+            item = items[rank]
+            side = (coins[resample, item >> 3] >> (item & 7) & 1) ^ sides[rank]
+            value = values[rank]
+            seen[side] += 1
+            if seen[side] == upper:
+                median[side] = (last[side] + value) / 2 if even else value
+                reached += 1
+            last[side] = value
+            rank += 1
+        result[resample] = median[0] - median[1]
+    return result
+
+
+@compiled
+def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
+    resamples, n = drawn.shape
+    sums = np.zeros(resamples)
+    for resample in range(resamples):
+        total = 0.0
+        for draw in range(n):
+            total += values[drawn[resample, draw]]
+        sums[resample] = total
+    return sums
