@@ -1,6 +1,6 @@
 """Examples that compile the kernels of metrics, statistics and ranking systems.
 
-`python -m config.compiling` compiles all kernels ahead of their first use (`quorum.numeric.arrays`); after
+`python -m config.compiling` compiles all kernels ahead of their first use (`quorum.numeric.compiling`); after
 `quorum run` a job does.
 """
 

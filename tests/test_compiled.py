@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTER = """
-from quorum.numeric.arrays import compiled
+from quorum.numeric.compiling import compiled
 from quorum.metrics.inner import inner
 
 @compiled
@@ -19,7 +19,7 @@ def outer(x):
     return 10 * inner(x)
 """
 INNER = """
-from quorum.numeric.arrays import compiled
+from quorum.numeric.compiling import compiled
 
 @compiled
 def inner(x):
@@ -45,7 +45,7 @@ def library(tmp_path: Path) -> Path:
     for package in ("metrics", "numeric", "statistics"):
         (tmp_path / "quorum" / package).mkdir(parents=True)
         (tmp_path / "quorum" / package / "__init__.py").touch()
-    shutil.copy(ROOT / "quorum/numeric/arrays.py", tmp_path / "quorum/numeric")
+    shutil.copy(ROOT / "quorum/numeric/compiling.py", tmp_path / "quorum/numeric")
     (tmp_path / "quorum/metrics/outer.py").write_text(OUTER, encoding="utf-8")
     (tmp_path / "quorum/metrics/inner.py").write_text(INNER.format(1), encoding="utf-8")
     return tmp_path

@@ -36,7 +36,8 @@ from quorum.metrics.text.changes import CHANGES, STEM_FIRST, STOP_FIRST, changed
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import TokenizedTexts, encode
 from quorum.metrics.text.tries import child, empty_trie, trie_bits
-from quorum.numeric.arrays import Floats, Ints, Numbers, compiled, ratio, starts_of
+from quorum.numeric.arrays import Floats, Ints, Numbers, ratio, starts_of
+from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 

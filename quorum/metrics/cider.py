@@ -13,7 +13,8 @@ import numpy as np
 
 from quorum.metrics.comparison import Comparison, Task, View, groups_of, parts_of
 from quorum.metrics.text.tokens import TokenizedTexts
-from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, compiled, starts_of
+from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, starts_of
+from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import Serial, map_parts
 

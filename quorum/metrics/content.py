@@ -20,7 +20,8 @@ import numpy as np
 
 from quorum.metrics.inputs import InvalidInput, UnknownName, check_collection
 from quorum.metrics.signatures import measure_signature
-from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
+from quorum.numeric.compiling import compiled
 
 Boxes = Collection[int]
 UNDEFINED = "undefined"

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 
 from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
 from quorum.metrics.signatures import measure_signature
-from quorum.numeric.arrays import Flags, Floats, Ints, compiled, starts_of
+from quorum.numeric.arrays import Flags, Floats, Ints, starts_of
+from quorum.numeric.compiling import compiled
 from quorum.numeric.signatures import GIVEN, Value
 
 Seed = np.random.Generator | int | None

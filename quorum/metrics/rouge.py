@@ -21,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from quorum.metrics.comparison import Comparison, Pairs, View
-from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, compiled, ratio
+from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, ratio
+from quorum.numeric.compiling import compiled
 
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits

@@ -34,7 +34,8 @@ from judgments.datasets.pictures import PictureProblem, open_picture, prepare_de
 from quorum.metrics.text.changes import STOP_FIRST, changed
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode
-from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
+from quorum.numeric.compiling import compiled
 
 Document = Sequence[Sequence[str]]  # captions as lists of words
 LONGEST = 3  # words of a sequence

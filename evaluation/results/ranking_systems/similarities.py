@@ -25,7 +25,8 @@ import numpy as np
 import scipy  # its parts load when they are first used
 
 from evaluation.results.ranking_systems.kernels import MATCH, Document
-from quorum.numeric.arrays import Floats, Ints, compiled, ratio, starts_of
+from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
+from quorum.numeric.compiling import compiled
 
 Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
 LEAST_COUNT = 5

@@ -18,7 +18,8 @@ from quorum.metrics.meteor.matches import (
     find_matches,
 )
 from quorum.metrics.meteor.relations import EXACT
-from quorum.numeric.arrays import Ints, compiled
+from quorum.numeric.arrays import Ints
+from quorum.numeric.compiling import compiled
 
 # Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
 # words of candidate and reference, function words of each), chunks.

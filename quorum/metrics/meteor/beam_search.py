@@ -25,7 +25,8 @@ from quorum.metrics.meteor.matches import (
     find_matches,
 )
 from quorum.metrics.meteor.relations import EXACT
-from quorum.numeric.arrays import Flags, Ints, compiled
+from quorum.numeric.arrays import Flags, Ints
+from quorum.numeric.compiling import compiled
 
 BEAM = 40
 NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet

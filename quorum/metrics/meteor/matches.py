@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from quorum.metrics.meteor.relations import PARAPHRASE, Relations
 from quorum.metrics.meteor.tables import Phrases
 from quorum.metrics.text.tries import child
-from quorum.numeric.arrays import Flags, Ints, Numbers, compiled
+from quorum.numeric.arrays import Flags, Ints, Numbers
+from quorum.numeric.compiling import compiled
 
 Matches = NDArray[np.int64]
 

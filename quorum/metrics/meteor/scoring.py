@@ -43,7 +43,8 @@ from quorum.metrics.meteor.tables import (
     tables_there,
 )
 from quorum.metrics.text.tokens import TokenizedTexts
-from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, compiled
+from quorum.numeric.arrays import Flags, Floats, Ints, Numbers
+from quorum.numeric.compiling import compiled
 
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"

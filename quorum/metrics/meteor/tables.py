@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from quorum.metrics.inputs import InvalidFile
 from quorum.metrics.text.tokens import TokenizedTexts, ranges
 from quorum.metrics.text.tries import Trie, child, empty_trie, trie_bits
-from quorum.numeric.arrays import Flags, Ints, Numbers, compiled, starts_of
+from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
+from quorum.numeric.compiling import compiled
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"

@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 from quorum.metrics.text.ptb_rules import PARTS
-from quorum.numeric.arrays import Flags, Ints, Numbers, compiled
+from quorum.numeric.arrays import Flags, Ints, Numbers
+from quorum.numeric.compiling import compiled
 
 # What a piece begins with, and what the end of a piece awaits of the next, as bits, the latter
 # higher; a tag awaits any up to a bracket.

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from quorum.metrics.text.ptb_joints import joints
 from quorum.metrics.text.tokenizers import Tokenizer
-from quorum.numeric.arrays import Flags, Ints, Numbers, compiled, starts_of
+from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
+from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare, declare_kind
 from quorum.numeric.parallel import map_parts
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from quorum.numeric.arrays import compiled
+from quorum.numeric.compiling import compiled
 
 Trie = NDArray[np.int32]
 

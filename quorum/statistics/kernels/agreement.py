@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from quorum.numeric.arrays import Floats, Ints, compiled
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.compiling import compiled
 from quorum.statistics.kernels.distances import DIFFERENT, SQUARED, distance
 
 # Units read at a time: their keys stay in the processor's nearest memory from rater to rater.

@@ -1,6 +1,7 @@
 """Counts of comparisons."""
 
-from quorum.numeric.arrays import Ints, compiled
+from quorum.numeric.arrays import Ints
+from quorum.numeric.compiling import compiled
 
 
 @compiled

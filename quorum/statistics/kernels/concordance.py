@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from quorum.numeric.arrays import Floats, Ints, compiled
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.compiling import compiled
 
 
 @compiled

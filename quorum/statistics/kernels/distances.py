@@ -2,7 +2,8 @@
 
 import math
 
-from quorum.numeric.arrays import Floats, compiled
+from quorum.numeric.arrays import Floats
+from quorum.numeric.compiling import compiled
 
 # How far apart two answers are; the levels of alpha and the weights of `gwet` are made of them.
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)

@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from quorum.numeric.arrays import Floats, Ints, compiled
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.compiling import compiled
 
 # Sums of logarithms are taken as the logarithm of a product, as long as that cannot overflow.
 _LARGE = 1e200

@@ -6,7 +6,8 @@ A coin is one bit, and eight items share a byte of coins: item 8 g + b is bit b 
 import numpy as np
 from numpy.typing import NDArray
 
-from quorum.numeric.arrays import Floats, Ints, compiled
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.compiling import compiled
 
 Bytes = NDArray[np.uint8]
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorum.numeric.arrays import Floats, Ints, compiled
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.compiling import compiled
 from quorum.statistics.kernels.distances import ABSOLUTE, DIFFERENT, RATIO, SQUARED, distance
 
 # Levels of alpha, and weights of kappa.

@@ -1,0 +1,77 @@
+"""Loops over arrays that numba compiles.
+
+Kernels are compiled once per installation. Machine code is cached beside the source, or in the user's cache folder if
+that is read-only. With NUMBA_DISABLE_JIT=1 they run as plain Python, to measure coverage. Numba watches only the
+kernel's own file, so the cached name carries a digest of it and of all modules of Quorum that it imports, directly or
+not.
+"""
+
+import ast
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+_ROOT = Path(__file__).parents[2]
+_PACKAGE = __name__.partition(".")[0]
+
+
+def compiled(kernel: Kernel) -> Kernel:
+    """Compile a kernel when first called, once per argument types."""
+    import numba  # slowly, and not for those who want the types alone
+
+    kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
+    try:
+        dispatcher = numba.njit(cache=True, nogil=True)(kernel)
+    except RuntimeError:  # no folder can be written: it is compiled again in every process
+        dispatcher = numba.njit(nogil=True)(kernel)
+    return cast(Kernel, dispatcher)  # called like the function it was made of
+
+
+@cache
+def _digest(module: str) -> str:
+    """Return eight digits of a module's sources; delete outdated compiled files."""
+    sources = {module}
+    unread = [module]
+    while unread:
+        new = set(_imports(unread.pop())) - sources
+        sources |= new
+        unread += new
+    content = hashlib.sha256()
+    for name in sorted(sources):
+        content.update(_file(name).read_bytes())
+    digest = content.hexdigest()[:8]
+    source = _file(module)
+    for path in source.parent.glob(f"__pycache__/{source.stem}.*.nb[ci]"):
+        if digest not in path.name:
+            # The folder may not be writable, or another process was first.
+            with contextlib.suppress(OSError):
+                path.unlink()
+    return digest
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    return frozenset(name for name in _imported_names(module) if _file(name).exists())
+
+
+def _imported_names(module: str) -> Iterator[str]:
+    """Yield the dotted names of a module's imports; some name members of modules."""
+    for node in ast.walk(ast.parse(_file(module).read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module} imports relatively, expected whole names"
+            if node.module and node.module.startswith(_PACKAGE):
+                yield node.module
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _file(module: str) -> Path:
+    path = _ROOT.joinpath(*module.split("."))
+    package = path / "__init__.py"
+    # A folder of a former version may be left with its compiled files alone.
+    return package if package.exists() else path.with_suffix(".py")
