@@ -30,13 +30,7 @@ from quorum.statistics.aggregation.votes_and_means import (
     majority_of_others,
 )
 from quorum.statistics.correlation import means_without_raters
-from quorum.statistics.crossed import (
-    FEWEST,
-    ITEM,
-    NAIVE,
-    RATER,
-    RaterDeletions,
-)
+from quorum.statistics.crossed import FEWEST, ITEM, NAIVE, RATER, RaterDeletions
 from quorum.statistics.inputs import encode
 
 if TYPE_CHECKING:

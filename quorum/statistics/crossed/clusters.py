@@ -1,0 +1,227 @@
+"""Rows by item, by rater, or by both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.crossed.spread import NO_SPREAD, Spread, crossed, crossed_covariance
+from quorum.statistics.crossed.variance import FEWEST, Squares, effective_number, enlarged
+from quorum.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
+
+NAIVE, BOTH = "naive", "both"
+ITEM, RATER = "item", "rater"
+TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
+FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
+
+# How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater. Statistics of
+# people's winners or means also take `RaterDeletions` in the place of the raters' column.
+ClusterColumns = str | Mapping[str, Any]
+
+
+def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row") -> Ints:
+    """Return the (N,) codes of a column of clusters."""
+    column = f"clusters[{name!r}]"
+    _, codes = encode(values, column)
+    if len(codes) != rows:
+        raise BadShape(f"{column} has {len(codes)} entries, expected {rows}, one {row}")
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """(N,) rows by item, by rater, or by both.
+
+    columns: (N,) codes by name. used: the names with two clusters or more. codes: (N,) of each of them; with two names,
+    then those of the cells. sizes: (G,) rows of each cluster. note: what the intervals leave out.
+    """
+
+    columns: Mapping[str, Ints]
+    counts: Mapping[str, int]
+    used: tuple[str, ...]
+    codes: tuple[Ints, ...]
+    sizes: tuple[Floats, ...]
+    reason: str
+    note: str
+    latest: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `subset`
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
+        """Read one or two columns; leave out one with few clusters if there is another."""
+        if not 1 <= len(columns) <= 2:
+            raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
+        coded: dict[str, Ints] = {}
+        for name, values in columns.items():
+            codes = column_codes(values, name, rows)
+            coded[name] = codes if keep is None else renumbered(codes[keep])
+        return cls.of_codes(coded)
+
+    def subset(self, rows: Flags) -> Clusters:
+        """Return the clusters of some of the (N,) rows; those asked for last are kept."""
+        same_length(rows=rows, **self.columns)
+        if rows.all():
+            return self
+        key = np.packbits(rows).tobytes()
+        subset = self.latest.get(key)  # once: another thread may ask for other rows meanwhile
+        if subset is None:
+            self.latest.clear()
+            cells = self.codes[2][rows] if len(self.codes) > 2 else None
+            subset = self.of_codes(
+                {name: renumbered(codes[rows]) for name, codes in self.columns.items()}, cells
+            )
+            self.latest[key] = subset
+        return subset
+
+    @classmethod
+    def of_codes(cls, columns: Mapping[str, Ints], cells: Ints | None = None) -> Clusters:
+        """Read (N,) codes from 0 on, without gaps; `cells` are codes of two columns together, if known, in order."""
+        counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
+        used = {name: codes for name, codes in columns.items() if counts[name] >= FEWEST}
+        short = [name for name in columns if name not in used]
+        reason = note = ""
+        if not used:
+            most = max(counts, key=lambda name: counts[name])
+            reason = too_few(most, counts[most])
+        elif short:
+            note = fixed_note(short[0], counts[short[0]])
+        codes = tuple(used.values())
+        if len(codes) == 2:
+            both = codes[0] * np.int64(codes[1].max() + 1) + codes[1] if cells is None else cells
+            codes = (*codes, renumbered(both))
+        sizes = tuple(np.bincount(of_kind).astype(np.float64) for of_kind in codes)
+        return cls(columns, counts, tuple(used), codes, sizes, reason, note)
+
+    @property
+    def number(self) -> int:
+        """The clusters of the first kind."""
+        return len(self.sizes[0]) if self.sizes else 0
+
+    def for_agreement(self) -> Clusters:
+        """Return the clusters of a coefficient of agreement: two raters are one pair, which shows no other's part."""
+        if self.counts.get(RATER) != FEWEST:
+            return self
+        items = {name: codes for name, codes in self.columns.items() if name != RATER}
+        note = fixed_note(RATER, FEWEST, FEWEST + 1)
+        if not items:
+            return replace(self, reason=note)
+        return replace(self.of_codes(items), counts=self.counts, note=note)
+
+    def alone(self, rows: int) -> bool:
+        return all(count == rows for count in self.counts.values())
+
+    def weighted(self, weights: Floats) -> Clusters:
+        """Return the clusters in whose sizes each of the (N,) rows counts `weights` times."""
+        sizes = tuple(np.bincount(codes, weights=weights).astype(np.float64) for codes in self.codes)
+        return replace(self, sizes=sizes, latest={})
+
+    def spread(self, influences: Floats) -> Spread:
+        """Return the variance of the estimate with (N,) influences of sum zero."""
+        if self.reason:
+            return NO_SPREAD
+        return self.spread_of(
+            [float(np.square(np.bincount(codes, weights=influences)).sum()) for codes in self.codes]
+        )
+
+    def spread_of(self, squares: Sequence[float]) -> Spread:
+        """Return the variance of an estimate from its summed squared influences, kind by kind."""
+        items = Spread.of_squares(squares[0], effective_number(self.sizes[0]))
+        if len(squares) == 1:
+            return items
+        by_item, by_rater, by_answer = squares
+        return crossed(items, Squares(by_item, by_rater, by_answer, self.number, self.sizes[1]))
+
+    def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
+        """Return (K, K) covariance of estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
+        size = len(mixing)
+        if self.reason:
+            return np.full((size, size), math.nan), np.full(size, math.nan)
+        rows = np.arange(len(self.codes[0]))
+        forms: list[Floats] = []
+        for codes in self.codes:
+            sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
+            forms.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
+        number = effective_number(self.sizes[0])
+        covariance: Floats = forms[0] * enlarged(number)
+        freedom = np.full(size, max(number, FEWEST) - 1)
+        if len(forms) > 1:
+            by_item, by_rater, by_answer = forms
+            squares = Squares(by_item, by_rater, by_answer, self.number, self.sizes[1])
+            return crossed_covariance(covariance, freedom, squares)
+        return covariance, freedom
+
+    def components(self, values: Floats) -> Floats:
+        """Return the variance of (N,) values by item, by rater and within, none below zero.
+
+        These are the ones that expect the observed sums of squares (Henderson 1953, method 1).
+        """
+        centred = values - values.mean()
+        squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
+        return np.maximum(np.linalg.solve(_expected_squares(self.codes, self.sizes), squares), 0)
+
+
+def too_few(name: str, count: int) -> str:
+    """Return the reason for no interval where no kind has clusters enough."""
+    are, s = ("there is", "") if count == 1 else ("there are", "s")
+    return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=FEWEST)
+
+
+def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
+    """Return the note on an interval that takes the few clusters of a kind as they are."""
+    s, these = ("", "this") if count == 1 else ("s", "these")
+    return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
+
+
+def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
+    """Return the clusters whose rows change sides together; None without columns."""
+    if not columns:
+        return None
+    if len(columns) > 1:
+        raise BadOption(
+            f"clusters has {len(columns)} columns, expected one kind of rows that change sides together"
+        )
+    grouped = Clusters.of(columns, rows)
+    if grouped.reason:
+        raise BadValue(f"clusters cannot change sides: {grouped.reason}")
+    return grouped
+
+
+def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tuple[Spread, Clusters]:
+    clusters = Clusters.of(columns, len(values))
+    return clusters.spread((values - values.mean()) / len(values)), clusters
+
+
+def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
+    """Return the sums of squares by p of centred influences to expect from variance 1 by q.
+
+    With n_pq rows in common: sum_pq (n_pq - n_p n_q / N)^2.
+    """
+    # n_pq is the rows of a cell where p and q differ; a row of clusters of n_p and n_q rows adds n_p n_q to their sum.
+    rows = len(codes[0])
+    row_sizes = [size[of_kind] for of_kind, size in zip(codes, sizes, strict=True)]
+    pairs = np.array([[by_p @ by_q for by_q in row_sizes] for by_p in row_sizes])
+    squares = np.array([np.square(size).sum() for size in sizes])
+    shared = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
+    expected: Floats = shared - 2 * pairs / rows + np.outer(squares, squares) / rows**2
+    return expected
+
+
+def renumbered(codes: Ints) -> Ints:
+    """Return codes from 0 on without gaps."""
+    highest, bits = int(codes.max(initial=0)), len(codes).bit_length()
+    if highest < len(codes):  # counted, not sorted
+        return np.asarray(np.cumsum(np.bincount(codes) > 0) - 1, dtype=np.int64)[codes]
+    if highest.bit_length() + bits > 63:
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
+    # Numbers sort five times as fast as their places: each takes its place along, in its lowest bits.
+    both = np.sort(codes << bits | np.arange(len(codes)))
+    places = both & ((1 << bits) - 1)
+    both >>= bits
+    numbers = np.zeros(len(codes), dtype=np.int64)
+    numbers[places[1:]] = np.cumsum(both[1:] != both[:-1])
+    return numbers

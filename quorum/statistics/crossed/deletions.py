@@ -1,0 +1,201 @@
+"""Raters whose answers make a row's consensus together, known by what it is without each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.crossed.clusters import NAIVE, RATER, ClusterColumns, Clusters, fixed_note, renumbered
+from quorum.statistics.crossed.spread import Spread, crossed, crossed_covariance
+from quorum.statistics.crossed.variance import FEWEST, Squares, effective_number, enlarged
+from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector, refuse_values, same_length
+
+
+@dataclass(frozen=True, slots=True)
+class RaterDeletions:
+    """What each rater's answers do to people's winners or means of rows.
+
+    row, rater: (V,) positions of rows, and codes of raters from 0 on. value: of winners, (V, 2) how much more often the
+    first, and the second, wins with the rater's vote than without; of means, (V,) the mean without the rater, nan for
+    none. means: whether they are of means.
+    """
+
+    row: Ints
+    rater: Ints
+    value: Floats
+    means: bool = False
+
+    @classmethod
+    def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
+        """Return it from (N,) leads of the first over the second, and the (V,) parts of answers in them.
+
+        One vote seldom decides a clear majority, which raters of other taste would still change together. So where a
+        row's lead is that of its votes, as many of the others as `jackknife_size` says leave first, at random (the
+        delete-d jackknife: Shao, Wu 1989).
+        """
+        parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
+        first, cell = answers_by_cell(row, rater)
+        row, rater = row[first], rater[first]
+        balance = np.bincount(cell, weights=parts, minlength=len(first)).astype(np.float64)
+        value = _gains(leads[row], balance)
+        votes = np.bincount(row, minlength=len(leads))
+        for_first, for_second, for_none = (
+            np.bincount(row[balance == vote], minlength=len(leads)) for vote in (1, -1, 0)
+        )
+        is_of_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
+        cells = np.flatnonzero((is_of_votes & (jackknife_size(votes) > 0))[row])
+        cases = np.stack([of_row[row[cells]] for of_row in (for_first, for_second, for_none)])
+        most = int(votes.max(initial=0)) + 1
+        code = np.ravel_multi_index((*cases, balance[cells].astype(np.int64) + 1), (most, most, most, 3))
+        _, example, number = np.unique(code, return_index=True, return_inverse=True)
+        gains = [_gains_of_vote(cases[:, at], balance[cells[at]]) for at in example.tolist()]
+        value[cells] = np.array(gains).reshape(-1, 2)[number]
+        return cls(row, rater, value)
+
+    def subset(self, rows: Flags) -> RaterDeletions:
+        """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
+        here = rows[self.row]
+        return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.value[here], self.means)
+
+    def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
+        """Return those of the rows to `keep` of all (N,), by the positions that these have then."""
+        self.check(len(keep), name)
+        left = self.subset(keep)
+        return replace(left, row=(np.cumsum(keep) - 1)[left.row])
+
+    def check(self, rows: int, name: str) -> None:
+        """Raise BadShape if there are positions beyond so many rows."""
+        last = int(self.row.max(initial=-1))
+        if last >= rows:
+            raise BadShape(f"clusters[{RATER!r}] names {name} {last}, expected one of {rows} from 0 on")
+
+    @property
+    def raters(self) -> int:
+        return int(self.rater.max(initial=-1)) + 1
+
+    def widen(
+        self, spread: Spread, items: Clusters, changes: Callable[[], Floats]
+    ) -> tuple[Spread, Clusters]:
+        """Add the raters to the spread and the counts of the items; one rater is a note."""
+        if self.raters < FEWEST or items.reason:
+            return spread, self.count(items)
+        return self.spread(spread, changes()), self.count(items)
+
+    def count(self, items: Clusters) -> Clusters:
+        """Add the raters to the counts of the items; one rater is a note."""
+        if not self.raters or items.reason:
+            return items
+        note = fixed_note(RATER, self.raters) if self.raters < FEWEST else ""
+        return replace(items, counts={**items.counts, RATER: self.raters}, note=note)
+
+    def spread(self, items: Spread, changes: Floats) -> Spread:
+        """Add the raters' variance to that of the items.
+
+        `changes` (V,): how much of the estimate is lost where a rater leaves a row. Its mean over what the others
+        answer is the part of the estimate that is the rater's (Hoeffding 1948).
+        """
+        return crossed(items, self._squares(changes))
+
+    def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
+        """Add the raters' (K, K) covariance to that of the items, from (V, K) `changes`; return it and (K,) df."""
+        return crossed_covariance(items, freedom, self._squares(changes))
+
+    def _squares(self, changes: Floats) -> Squares:
+        sizes = np.bincount(self.rater)
+        centred = changes - changes.mean(axis=0)
+        if self.means:
+            # A mean loses a rater's distance from the others: R / (R - 1) times that from all (the jackknife's factor).
+            # A row without another rater is lost whole.
+            centred[~np.isnan(self.value)] /= enlarged(effective_number(sizes))
+
+        def squares_of(codes: Ints) -> Any:
+            sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))
+            np.add.at(sums, codes, centred)
+            return sums.T @ sums
+
+        items = len(np.unique(self.row))
+        return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, items, sizes)
+
+
+def jackknife_size(votes: Any) -> Any:
+    """Return how many of the other votes leave with a rater's: at most the root, and even, so as to tie no more."""
+    return np.sqrt(votes).astype(np.int64) // 2 * 2
+
+
+def _gains(lead: Floats, part: Floats | float) -> Floats:
+    """Return (V, 2) how much more often the first, and the second, wins with the parts in leads than without."""
+    return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
+
+
+def _gains_of_vote(counts: Ints, vote: float) -> Floats:
+    """Return (2,) `_gains` where others have left, each set as likely, in the share of the votes that stay.
+
+    counts: (3,) votes for the first, the second, and neither.
+    """
+    votes = counts.sum()
+    size = int(jackknife_size(votes))
+    first, second = np.ogrid[: size + 1, : size + 1]
+    others = counts - (np.array([1, -1, 0]) == vote)
+    ways = sum(map(_log_ways, others, (first, second, size - first - second)))
+    chance = np.exp(ways - _log_ways(votes - 1, size))
+    gains = _gains(counts[0] - counts[1] - (first - second), vote)
+    return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - size / votes))
+
+
+def _log_ways(number: Any, choices: Any) -> Any:
+    """Return the logarithm of the ways to choose so many of a number, as there may be too many; -inf for none."""
+    gammaln = scipy.special.gammaln
+    return gammaln(number + 1) - gammaln(choices + 1) - gammaln(number - choices + 1)
+
+
+NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
+    """Return the first answer of each rater to each row, and the (V,) number of each answer's rater and row."""
+    cell = row * (int(rater.max(initial=0)) + 1) + rater
+    _, first, number = np.unique(cell, return_index=True, return_inverse=True)
+    return first, number
+
+
+def columns_of(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
+    """Return the columns, none of them for "naive"."""
+    if not isinstance(clusters, Mapping):
+        if clusters != NAIVE:
+            raise BadOption(f"clusters is {clusters!r}, expected {NAIVE!r} or columns by name")
+        return {}
+    for name, column in clusters.items():
+        if isinstance(column, RaterDeletions):
+            raise BadOption(
+                f"clusters[{name!r}] has a consensus without each rater, expected one {name} a row"
+            )
+    return clusters
+
+
+def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, RaterDeletions | None]:
+    """Return the columns, and apart from them the consensus without each rater, if there is one."""
+    if not isinstance(clusters, Mapping):
+        return clusters, None
+    deletions = [column for column in clusters.values() if isinstance(column, RaterDeletions)]
+    if len(deletions) > 1:
+        raise BadOption(f"clusters has {len(deletions)} kinds of raters, expected one")
+    columns = {name: column for name, column in clusters.items() if not isinstance(column, RaterDeletions)}
+    return columns, deletions[0] if deletions else None
+
+
+def positions_and_raters(
+    name: str, positions: ArrayLike, raters: Iterable[Any], number: int
+) -> tuple[Ints, Ints]:
+    """Return (V,) positions of answers in `number` rows, and codes of who gave them."""
+    numbers = finite_vector(positions, name)
+    _, rater = encode(raters, "raters")
+    same_length(**{name: numbers, "raters": rater})
+    position = numbers.astype(np.int64)
+    refuse_values(numbers, (position < 0) | (position >= number), name, f"0 to {number - 1}")
+    return position, rater

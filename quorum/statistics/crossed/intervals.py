@@ -1,0 +1,200 @@
+"""Intervals of shares, of their differences, and of coefficients up to 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from quorum.numeric.arrays import Flags, Floats
+from quorum.statistics.crossed.clusters import Clusters
+from quorum.statistics.crossed.spread import Spread, quantile_of
+from quorum.statistics.crossed.variance import enlarged
+from quorum.statistics.inputs import ROUNDING, BadOption, is_real
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    value: float
+    low: float
+    high: float
+
+
+def check_confidence(value: float, name: str = "confidence") -> float:
+    if not (is_real(value) and 0 < value < 1):
+        raise BadOption(f"{name} is {value!r}, expected a number between 0 and 1")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredInterval:
+    """The interval of a share, and the p of one half."""
+
+    low: float
+    high: float
+    p: float
+    clusters: Clusters
+
+
+def share_of_rows(
+    outcomes: Floats,
+    columns: Mapping[str, Iterable[Any]] | Clusters,
+    confidence: float,
+    *,
+    keep: Flags | None = None,
+    weights: Floats | None = None,
+    widen: Callable[[Spread, Clusters], tuple[Spread, Clusters]] | None = None,
+) -> ClusteredInterval:
+    """Return the interval of the (weighted) mean of outcomes from 0 to 1 of the (N,) rows to `keep`.
+
+    `widen` adds what else makes the mean vary.
+    """
+    if isinstance(columns, Clusters):
+        clusters = columns if keep is None else columns.subset(keep)
+    else:
+        clusters = Clusters.of(columns, len(outcomes), keep)
+    if keep is not None:
+        outcomes, weights = outcomes[keep], None if weights is None else weights[keep]
+    if not len(outcomes):
+        return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
+    amounts = np.ones(len(outcomes)) if weights is None else weights
+    share = float(amounts @ outcomes) / float(amounts.sum())
+    if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
+        # The variance of independent noughts and ones follows from their share.
+        spread = Spread(share * (1 - share) / len(outcomes), math.inf)
+        cells, clusters = len(outcomes), replace(clusters, reason="", note="")
+    elif clusters.reason:
+        return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
+    else:
+        spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
+        cells = clusters.number
+    if widen is not None:
+        spread, clusters = widen(spread, clusters)
+    low, high = share_interval(share, spread, cells, confidence)
+    return ClusteredInterval(low, high, spread_if_even(share, spread, cells).p(share - 0.5), clusters)
+
+
+def independent_rows(share: float, spread: Spread, cells: float) -> float:
+    """Return how many independent rows give the share that variance.
+
+    Where all or no rows count, their variance shows nothing, and `cells` is that number. That of independent rows would
+    be estimated from the same few items: what these leave out of both (see `enlarged`) is left out of their ratio.
+    """
+    spread_of_row = share * (1 - share)
+    if not (spread.varies and spread_of_row > 0):
+        return cells
+    by_items = spread.variance - spread.by_raters
+    if not math.isnan(spread.items):
+        by_items /= enlarged(spread.items)
+    return spread_of_row / (by_items + spread.by_raters)
+
+
+def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
+    """Return the spread of the share if in truth it were a half (a score test).
+
+    The variance is that of as many independent rows as give `share_interval`.
+    """
+    return spread.scaled(0.25 / independent_rows(share, spread, cells))
+
+
+def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
+    """Return Wilson's interval, with t for z, for as many `independent_rows` as give the share that variance.
+
+    Where all or no rows count it is the exact one of Clopper and Pearson, for `cells` independent rows, fewer in the
+    ratio of the squared quantiles of t (Korn, Graubard 1998).
+    """
+    if not (0 <= share <= 1) or math.isnan(spread.df):
+        return math.nan, math.nan
+    z = quantile_of(confidence, spread.df)
+    if share in (0, 1):
+        rows = cells * min(quantile_of(confidence, max(cells - 1, 1)) / z, 1) ** 2
+        length = 1 - ((1 - confidence) / 2) ** (1 / rows)
+        return (0.0, length) if share == 0 else (1 - length, 1.0)
+    rows = independent_rows(share, spread, cells)
+    scale = 1 + z**2 / rows
+    centre = (share + z**2 / (2 * rows)) / scale
+    half = z / scale * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
+    return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceOfShares:
+    """How much more often the first of two metrics is right than the second, on the same rows.
+
+    apart: (share, number) of the rows on which one alone is right; all rows where there are none.
+    """
+
+    value: float
+    spread: Spread
+    apart: tuple[float, int]
+
+    @classmethod
+    def of(cls, value: float, spread: Spread, is_apart: Flags) -> DifferenceOfShares:
+        """Read whether one alone is right on each of (N,) rows."""
+        rows = int(is_apart.sum()) or len(is_apart)
+        return cls(value, spread, (rows / len(is_apart), rows))
+
+    @property
+    def if_equal(self) -> Spread:
+        """The spread if both were right as often (a score test)."""
+        by_raters = self._by_raters_of_row * self.apart[0] ** 2
+        variance = self.spread.variance - self.spread.by_raters + by_raters
+        return replace(self.spread, variance=variance, by_raters=by_raters)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the differences from which this one is not further than t allows.
+
+        The difference is apart (2 q - 1) for the share q of those rows that the first wins (McNemar 1947). What raters
+        add goes with q (1 - q), as in `share_interval`.
+        """
+        square = quantile_of(confidence, self.spread.df) ** 2
+        items, raters = (
+            square * (self.spread.variance - self.spread.by_raters),
+            square * self._by_raters_of_row,
+        )
+        room = self.value**2 - items - raters * self.apart[0] ** 2
+        half = math.sqrt(max(self.value**2 - (1 + raters) * room, 0.0))
+        low, high = ((self.value + side * half) / (1 + raters) for side in (-1, 1))
+        return max(low, -1.0), min(high, 1.0)
+
+    @property
+    def _by_raters_of_row(self) -> float:
+        """The raters' part over 4 q (1 - q); q leaves the loser half a row."""
+        share, rows = self.apart
+        most = 1 - 1 / rows
+        return self.spread.by_raters / (share**2 * (1 - min(abs(self.value) / share, most) ** 2))
+
+
+def coefficient_interval(
+    value: float,
+    spread: Spread,
+    cells: float,
+    confidence: float,
+    *,
+    judges: float = 2.0,
+    chance_of_difference: float = 1.0,
+) -> tuple[float, float]:
+    """Return the interval of a coefficient up to 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
+
+    There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). Where nothing
+    varies, as at its ends, it may be off by the share of `cells` independent units that are different without any
+    having been seen (see `share_interval`), over the chance that two judgments at random are different.
+    """
+    if math.isnan(value) or math.isnan(spread.df):
+        return math.nan, math.nan
+    half = spread.half(confidence)
+    unvaried = not spread.varies or abs(abs(value) - 1) < ROUNDING
+    if unvaried:
+        half = share_interval(0.0, spread, cells, confidence)[1] / chance_of_difference
+    if unvaried or not -1 / (judges - 1) < value < 1:
+        return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
+    half *= judges / ((1 + (judges - 1) * value) * (1 - value))
+    middle = math.log((1 + (judges - 1) * value) / (1 - value))
+    ends = [math.exp(min(middle + side * half, 700.0)) for side in (-1, 1)]
+    low, high = ((end - 1) / (end + judges - 1) for end in ends)
+    return low, high

@@ -1,0 +1,156 @@
+"""The spread of an estimate over new items and new raters, and of a difference of two systems or metrics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.crossed.variance import (
+    FEWEST,
+    Squares,
+    credible,
+    enlarged,
+    most_by_raters,
+    satterthwaite,
+)
+from quorum.statistics.inputs import ROUNDING
+
+# The noncentral t of more degrees of freedom is the normal distribution, to a thousandth.
+MOST_FREEDOM = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The variance of an estimate, and the degrees of freedom of its t.
+
+    by_raters: the part of the variance that raters add. within: how much raters would differ by the noise of their
+    answers alone. items, raters: their effective numbers, inf where it is not over them; items is nan where the degrees
+    of freedom alone are known. people: the number of raters. independent: the number of noughts and ones whose variance
+    follows from their share.
+    """
+
+    variance: float
+    df: float
+    by_raters: float = 0.0
+    within: float = 0.0
+    items: float = math.nan
+    raters: float = math.inf
+    people: float = math.inf
+    independent: float = math.nan
+
+    @classmethod
+    def of_squares(cls, squares: float, number: float) -> Spread:
+        """Return it from the sum of squares of influences by cluster, and the clusters' effective number."""
+        return cls(squares * enlarged(number), max(number, FEWEST) - 1, items=number)
+
+    def scaled(self, variance: float) -> Spread:
+        """Return it with another variance, of which raters add the same part."""
+        ratio = variance / self.variance if self.variance > 0 else 0.0
+        return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
+
+    def of_larger_study(self, items: float, raters: float) -> Spread:
+        """Return it for so many times the items and the raters, with as many answers an item (Brennan 2001)."""
+        number, effective = self.number * items, self.raters * raters
+        by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
+        within, people = self.within / items, self.people * raters
+        most = most_by_raters(by_raters + within, within, effective, people)
+        df = float(satterthwaite(by_items, max(number, FEWEST) - 1, most, max(effective, FEWEST) - 1))
+        return Spread(by_items + by_raters, df, by_raters, within, number, effective, people)
+
+    @property
+    def number(self) -> float:
+        """The effective number of items that the part by items is known from."""
+        if not math.isnan(self.independent):
+            return self.independent
+        return self.df + 1 if math.isnan(self.items) else self.items
+
+    def power(self, difference: float, level: float) -> float:
+        """Return the chance that a two-sided t test at `level` finds such a difference, with its sign."""
+        if math.isnan(difference) or math.isnan(self.variance):
+            return math.nan
+        if not self.variance > 0:
+            return float(difference != 0)
+        least, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
+        if self.df <= MOST_FREEDOM:
+            missed = float(scipy.special.nctdtr(self.df, shift, least))
+            return 1.0 if math.isnan(missed) else 1 - missed  # it underflows from a shift of 36 on
+        return float(scipy.special.ndtr(shift - least))
+
+    @property
+    def varies(self) -> bool:
+        """Whether a share or a coefficient varies by more than rounding."""
+        return self.variance > ROUNDING**2
+
+    def p(self, value: float, *, only_below: bool = False) -> float:
+        """Return the p of a value that is zero in truth, two-sided or against values below; nan without variance."""
+        if not self.variance > 0:
+            return math.nan
+        t = value / math.sqrt(self.variance)
+        return float(
+            scipy.special.stdtr(self.df, t) if only_below else 2 * scipy.special.stdtr(self.df, -abs(t))
+        )
+
+    def half(self, confidence: float) -> float:
+        return quantile_of(confidence, self.df) * math.sqrt(self.variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A difference of two systems or metrics, and its spread; nan where nothing is known."""
+
+    difference: float
+    spread: Spread
+
+    @property
+    def t(self) -> float:
+        variance = self.spread.variance
+        return self.difference / math.sqrt(variance) if variance > 0 else math.nan
+
+    @property
+    def p(self) -> float:
+        """Two-sided."""
+        return self.spread.p(self.difference)
+
+
+NO_SPREAD = Spread(math.nan, math.nan)
+NO_CONTRAST = Contrast(math.nan, NO_SPREAD)
+
+
+def quantile_of(confidence: float, df: float = math.inf) -> float:
+    """Return the two-sided quantile of t, or of the normal distribution for infinite `df`."""
+    return float(
+        scipy.special.stdtrit(df, 0.5 + confidence / 2)
+        if df < math.inf
+        else scipy.special.ndtri(0.5 + confidence / 2)
+    )
+
+
+def crossed(items: Spread, squares: Squares) -> Spread:
+    """Return the spread of an estimate over new items and new raters, with Satterthwaite's degrees of freedom.
+
+    Few raters do not show well what they add, so the most that their answers allow counts for it. Where that is much, t
+    has about the degrees of freedom of the raters.
+    """
+    added = float(credible(squares.added, squares.error))
+    if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
+        added = 0.0
+    independent = math.nan if items.df < math.inf else float(squares.items)
+    items_df = items.df if items.df < math.inf else max(squares.items, FEWEST) - 1
+    raters_df = max(squares.raters, FEWEST) - 1
+    df = float(satterthwaite(items.variance, items_df, squares.most_added, raters_df)[0])
+    variance, within = items.variance + added, float(squares.within)
+    raters, people = squares.raters, len(squares.sizes)
+    return Spread(variance, df, added, within, items.items, raters, people, independent)
+
+
+def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
+    """Return `crossed` of (K, K) covariance over items and (K,) degrees of freedom."""
+    raters_df = max(squares.raters, FEWEST) - 1
+    df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
+    values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)
+    errors = (vectors * (squares.error @ vectors)).sum(axis=0)
+    return items + (vectors * credible(values, errors)) @ vectors.T, df
