@@ -25,8 +25,4 @@ from quorum.statistics.meta.pairwise import (
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from quorum.statistics.significance import (
-    clusters_of_p_values,
-    compare_with_best,
-    wilson_interval,
-)
+from quorum.statistics.significance import clusters_of_p_values, compare_with_best, wilson_interval

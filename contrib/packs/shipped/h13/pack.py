@@ -54,11 +54,7 @@ from quorum.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from quorum.statistics.significance import (
-    mcnemar_test,
-    randomization_test,
-    stars,
-)
+from quorum.statistics.significance import mcnemar_test, randomization_test, stars
 
 GRADES = tuple(round(3 * grade) / 3 for grade in GRADE_THRESHOLDS)
 GOOD, FINE = GRADES[2], GRADES[3]  # two experts of three say 3, all do

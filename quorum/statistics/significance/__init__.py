@@ -1,0 +1,24 @@
+"""Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2), and intervals of one sample.
+
+Williams' test, for two correlations with people, is in `quorum.statistics.correlation`.
+"""
+
+from quorum.statistics.significance.bootstrap import BootstrapResult, bootstrap_interval
+from quorum.statistics.significance.mcnemar import McNemarResult, mcnemar_counts, mcnemar_test
+from quorum.statistics.significance.randomization import RandomizationResult, randomization_test
+from quorum.statistics.significance.score_summary import ScoreSummary, deviation_of, summary_of_scores
+from quorum.statistics.significance.several_systems import (
+    LEVEL,
+    BestResult,
+    ClusterResult,
+    clusters_of_p_values,
+    compare_with_best,
+)
+from quorum.statistics.significance.several_tests import (
+    AdjustedPValues,
+    adjusted_p_values,
+    holm,
+    stars,
+    stouffer_wilcoxon,
+)
+from quorum.statistics.significance.wilson import wilson_interval

@@ -1,0 +1,195 @@
+"""Bootstrap of one sample (Efron 1979; BCa: Efron 1987)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.crossed import CONFIDENCE
+from quorum.statistics.inference import Inference, Options, signed
+from quorum.statistics.inputs import ROUNDING, BadOption, BadShape, one_of, positive, score_vector
+from quorum.statistics.resampling import CELLS, Seed, bootstrap
+
+METHODS = ("percentile", "basic", "bca")
+
+# A bootstrap of single values is cheap, and its tails need many resamples.
+_RESAMPLES = 10_000
+
+# Drawing a count for each distinct value pays if it occurs so often.
+_FEW = 8
+TOO_FEW = "there are fewer than two values"
+ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
+
+# A statistic takes (B, N) values and returns (B,).
+RowStatistic = Callable[[Floats], Floats]
+
+_ROW_STATISTICS: dict[str, RowStatistic] = {
+    "mean": lambda rows: rows.mean(axis=1),
+    "median": lambda rows: np.asarray(np.median(rows, axis=1), dtype=np.float64),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapResult(Inference):
+    statistic: str
+    value: float
+    standard_error: float
+    n: int
+    method: str
+
+
+@signed("bootstrap")
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: str | RowStatistic = "mean",
+    *,
+    method: str = "percentile",
+    confidence: float = CONFIDENCE,
+    resamples: int = _RESAMPLES,
+    seed: Seed = 0,
+) -> BootstrapResult:
+    """Return the interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
+
+    `method` is "percentile", "basic" (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0
+    + z) / (1 - a (z0 + z))), with bias z0 and acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
+    """
+    one_of(method, METHODS, "method")
+    options = Options.of(confidence=confidence, resamples=resamples, seed=seed)
+    positive(resamples, "resamples")
+    sample = score_vector(values, "values")
+    name, function = row_statistic(statistic)
+    n = len(sample)
+    value = low = high = error = math.nan
+    reason = "" if n > 1 else TOO_FEW
+    if n:
+        value = float(function(sample[np.newaxis])[0])
+    if n > 1:
+        draws = _draws(sample, name, function, resamples, options.generator)
+        tail = (1 - confidence) / 2
+        ends = np.array([tail, 1 - tail])
+        if method == "bca":
+            ends = _corrected_ends(draws, value, _left_out(sample, name, function), ends)
+            reason = ONE_SIDED if np.isnan(ends).any() else ""
+        if not reason:
+            low, high = (float(end) for end in np.quantile(draws, ends))
+        if method == "basic":
+            low, high = 2 * value - high, 2 * value - low
+        error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
+    inference = replace(options.undefined(reason), low=low, high=high)
+    return BootstrapResult(name, value, error, n, method, **inference.shared())
+
+
+def _draws(
+    sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
+) -> Floats:
+    n = len(sample)
+    if name == "mean":
+        return _mean_draws(sample, resamples, generator)
+    if name == "median":
+        return _median_draws(np.sort(sample), resamples, generator)
+    chunk = max(1, CELLS // n)
+    parts = []
+    for start in range(0, resamples, chunk):
+        rows = generator.integers(0, n, size=(min(chunk, resamples - start), n))
+        parts.append(np.asarray(function(sample[rows]), dtype=np.float64))
+    return np.concatenate(parts)
+
+
+def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    n = len(sample)
+    levels, frequency = np.unique(sample, return_counts=True)
+    if len(levels) * _FEW <= n:  # such as grades: draw how often each occurs
+        return bootstrap(
+            lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
+            frequency.astype(np.int64),
+            resamples=resamples,
+            generator=generator,
+        )
+    from quorum.statistics.kernels.randomisation import drawn_sums
+
+    chunk = max(1, CELLS // n)
+    parts = []
+    for start in range(0, resamples, chunk):
+        size = (min(chunk, resamples - start), n)
+        parts.append(drawn_sums(sample, generator.integers(0, n, size=size, dtype=np.uint32)) / n)
+    return np.concatenate(parts)
+
+
+def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Return medians of resamples without drawing them: the k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
+    n = len(ordered)
+    middle = (n + 1) // 2
+    lower = generator.beta(middle, n + 1 - middle, resamples)
+    upper = lower
+    if n % 2 == 0:
+        upper = lower + (1 - lower) * generator.beta(1, n - middle, resamples)
+    places = np.minimum((np.stack([lower, upper]) * n).astype(np.int64), n - 1)
+    return np.asarray(ordered[places].mean(axis=0), dtype=np.float64)
+
+
+def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
+    n = len(sample)
+    if name == "mean":
+        return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
+    if name == "median":
+        ordered, half = np.sort(sample), n // 2
+        if n % 2 == 0:
+            return np.repeat([ordered[half], ordered[half - 1]], half)
+        below, middle, above = ordered[half - 1 : half + 2]
+        return np.repeat([(middle + above) / 2, (below + above) / 2, (below + middle) / 2], [half, 1, half])
+    left_out = np.empty(n)
+    chunk = max(1, CELLS // n)
+    for start in range(0, n, chunk):
+        rows = np.arange(start, min(start + chunk, n))
+        others = np.broadcast_to(sample, (len(rows), n))[np.arange(n) != rows[:, np.newaxis]]
+        left_out[rows] = function(others.reshape(len(rows), n - 1))
+    return left_out
+
+
+def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
+    """Return the quantiles that BCa reads instead of `ends`; nan if undefined."""
+    rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
+    below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
+    if not 0 < below < 1:
+        return np.full(2, np.nan)
+    bias = scipy.special.ndtri(below)
+    spread = left_out.mean() - left_out
+    # Scaled, so that no power overflows; without variation there is no acceleration.
+    largest = float(np.abs(spread).max())
+    spread = spread / largest if largest > rounding else np.zeros(1)
+    squares = float((spread**2).sum())
+    acceleration = float((spread**3).sum()) / (6 * squares**1.5) if squares else 0.0
+    shifted = bias + scipy.special.ndtri(ends)
+    room = 1 - acceleration * shifted
+    # Where the correction has no room left, it has reached the end of the resamples.
+    corrected = np.copysign(np.inf, shifted)
+    np.divide(shifted, room, out=corrected, where=room > 0)
+    return np.asarray(scipy.special.ndtr(bias + corrected), dtype=np.float64)
+
+
+def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
+    """Return the name and the function, which raises BadShape unless it returns one number a row."""
+    if isinstance(statistic, str):
+        return statistic, _ROW_STATISTICS[one_of(statistic, tuple(_ROW_STATISTICS), "statistic")]
+    if not callable(statistic):
+        raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
+    name = getattr(statistic, "__name__", "a function")
+    if name in ("mean", "median"):
+        name = f"{name} as given"  # only our mean and median have shorter ways to resample
+
+    def of_rows(rows: Floats) -> Floats:
+        values = np.asarray(statistic(rows), dtype=np.float64)
+        if values.shape != rows.shape[:1]:
+            raise BadShape(
+                f"statistic {name} gives the shape {values.shape} for {rows.shape[0]} rows of {rows.shape[1]}, "
+                f"expected one number a row (numpy's functions take axis=1)"
+            )
+        return values
+
+    return name, of_rows

@@ -1,0 +1,94 @@
+"""McNemar's test (1947) of two systems with binary outcomes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.crossed import NAIVE, ClusterColumns, Clusters, columns_of
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import BadValue, finite_vector, refuse_values, same_length
+
+NO_DISCORDANT = "the two outcomes never differ"
+
+
+@dataclass(frozen=True, slots=True)
+class McNemarResult(Result):
+    """McNemar's test; first_only and second_only are the discordant pairs.
+
+    `statistic` and `p` are chi-square with continuity correction.
+    `clustered_p` is of t on the share of the first only, or, without variance, of the signs of the clusters' sums; nan
+    without clusters.
+    """
+
+    first_only: int
+    second_only: int
+    exact_p: float
+    statistic: float
+    p: float
+    clustered_p: float = math.nan
+
+    @property
+    def best_p(self) -> float:
+        return self.exact_p if math.isnan(self.clustered_p) else self.clustered_p
+
+
+@signed("mcnemar", input="outcomes")
+def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumns = NAIVE) -> McNemarResult:
+    """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1."""
+    first_right, second_right = _outcomes(first, "first"), _outcomes(second, "second")
+    same_length(first=first_right, second=second_right)
+    columns = columns_of(clusters)
+    result = mcnemar_counts(
+        int(((first_right == 1) & (second_right == 0)).sum()),
+        int(((first_right == 0) & (second_right == 1)).sum()),
+    )
+    if not columns:
+        return result
+    differ = first_right != second_right
+    grouped = Clusters.of(columns, len(first_right), differ)
+    p = _discordant_p(first_right[differ], grouped) if differ.any() else 1.0
+    if grouped.alone(int(differ.sum())):
+        p = result.exact_p
+    return replace(result, clusters=grouped.counts, clustered_p=p, note=grouped.note)
+
+
+def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
+    share = float(first_only.mean())
+    spread = clusters.spread((first_only - share) / len(first_only))
+    if spread.variance > 0:
+        return spread.p(share - 0.5)
+    codes = clusters.codes[0] if clusters.codes else np.zeros(len(first_only), dtype=np.int64)
+    signs = np.sign(np.bincount(codes, weights=2 * first_only - 1))
+    led = int((signs > 0).sum())
+    return float(scipy.stats.binomtest(led, int((signs != 0).sum()) or 1, 0.5).pvalue)
+
+
+@signed("mcnemar", input="counts")
+def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
+    """Do McNemar's test from the counts b and c of discordant pairs.
+
+    Exact: min(b, c) of b + c at 1/2. Chi-square: (|b - c| - 1)^2 / (b + c).
+    """
+    for name, count in (("first_only", first_only), ("second_only", second_only)):
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:
+            raise BadValue(f"{name} is {count!r}, expected a whole number from zero on, 2^53 at most")
+    b, c = int(first_only), int(second_only)
+    n = b + c
+    if not n:
+        return McNemarResult(0, 0, 1.0, math.nan, math.nan, reason=NO_DISCORDANT)
+    exact = float(scipy.stats.binomtest(min(b, c), n, 0.5).pvalue)
+    # As in the tables' programs: the corrected difference is |b - c| - 1 even where b = c.
+    corrected = (abs(b - c) - 1) ** 2 / n
+    return McNemarResult(b, c, exact, corrected, float(scipy.special.chdtrc(1, corrected)))
+
+
+def _outcomes(values: ArrayLike, name: str) -> Floats:
+    vector = finite_vector(values, name)
+    refuse_values(vector, (vector != 0) & (vector != 1), name, "0 or 1")
+    return vector

@@ -1,0 +1,156 @@
+"""Fisher's randomisation test (Fisher 1935) of two systems' scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.crossed import NAIVE, ClusterColumns, columns_of, moving_together
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import BadShape, one_of, positive, same_length, score_vector
+from quorum.statistics.resampling import ALTERNATIVES, CELLS, Seed, coin_tosses, count_extreme, generator_of
+from quorum.statistics.significance.bootstrap import RowStatistic, row_statistic
+
+# H13 assigns scores to the two systems anew this many times.
+REASSIGNMENTS = 100_000
+
+# Reassignments whose sums are kept at once: they fit into the fastest memory.
+_SUMS = 8192
+_Draw = Callable[[np.random.Generator, int], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class RandomizationResult(Result):
+    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme."""
+
+    statistic: str
+    difference: float
+    p: float
+    as_extreme: int
+    reassignments: int
+    n: int
+    alternative: str = "two-sided"
+
+
+@signed("randomization")
+def randomization_test(
+    first: ArrayLike,
+    second: ArrayLike,
+    statistic: str | RowStatistic = "mean",
+    *,
+    alternative: str = "two-sided",
+    reassignments: int = REASSIGNMENTS,
+    seed: Seed = 0,
+    clusters: ClusterColumns = NAIVE,
+) -> RandomizationResult:
+    """Test whether a statistic ("mean", "median", or a function of (B, N) to (B,)) of two (N,) scores differs.
+
+    Each reassignment swaps the two scores of every item, or of all rows of a cluster, by the toss of a coin; an equal
+    difference counts as extreme. `alternative` "greater": the first is higher.
+    """
+    positive(reassignments, "reassignments")
+    one_of(alternative, ALTERNATIVES, "alternative")
+    generator, reported = generator_of(seed)
+    first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")
+    n = same_length(first=first_scores, second=second_scores)
+    if not n:
+        raise BadShape("first is empty, expected one score or more")
+    name, function = row_statistic(statistic)
+    difference = float(function(first_scores[np.newaxis])[0] - function(second_scores[np.newaxis])[0])
+    # A tie must count as extreme: means of three grades differ by rounding where they are equal.
+    scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
+    grouped = moving_together(columns_of(clusters), n)
+    owner = None if grouped is None else grouped.codes[0]
+    drawn = _differences(first_scores, second_scores, name, function, reassignments, generator, owner)
+    as_extreme = count_extreme(drawn, difference, scale, alternative)
+    return RandomizationResult(
+        name,
+        difference,
+        (as_extreme + 1) / (reassignments + 1),
+        as_extreme,
+        reassignments,
+        n,
+        alternative,
+        seed=reported,
+        clusters={} if grouped is None else grouped.counts,
+    )
+
+
+def _differences(
+    first: Floats,
+    second: Floats,
+    name: str,
+    function: RowStatistic,
+    reassignments: int,
+    generator: np.random.Generator,
+    owner: Ints | None,
+) -> Floats:
+    """Return (reassignments,) differences; the rows of one `owner` (N,) change sides together."""
+    n = len(first)
+    draw: _Draw
+    if name == "mean":
+        differences = first - second
+        if owner is not None:
+            differences = np.bincount(owner, weights=differences).astype(np.float64)
+        draw, block = _mean_draw(differences, n), _SUMS
+    elif name == "median":
+        draw, block = _median_draw(first, second, owner), max(1, 8 * CELLS // n)
+    else:
+        draw, block = _swap_draw(first, second, function, owner), max(1, CELLS // n)
+    blocks = [min(block, reassignments - start) for start in range(0, reassignments, block)]
+    return np.concatenate([draw(generator, size) for size in blocks])
+
+
+def _mean_draw(differences: Floats, n: int) -> _Draw:
+    # A swap turns the sign of the difference of an item, or of a cluster's sum.
+    from quorum.statistics.kernels.randomisation import signed_sums
+
+    turning = differences[differences != 0]
+    # The last eight are filled up with zeros, which have no sign.
+    turning = np.append(turning, np.zeros(-len(turning) % 8))
+    groups = len(turning) // 8
+
+    def draw(generator: np.random.Generator, size: int) -> Floats:
+        sums = np.zeros(size)
+        step = max(1, CELLS // size)
+        for start in range(0, groups, step):
+            some = turning[8 * start : 8 * (start + step)]
+            sums += signed_sums(some, coin_tosses(generator, len(some) // 8, size))
+        return sums / n
+
+    return draw
+
+
+def _median_draw(first: Floats, second: Floats, owner: Ints | None) -> _Draw:
+    from quorum.statistics.kernels.randomisation import median_differences
+
+    n = len(first)
+    both = np.concatenate([first, second])
+    order = np.argsort(both, kind="stable")
+    values, items, sides = both[order], order % n, (order >= n).astype(np.uint8)
+    coins = n
+    if owner is not None:
+        items, coins = owner[items], int(owner.max()) + 1
+
+    def draw(generator: np.random.Generator, size: int) -> Floats:
+        return median_differences(values, items, sides, coin_tosses(generator, size, (coins + 7) // 8))
+
+    return draw
+
+
+def _swap_draw(first: Floats, second: Floats, function: RowStatistic, owner: Ints | None) -> _Draw:
+    coins = len(first) if owner is None else int(owner.max()) + 1
+
+    def draw(generator: np.random.Generator, size: int) -> Floats:
+        swapped = np.unpackbits(
+            coin_tosses(generator, size, (coins + 7) // 8), axis=1, count=coins, bitorder="little"
+        ).astype(bool)
+        if owner is not None:
+            swapped = swapped[:, owner]
+        return function(np.where(swapped, second, first)) - function(np.where(swapped, first, second))
+
+    return draw

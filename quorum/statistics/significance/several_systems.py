@@ -1,0 +1,152 @@
+"""Which of several systems differ: the best against the others, and clusters with ranges of ranks.
+
+Clusters are those of WMT (Koehn 2012; Bojar et al. 2013).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.crossed import check_confidence
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import BadShape, BadValue, floats_of, one_of, one_per_row, score_vector
+from quorum.statistics.significance.several_tests import CORRECTIONS, adjusted_p_values
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResult:
+    """(S,) systems from the best down, and which of them differ at `level`.
+
+    A system beats another with a higher value and an adjusted p of at most `level`. clusters: each member beats every
+    member of the clusters below. rank_low, rank_high: 1 + the systems that beat it, and S - the systems it beats.
+    p, adjusted_p: (S, S), nan on the diagonal and without a test.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    clusters: tuple[tuple[str, ...], ...]
+    rank_low: Ints
+    rank_high: Ints
+    p: Floats
+    adjusted_p: Floats
+    correction: str
+    level: float
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BestResult:
+    """(S,) systems or metrics from the best down, and which of them the first beats at LEVEL.
+
+    p: (S,) of its comparison with each, by Holm's correction; nan for itself and without a test.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    p: Floats
+
+    @property
+    def leaders(self) -> list[str]:
+        """The first, and those that it does not beat."""
+        return [name for name, behind in zip(self.names, self._behind, strict=True) if not behind]
+
+    @property
+    def rest(self) -> list[str]:
+        return [name for name, behind in zip(self.names, self._behind, strict=True) if behind]
+
+    @property
+    def compared(self) -> dict[str, float | None]:
+        """The p of the first's comparison with each other one, None without a test."""
+        p = zip(self.names[1:], self.p[1:].tolist(), strict=True)
+        return {name: None if math.isnan(value) else value for name, value in p}
+
+    @property
+    def p_of_rest(self) -> float | None:
+        """The largest p of those behind; None if there are none."""
+        return float(self.p[self._behind].max()) if self._behind.any() else None
+
+    @property
+    def p_of_leaders(self) -> float | None:
+        """The p of the leader most like the first; None without a test."""
+        p = self.p[~self._behind]
+        return None if np.isnan(p).all() else float(np.nanmax(p))
+
+    @property
+    def _behind(self) -> Flags:
+        return np.asarray((self.p <= LEVEL) & (self.values < self.values[:1]))
+
+
+def compare_with_best(
+    values: ArrayLike, names: Sequence[str], test: Callable[[int, int], float]
+) -> BestResult:
+    """Compare the highest of (S,) values with each other one, with Holm's correction for S - 1 tests (Holm 1979).
+
+    `test` maps the positions of two values to the two-sided p of their difference, nan where there is none.
+    """
+    figures = score_vector(values, "values")
+    order = np.argsort(-figures, kind="stable").tolist()
+    p = [math.nan if other == order[0] else test(order[0], other) for other in order]
+    return BestResult(
+        tuple(names[position] for position in order),
+        figures[order],
+        adjusted_p_values(p).values,
+    )
+
+
+@signed("clusters", data=("names",), input="p-values")
+def clusters_of_p_values(
+    values: ArrayLike,
+    p_values: ArrayLike,
+    names: Sequence[Any] | None = None,
+    *,
+    correction: str = "holm",
+    level: float = LEVEL,
+) -> ClusterResult:
+    """Return clusters from (S,) values and (S, S) two-sided p of any paired test; nan is a test without p."""
+    means = score_vector(values, "values")
+    p = floats_of(p_values, "p_values").copy()
+    size, level = len(means), check_confidence(level, "level")
+    if p.shape != (size, size):
+        raise BadShape(f"p_values has shape {p.shape}, expected {size} rows and columns")
+    np.fill_diagonal(p, np.nan)
+    if not np.array_equal(p, p.T, equal_nan=True):
+        raise BadValue("p_values is not symmetric, expected the same p of both orders of a pair")
+    one_of(correction, CORRECTIONS, "correction")
+    labels = range(1, size + 1) if names is None else one_per_row(names, "names")
+    systems = [str(label) for label in labels]
+    if len(systems) != size or len(set(systems)) != size:
+        raise BadShape(
+            f"names holds {len(set(systems))} different names, expected one for each of {size} systems"
+        )
+    # Adjust each p once, above the diagonal.
+    upper = np.triu_indices(size, 1)
+    adjusted = np.full((size, size), np.nan)
+    adjusted[upper] = adjusted_p_values(p[upper], correction).values
+    adjusted[upper[::-1]] = adjusted[upper]
+    # Rank the systems, and cut the ranking where all above beat all below.
+    order = np.argsort(-means, kind="stable")
+    means, p, adjusted = means[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
+    ranked = tuple(systems[system] for system in order)
+    beats = (adjusted <= level) & (means[:, np.newaxis] > means)
+    bounds = [rank for rank in range(1, size) if beats[:rank, rank:].all()]
+    clusters = tuple(ranked[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True))
+    return ClusterResult(
+        names=ranked,
+        values=means,
+        clusters=clusters if size else (),
+        rank_low=1 + beats.sum(axis=0),
+        rank_high=size - beats.sum(axis=1),
+        p=p,
+        adjusted_p=adjusted,
+        correction=correction,
+        level=level,
+    )

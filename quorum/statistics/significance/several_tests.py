@@ -1,0 +1,75 @@
+"""P-values of several tests: adjusted by Holm 1979 or Benjamini, Hochberg 1995, joined by Stouffer's method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import float_vector, one_of, refuse_values
+
+CORRECTIONS = ("holm", "benjamini-hochberg", "benjamini-yekutieli", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustedPValues(Result):
+    values: Floats
+    method: str
+    tests: int
+    undefined: int
+
+
+@signed("adjusted-p")
+def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPValues:
+    """Return adjusted p-values of (N,) tests; nan stays nan and does not count in m.
+
+    With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), "benjamini-hochberg" min over
+    j >= i of m p_(j) / j, and "benjamini-yekutieli" the same times 1 + 1/2 + ... + 1/m.
+    """
+    one_of(method, CORRECTIONS, "method")
+    p = float_vector(p_values, "p_values")
+    refuse_values(p, (p < 0) | (p > 1), "p_values", "between 0 and 1")
+    defined = np.flatnonzero(~np.isnan(p))
+    m = len(defined)
+    values = p.copy()
+    if method == "holm":
+        order = defined[np.argsort(p[defined], kind="stable")]
+        values[order] = np.minimum(np.maximum.accumulate(np.arange(m, 0, -1) * p[order]), 1)
+    elif method == "benjamini-hochberg":
+        values[defined] = scipy.stats.false_discovery_control(p[defined])
+    elif method == "benjamini-yekutieli" and m:
+        values[defined] = scipy.stats.false_discovery_control(p[defined], method="by")
+    return AdjustedPValues(values, method, m, len(p) - m)
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    return adjusted_p_values(p_values, "holm").values
+
+
+def stouffer_wilcoxon(
+    differences: Sequence[ArrayLike], alternative: Literal["two-sided", "greater"] = "two-sided"
+) -> float:
+    """Return Stouffer's p over domains of the p of Wilcoxon's signed-rank test in each.
+
+    As WMT24 joins them (Kocmi et al. 2024): z is that of 1 - p. A domain without a difference has p = 1, and none at
+    all is nan.
+    """
+    p = [
+        float(scipy.stats.wilcoxon(domain, alternative=alternative).pvalue) if np.any(domain) else 1.0
+        for domain in (float_vector(values, "differences") for values in differences)
+        if len(domain)
+    ]
+    z = np.asarray(scipy.stats.norm.isf(p))
+    return float(scipy.stats.norm.sf(z.sum() / math.sqrt(len(p)))) if p else math.nan
+
+
+def stars(p: float) -> str:
+    """Return one star at p <= 0.1, two at 0.05, three at 0.01 (H13 Table 1)."""
+    return "*" * sum(p <= bound for bound in (0.1, 0.05, 0.01))
