@@ -36,7 +36,7 @@ from quorum.statistics.agreement import (
     threshold_kappa,
 )
 from quorum.statistics.agreement.coefficient import Coefficient
-from quorum.statistics.correlation import COEFFICIENTS, Patterns, correlation, correlation_influences
+from quorum.statistics.correlation import COEFFICIENTS, ValuePairs, correlation, correlation_influences
 from quorum.statistics.crossed import (
     Clusters,
     Spread,
@@ -166,7 +166,7 @@ def test_the_influence_of_a_row_is_the_slope_of_the_coefficient_in_its_weight(co
     generator = np.random.default_rng(3)
     x = generator.integers(0, 9, 60).astype(float)
     y = x + generator.integers(-4, 4, 60).astype(float)
-    patterns = Patterns(x, y, coefficient)
+    patterns = ValuePairs(x, y, coefficient)
     once = patterns.frequency.astype(float)
     steps = 1e-4 * np.eye(len(once))
     slopes = (patterns(once + steps) - patterns(once - steps)) / 2e-4

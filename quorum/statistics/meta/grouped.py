@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
 from quorum.statistics.correlation import (
     COEFFICIENTS,
-    Patterns,
+    ValuePairs,
     correlation_influences,
     group_coefficients,
     observation_weights,
@@ -264,7 +264,7 @@ def _arranged(
 
 
 def _by_items(x: Floats, y: Floats, table: CodedTable, coefficient: str) -> Estimator:
-    patterns = Patterns(x, y, coefficient)
+    patterns = ValuePairs(x, y, coefficient)
 
     def statistic(weights: Floats) -> Floats:
         drawn = []

@@ -18,11 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
-from quorum.statistics.correlation import (
-    group_levels,
-    observations,
-    owners,
-)
+from quorum.statistics.correlation import group_levels, observations, owners
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, ClusterColumns, share_of_rows
 from quorum.statistics.inference import Inference, Options, Result, signed
 from quorum.statistics.inputs import (

@@ -1,0 +1,19 @@
+"""Whether columns of scores rise together: Pearson, Spearman and Kendall, with intervals and tests.
+
+Spearman's rho is Pearson's r of mid-ranks; Kendall's tau: see `coefficients.taus`. Two metrics' correlations with
+people on the same observations are compared by their influences.
+"""
+
+from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients, group_levels, owners
+from quorum.statistics.correlation.differences import CorrelationDifference, correlation_difference
+from quorum.statistics.correlation.influences import correlation_influences
+from quorum.statistics.correlation.intervals import (
+    CorrelationResult,
+    correlation,
+    kendall_tau_b,
+    pearson,
+    spearman,
+)
+from quorum.statistics.correlation.observations import CONSTANT, observation_weights, observations
+from quorum.statistics.correlation.raters_of_means import means_without_raters
+from quorum.statistics.correlation.value_pairs import ValuePairs

@@ -1,0 +1,117 @@
+"""Coefficients of many groups at once.
+
+They take rows whose groups are adjacent: group g holds starts[g] to starts[g + 1]; one with fewer than two rows, or
+with a constant variable, has nan.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quorum.numeric.arrays import Floats, Ints, ratio
+
+COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
+
+
+def group_coefficients(
+    x: Floats, y: Floats, starts: Ints, coefficient: str, weights: Floats | None = None
+) -> Floats:
+    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors, each row once or `weights` (N,) times."""
+    weights = np.ones(len(x)) if weights is None else weights
+    if coefficient == "pearson":
+        return pearson_groups(x, y, starts, weights)
+    if coefficient == "spearman":
+        groups = owners(starts)
+        ranks = [mid_ranks(group_levels(values, groups)[0], weights) for values in (x, y)]
+        return pearson_groups(ranks[0], ranks[1], starts, weights)
+    rows, columns, levels, order = kendall_codes(x, y, starts)
+    return taus(kendall_groups(rows, columns, weights[order], starts, levels), coefficient)
+
+
+def owners(starts: Ints) -> Ints:
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return (N,) rows, ascending within each group, (N,) columns from 0 on in each, (G,) levels, and the order."""
+    groups = owners(starts)
+    rows, _, order = sorted_levels(x, groups)
+    columns, bounds = group_levels(y, groups)
+    if len(starts) > 2:
+        columns -= bounds[groups]
+    return rows, columns[order], np.diff(bounds), order
+
+
+def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Floats:
+    """Return (G,) Pearson correlations, scaled within each group against overflow."""
+    sizes = np.diff(starts)
+    first = starts[:-1]
+    centred = []
+    constant = sizes < 2
+    for values in (x, y):
+        largest, smallest = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
+        constant = constant | (largest == smallest)
+        means = np.add.reduceat(values * weights, first) / np.add.reduceat(weights, first)
+        spread = np.where(largest > smallest, np.maximum(largest - means, means - smallest), 1.0)
+        centred.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
+    x, y = centred
+    squares = np.add.reduceat(weights * x * x, first) * np.add.reduceat(weights * y * y, first)
+    return np.clip(ratio(np.add.reduceat(weights * x * y, first), np.sqrt(squares), where=~constant), -1, 1)
+
+
+def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
+    """Return (N,) codes of distinct values, ascending group by group, and (G + 1,) their bounds; `groups` ascend."""
+    ordered, bounds, order = sorted_levels(values, groups)
+    codes = np.empty(len(values), dtype=np.int64)
+    codes[order] = ordered
+    return codes, bounds
+
+
+def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
+    several = groups[-1] > 0
+    order = np.lexsort((values, groups)) if several else np.argsort(values)
+    ordered = values[order]
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    if several:  # which lie in the same places, whatever their order
+        new[1:] |= groups[1:] != groups[:-1]
+    codes = np.cumsum(new) - 1
+    if several:
+        bounds = np.searchsorted(groups[new], np.arange(groups[-1] + 2)).astype(np.int64)
+    else:
+        bounds = np.array([0, codes[-1] + 1])
+    return codes, bounds, order
+
+
+def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
+    """Return (N,) mid-ranks over all groups, which differ from those within by a constant a group."""
+    counts = np.bincount(codes, weights)
+    return (np.cumsum(counts) - (counts - 1) / 2)[codes]
+
+
+def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
+    from quorum.statistics.kernels.concordance import kendall_sums
+
+    # Contiguous arrays, as the kernel is compiled once for each layout.
+    return kendall_sums(rows, np.ascontiguousarray(columns), np.ascontiguousarray(weights), starts, levels)
+
+
+def taus(sums: Floats, coefficient: str) -> Floats:
+    """Return (G,) tau-b or tau-c of (G, 6) `kendall_sums`.
+
+    With S = concordant - discordant pairs of n observations and m the smaller number of different values:
+    tau-b = S / sqrt((n0 - n1)(n0 - n2)), n0 = n (n - 1) / 2, n1 and n2 the pairs tied in each variable
+    (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953). With weights w_i each pair of observations counts
+    w_i w_j in S, n0, n1 and n2, and n is the sum of the weights, as with as many equal observations that make no pairs.
+    """
+    balance, n, row_squares, column_squares, rows, columns = sums.T
+    smaller = np.minimum(rows, columns)
+    defined = smaller > 1
+    if coefficient == "kendall-tau-b":
+        # Two roots, since the product of two counts of pairs can outgrow a double's whole numbers.
+        scale = np.sqrt(n**2 - row_squares) * np.sqrt(n**2 - column_squares)
+        numerator = 2 * balance
+    else:
+        scale = n**2 * (smaller - 1)
+        numerator = 2 * balance * smaller
+    return np.clip(ratio(numerator, scale, where=defined), -1, 1)

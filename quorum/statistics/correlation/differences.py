@@ -1,0 +1,90 @@
+"""The difference of two metrics' correlations with people on the same observations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
+from quorum.statistics.correlation.influences import correlation_influences
+from quorum.statistics.correlation.observations import observation_weights, observations, why_undefined
+from quorum.statistics.correlation.raters_of_means import changes_without_raters
+from quorum.statistics.crossed import NO_DELETIONS, NO_SPREAD, Spread
+from quorum.statistics.inference import Clustering, Inference, Options, signed
+from quorum.statistics.inputs import one_of
+
+ALIKE = "both metrics order the observations alike, so that their difference does not vary"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationDifference(Inference):
+    """Two metrics' coefficients with people, and their difference with its interval and two-sided p of t."""
+
+    coefficient: str
+    first: float
+    second: float
+    difference: float
+    p: float
+    n: int
+    spread: Spread
+
+
+@signed("correlation-difference", data=("weights",))
+def correlation_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    people: ArrayLike,
+    coefficient: str = "kendall-tau-b",
+    *,
+    missing: str = "refuse",
+    weights: ArrayLike | None = None,
+    **options: Unpack[Clustering],
+) -> CorrelationDifference:
+    """Return how much better (N,) scores of a first metric correlate with people's (N,) than those of a second.
+
+    Its variance is that of the difference of influences: the metrics may be correlated. `clusters` and `weights` as in
+    `correlation`.
+    """
+    chosen, deletions = Options.with_raters(resamples=0, **options)
+    chosen = replace(chosen, seed=None)
+    one_of(coefficient, COEFFICIENTS, "coefficient")
+    columns, complete = observations(missing, first=first, second=second, people=people)
+    first_scores, second_scores, human = (column[complete] for column in columns)
+    n, mass, ends = len(human), observation_weights(weights, complete), np.array([0, int(complete.sum())])
+    left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+    reasons = (why_undefined(first_scores, human), why_undefined(second_scores, human))
+    values = [
+        math.nan if why else float(group_coefficients(scores, human, ends, coefficient, mass)[0])
+        for scores, why in zip((first_scores, second_scores), reasons, strict=True)
+    ]
+    difference, spread = values[0] - values[1], NO_SPREAD
+    inference = chosen.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
+    if not inference.reason:
+        metrics = tuple(zip((first_scores, second_scores), values, strict=True))
+        influences = [
+            mass * correlation_influences(scores, human, coefficient, value, None, mass)
+            for scores, value in metrics
+        ]
+        grouped = chosen.clusters_of("observation", complete).weighted(mass)
+        spread = grouped.spread(influences[0] - influences[1])
+
+        def changes() -> Floats:
+            first_changes, second_changes = (
+                changes_without_raters(scores, human, coefficient, value, left, mass)
+                for scores, value in metrics
+            )
+            return first_changes - second_changes
+
+        spread, grouped = left.widen(spread, grouped, changes)
+        half = spread.half(chosen.confidence)
+        inference = chosen.clustered(grouped, (difference - half, difference + half))
+        if not inference.reason and math.isnan(spread.p(difference)):
+            inference = replace(inference, reason=ALIKE)
+    return CorrelationDifference(
+        coefficient, values[0], values[1], difference, spread.p(difference), n, spread, **inference.shared()
+    )

@@ -1,0 +1,120 @@
+"""A coefficient of two columns, with its interval and p."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import permutations
+from typing import Unpack
+
+import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
+from quorum.statistics.correlation.influences import correlation_influences, pearson_without
+from quorum.statistics.correlation.observations import observation_weights, observations, why_undefined
+from quorum.statistics.correlation.raters_of_means import changes_without_raters
+from quorum.statistics.correlation.value_pairs import ValuePairs
+from quorum.statistics.crossed import NO_DELETIONS, Clusters, Spread, coefficient_interval
+from quorum.statistics.inference import Inference, Options, Sampling, signed
+from quorum.statistics.inputs import ROUNDING, one_of
+
+_ENUMERATED = 9  # observations: 9! orders take a third of a second, once
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationResult(Inference):
+    """A coefficient, its interval over observations, and its two-sided p."""
+
+    coefficient: str
+    value: float
+    p: float
+    n: int
+    left_out: int
+
+
+@signed("correlation", data=("weights",))
+def correlation(
+    first: ArrayLike,
+    second: ArrayLike,
+    coefficient: str = "pearson",
+    *,
+    missing: str = "refuse",
+    weights: ArrayLike | None = None,
+    **options: Unpack[Sampling],
+) -> CorrelationResult:
+    """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
+
+    p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908), but of Spearman without ties for n <= 9
+    exact, by all orders; of Kendall: exact without ties for n <= 33, else normal with the variance for ties of Kendall
+    (1970). With `clusters`, p is of them too; they may hold `means_without_raters` of the second vector. With `weights`
+    (N,), how many observations each stands for (see `taus`), nothing is resampled: interval and p are of clusters,
+    or of single observations.
+    """
+    chosen, deletions = Options.with_raters(**options)
+    one_of(coefficient, COEFFICIENTS, "coefficient")
+    (x, y), complete = observations(missing, first=first, second=second)
+    x, y = x[complete], y[complete]
+    mass = observation_weights(weights, complete)
+    left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+    value = p = math.nan
+    inference = chosen.undefined(why_undefined(x, y))
+    if not inference.reason:
+        value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, mass)[0])
+        if coefficient.startswith("kendall"):
+            p = float(scipy.stats.kendalltau(x, y).pvalue) if weights is None else math.nan
+        else:
+            p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _ENUMERATED
+            if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
+                p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
+        if chosen.columns or deletions is not None or weights is not None:
+            grouped = chosen.clusters_of("observation", complete).weighted(mass)
+            spread = _spread(x, y, coefficient, value, grouped, mass)
+            changes = partial(changes_without_raters, x, y, coefficient, value, left, mass)
+            spread, grouped = left.widen(spread, grouped, changes)
+            p = spread.p(value)
+            inference = chosen.clustered(
+                grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
+            )
+        elif chosen.resamples:
+            patterns = ValuePairs(x, y, coefficient)
+            inference = chosen.resampled(patterns, patterns.frequency, len(patterns.frequency))
+    left_out = int((~complete).sum())
+    return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.shared())
+
+
+def pearson(first: ArrayLike, second: ArrayLike) -> float:
+    return correlation(first, second, "pearson", resamples=0).value
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> float:
+    return correlation(first, second, "spearman", resamples=0).value
+
+
+def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
+    return correlation(first, second, "kendall-tau-b", resamples=0).value
+
+
+def _spread(
+    x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters, weights: Floats
+) -> Spread:
+    """Return the variance of a coefficient; that of r is a jackknife's, as single clusters can carry it."""
+    if coefficient != "pearson" or clusters.reason:
+        return clusters.spread(weights * correlation_influences(x, y, coefficient, value, None, weights))
+    without = (pearson_without(x, y, codes, weights) for codes in clusters.codes)
+    return clusters.spread_of([float(np.nansum(np.square(value - others))) for others in without])
+
+
+def _linear_p(r: float, n: int) -> float:
+    # Two observations always lie on a line, whether by value or by rank.
+    return float(2 * scipy.special.betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
+
+
+@cache
+def _rhos_of_orders(n: int) -> Floats:
+    """Return (n!,) rho of each order of n ranks with their own."""
+    ranks = np.arange(n) - (n - 1) / 2
+    return np.array(list(permutations(ranks))) @ ranks / (ranks @ ranks)

@@ -1,0 +1,43 @@
+"""The complete observations of several columns, and whether they have a coefficient."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Flags, Floats
+from quorum.statistics.inputs import BadValue, finite_vector, gappy_vector, one_of, same_length, score_vector
+
+TOO_FEW = "there are fewer than two observations"
+CONSTANT = "{} has the same value throughout"
+
+
+def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flags]:
+    """Return (N,) columns by name, and which rows have them all; nan raises BadValue unless `missing` leaves it out."""
+    one_of(missing, ("refuse", "leave-out"), "missing")
+    read = score_vector if missing == "refuse" else gappy_vector
+    vectors = {name: read(values, name) for name, values in columns.items()}
+    same_length(**vectors)
+    complete: Flags = ~np.any([np.isnan(vector) for vector in vectors.values()], axis=0)
+    return list(vectors.values()), complete
+
+
+def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
+    """Return the weights of the complete observations: 1 if there are none."""
+    if weights is None:
+        return np.ones(int(complete.sum()))
+    vector = finite_vector(weights, "weights")
+    same_length(weights=vector, observations=complete)
+    if not (vector > 0).all():
+        raise BadValue(f"the smallest of the weights is {vector.min():g}, expected positive ones")
+    return vector[complete]
+
+
+def why_undefined(x: Floats, y: Floats) -> str:
+    if len(x) < 2:
+        return TOO_FEW
+    if np.all(x == x[0]):
+        return CONSTANT.format("the first variable")
+    if np.all(y == y[0]):
+        return CONSTANT.format("the second variable")
+    return ""

@@ -1,0 +1,74 @@
+"""The distinct pairs of values of two columns, for resamples: coefficients of any weights of theirs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.numeric.packing import declare
+from quorum.statistics.correlation.coefficients import kendall_groups, taus
+from quorum.statistics.inputs import encode
+
+
+@declare
+class ValuePairs:
+    """The distinct pairs of values of two (N,) vectors, to be reweighted without sorting them again.
+
+    rows, columns: (P,) codes, ascending; `columns` has fewer levels. frequency: (P,) observations. pattern: (N,).
+    """
+
+    def __init__(self, x: Floats, y: Floats, coefficient: str) -> None:
+        x_levels, x_codes = encode(x, "first")
+        y_levels, y_codes = encode(y, "second")
+        if len(x_levels) < len(y_levels):  # every coefficient is symmetric, and few columns are faster
+            x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
+        keys, pattern, frequency = np.unique(
+            x_codes * len(y_levels) + y_codes, return_inverse=True, return_counts=True
+        )
+        self.rows, self.columns = np.divmod(keys, len(y_levels))
+        self.pattern: Ints = pattern.astype(np.int64, copy=False)
+        self.frequency: Ints = frequency.astype(np.int64, copy=False)
+        self._coefficient = coefficient
+        self._ends = np.array([0, len(keys)])
+        self._levels = np.array([len(y_levels)])
+        self._x, self._y = _scaled(x_levels, x)[self.rows], _scaled(y_levels, y)[self.columns]
+
+    def __call__(self, weights: Floats) -> Floats:
+        if self._coefficient == "pearson":
+            return _weighted_pearson(weights, self._x, self._y)
+        if self._coefficient == "spearman":
+            return np.array([self._spearman(row) for row in weights], dtype=np.float64)
+        sums = [self.kendall(row) for row in weights]
+        return taus(np.concatenate(sums), self._coefficient)
+
+    def kendall(self, weights: Floats) -> Floats:
+        return kendall_groups(self.rows, self.columns, weights, self._ends, self._levels)
+
+    def _spearman(self, weights: Floats) -> float:
+        ranks = []
+        for codes in (self.rows, self.columns):
+            totals = np.bincount(codes, weights=weights)
+            ranks.append((np.cumsum(totals) - totals / 2 - weights.sum() / 2)[codes])
+        x, y = ranks
+        spread = float(weights @ x**2) * float(weights @ y**2)
+        return float(weights @ (x * y)) / math.sqrt(spread) if spread > 0 else math.nan
+
+
+def _scaled(levels: Floats, values: Floats) -> Floats:
+    centred = levels - values.mean()
+    return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
+
+
+def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
+    n = weights.sum(axis=1)
+    sum_x, sum_y = weights @ x, weights @ y
+    squares_x, squares_y = weights @ x**2, weights @ y**2
+    spread_x = n * squares_x - sum_x**2
+    spread_y = n * squares_y - sum_y**2
+    shared = n * (weights @ (x * y)) - sum_x * sum_y
+    # What is left of equal values after rounding is no variation.
+    varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
+    scale = np.sqrt(np.where(varied, spread_x * spread_y, 1.0))
+    return np.clip(ratio(shared, scale, where=varied), -1, 1)
