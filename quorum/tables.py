@@ -30,7 +30,7 @@ from quorum.statistics.agreement import (
     kappa_interval,
     ratings_of_judgments,
 )
-from quorum.statistics.agreement.alpha_and_gwet import alpha_of_judgments
+from quorum.statistics.agreement.alpha import alpha_of_judgments
 from quorum.statistics.inputs import BadShape, BadValue
 
 Column = np.ndarray[Any, Any]

@@ -22,7 +22,7 @@ from quorum.metrics.text import tokens
 from quorum.numeric import packing
 from quorum.numeric.parallel import PartFunction, Results, using
 from quorum.statistics import power, resampling
-from quorum.statistics.agreement.alpha_and_gwet import alpha_of_judgments
+from quorum.statistics.agreement.alpha import alpha_of_judgments
 from tests.test_parallel import captions
 
 

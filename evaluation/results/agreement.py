@@ -39,7 +39,8 @@ from quorum.statistics.agreement import (
     agreement,
     ratings_of_judgments,
 )
-from quorum.statistics.agreement.coefficient import ClusteredCoefficient, Exchange, components_of_clusters
+from quorum.statistics.agreement.both_orders import Exchange
+from quorum.statistics.agreement.coefficient import ClusteredCoefficient
 from quorum.statistics.crossed import (
     CONFIDENCE,
     FEWEST,
@@ -54,6 +55,7 @@ from quorum.statistics.crossed import (
 from quorum.statistics.inputs import encode
 from quorum.statistics.meta import wilson_interval
 from quorum.statistics.significance import LEVEL
+from quorum.statistics.variance_components import components_of_clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights for a level of alpha; identity gives AC1.

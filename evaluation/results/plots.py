@@ -50,7 +50,7 @@ from evaluation.results.verdict import (
     levels_sentence,
     verdict_sentence,
 )
-from quorum.statistics.agreement.alpha_and_gwet import NO_PAIRS
+from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 
 MOST_NAMED = 30

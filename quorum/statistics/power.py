@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
-from quorum.statistics.agreement.coefficient import VarianceComponents, components_of_clusters
 from quorum.statistics.crossed import ITEM, RATER, Clusters, RaterDeletions, renumbered
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import (
@@ -34,6 +33,7 @@ from quorum.statistics.inputs import (
 from quorum.statistics.meta.accuracy import PeoplesWinners
 from quorum.statistics.resampling import streams
 from quorum.statistics.significance import wilson_interval
+from quorum.statistics.variance_components import VarianceComponents, components_of_clusters
 
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
 LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell

@@ -20,7 +20,7 @@ from quorum.statistics.agreement import (
     percent_agreement,
     ratings_of_judgments,
 )
-from quorum.statistics.agreement.coefficient import in_both_orders
+from quorum.statistics.agreement.both_orders import in_both_orders
 from quorum.statistics.crossed import Clusters
 
 # Four raters' sides of twelve pairs; 0 is no difference.

@@ -32,7 +32,7 @@ from quorum.statistics.agreement import (
     agreement_by_pair,
     ratings_of_judgments,
 )
-from quorum.statistics.agreement.coefficient import in_both_orders
+from quorum.statistics.agreement.both_orders import in_both_orders
 from quorum.statistics.correlation import CorrelationResult, correlation
 from quorum.statistics.crossed import RATER
 from quorum.statistics.meta import wilson_interval

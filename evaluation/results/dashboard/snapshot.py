@@ -54,7 +54,7 @@ from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 from quorum.numeric.arrays import Floats, Ints, places_in
-from quorum.statistics.agreement.coefficient import Exchange
+from quorum.statistics.agreement.both_orders import Exchange
 from quorum.statistics.correlation import correlation
 from quorum.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
 from quorum.statistics.meta import PeoplesWinners

@@ -9,44 +9,36 @@
 and `span_f1` are of marked spans. `BothOrders(coefficient, other_side)` is of choices between two texts.
 """
 
-from quorum.statistics.agreement.alpha_and_gwet import (
+from quorum.statistics.agreement.alpha import (
     LEVELS,
-    WEIGHTS,
     Alpha,
     AlphaOfParts,
-    Gwet,
-    Percent,
     alpha_interval,
     alpha_of_judgments,
     alpha_of_parts,
+    krippendorff_alpha,
+)
+from quorum.statistics.agreement.both_orders import BothOrders
+from quorum.statistics.agreement.coefficient import AgreementResult, Coefficient, agreement
+from quorum.statistics.agreement.cohen import CohenKappa, cohen_kappa, kappa_interval
+from quorum.statistics.agreement.fleiss import FleissKappa, fleiss_interval, fleiss_kappa
+from quorum.statistics.agreement.gwet import (
+    WEIGHTS,
+    Gwet,
+    Percent,
     gwet_ac,
     gwet_interval,
-    krippendorff_alpha,
     percent_agreement,
     percent_interval,
 )
-from quorum.statistics.agreement.coefficient import (
-    AgreementResult,
-    BothOrders,
-    Coefficient,
-    Ratings,
-    agreement,
-    ratings_of_judgments,
-)
-from quorum.statistics.agreement.kappa import (
-    CohenKappa,
-    FleissKappa,
+from quorum.statistics.agreement.rater_pairs import PairAgreement, agreement_by_pair
+from quorum.statistics.agreement.ratings import Ratings, ratings_of_judgments
+from quorum.statistics.agreement.spans import SpanAgreement, span_alpha, span_f1
+from quorum.statistics.agreement.thresholds import (
     KappaGrid,
-    PairAgreement,
     ThresholdAgreement,
-    agreement_by_pair,
     at_least,
-    cohen_kappa,
-    fleiss_interval,
-    fleiss_kappa,
     kappa_grid,
-    kappa_interval,
     threshold_kappa,
     weighted_kappa,
 )
-from quorum.statistics.agreement.spans import SpanAgreement, span_alpha, span_f1

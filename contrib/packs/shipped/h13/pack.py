@@ -35,7 +35,7 @@ from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.agreement import alpha_of_judgments, krippendorff_alpha
-from quorum.statistics.agreement.kappa import (
+from quorum.statistics.agreement.thresholds import (
     GRADE_THRESHOLDS,
     KappaGrid,
     ThresholdAgreement,

@@ -1,0 +1,136 @@
+"""Fleiss' kappa.
+
+With n_uk of the m judgments of each of N units in category k, and p_k = sum_u n_uk / (N m) (Fleiss 1971):
+
+    kappa = (P - sum_k p_k^2) / (1 - sum_k p_k^2),  P = 1/N sum_u (sum_k n_uk^2 - m) / (m (m - 1))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
+from quorum.statistics.agreement.cohen import NOTHING
+from quorum.statistics.agreement.influences import Influences, alpha_influences
+from quorum.statistics.agreement.patterns import UnitPatterns, count_rows
+from quorum.statistics.agreement.ratings import Data, Ratings
+from quorum.statistics.crossed import NAIVE
+from quorum.statistics.inference import Sampling, signed
+from quorum.statistics.inputs import BadShape, BadValue
+
+ONE_CATEGORY = "every judgment names the same category"
+
+
+def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
+    """Return Fleiss' kappa of (units, categories) counts; every unit has the same number of judgments.
+
+    Of `Ratings`, units judged once are left out.
+    """
+    return FleissKappa().sample(counts).value()
+
+
+@signed("fleiss-kappa")
+def fleiss_interval(
+    counts: ArrayLike | Ratings,
+    **options: Unpack[Sampling],
+) -> AgreementResult:
+    """Return `fleiss_kappa` with its interval."""
+    options.setdefault("clusters", NAIVE)
+    return agreement(counts, FleissKappa(), **options)
+
+
+@dataclass(frozen=True, slots=True)
+class FleissKappa:
+    level: ClassVar[str] = "nominal"
+    name: ClassVar[str] = "fleiss-kappa"
+
+    def sample(self, data: Data | UnitPatterns) -> ReadData:
+        if isinstance(data, UnitPatterns):
+            patterns = data.comparable()
+            rows, frequency = patterns.counts.toarray(), patterns.frequency
+            raters = _equal_sizes(patterns.sizes().astype(np.int64))
+        else:
+            rows, frequency, raters = _fleiss_table(_counts(data) if isinstance(data, Ratings) else data)
+        units = int(frequency.sum())
+        return ReadData(
+            of_units=lambda weights: _fleiss(rows, raters, weights),
+            frequency=frequency,
+            width=rows.shape[1],
+            units=units,
+            pairable=units,
+            raters=raters,
+            judgments=units * raters,
+            reason=ONE_CATEGORY if units else NOTHING,
+        )
+
+    def influences(self, data: ArrayLike | Ratings) -> Influences | None:
+        """Return those on nominal alpha, without its correction (n - 1) / n; a table names no raters."""
+        ratings = data if isinstance(data, Ratings) else _ratings(np.asarray(data).astype(np.int64))
+        influences = alpha_influences(ratings, "nominal")
+        if influences is None:
+            return None
+        n = len(influences.values)
+        raters = influences.raters if isinstance(data, Ratings) else None
+        return replace(influences, values=influences.values * n / (n - 1), raters=raters)
+
+
+def _counts(ratings: Ratings) -> Ints:
+    counts = np.zeros((len(ratings.units), len(ratings.labels)), dtype=np.int64)
+    np.add.at(counts, (ratings.unit, ratings.code), 1)
+    return counts[counts.sum(axis=1) >= 2]
+
+
+def _ratings(counts: Ints) -> Ratings:
+    unit, code = np.nonzero(counts)
+    times = counts[unit, code]
+    unit, code = np.repeat(unit, times), np.repeat(code, times)
+    rater = np.arange(len(unit))
+    return Ratings(np.arange(len(counts)), rater, np.arange(counts.shape[1]), unit, rater, code)
+
+
+def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
+    try:
+        table = np.asarray(counts)
+    except ValueError as error:
+        raise BadShape("counts has rows of unequal length, expected units by categories") from error
+    if table.ndim != 2:
+        raise BadShape(f"counts has {table.ndim} dimensions, expected two: units by categories")
+    if table.dtype.kind not in "biuf":
+        raise BadValue("counts holds something that is no number, expected whole numbers from zero on")
+    if table.size and not (
+        np.isfinite(table).all() and np.array_equal(table, np.floor(table)) and table.min() >= 0
+    ):
+        raise BadValue("counts holds a negative or broken number, expected whole numbers from zero on")
+    table = table.astype(np.int64)
+    raters = _equal_sizes(table.sum(axis=1))
+    rows, frequency = count_rows(table)
+    return rows.astype(np.float64), frequency, raters
+
+
+def _equal_sizes(sums: Ints) -> int:
+    raters = int(sums[0]) if len(sums) else 0
+    odd = np.flatnonzero(sums != raters)
+    if odd.size:
+        raise BadValue(
+            f"unit {odd[0]} has {sums[odd[0]]} judgments and unit 0 has {raters}, expected equally many "
+            "(Krippendorff's alpha takes unequal numbers)"
+        )
+    if len(sums) and raters < 2:
+        raise BadValue(f"units have {raters} judgments each, expected two or more")
+    return raters
+
+
+def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
+    units = weights.sum(axis=1)
+    agreeing = ((rows**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    observed = 1 - weights @ agreeing / units
+    totals = weights @ rows
+    judgments = units * raters
+    # Whole numbers up to here, so that a table of one category gives exactly zero.
+    expected = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
+    return 1 - ratio(observed, expected)

@@ -1,0 +1,226 @@
+"""Percent agreement, and Gwet's AC1 and AC2.
+
+Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*:
+
+    p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
+    AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
+
+with r_ik of the r_i judges of unit i in category k, n' the units with r_i >= 2, n all units, q the categories, and
+T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968), with d one of `distances.distance` and D that of the
+lowest and the highest category. Numbers count by value, text by its position in the given categories; ordinal weights
+always take positions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats, parts_of, ratio
+from quorum.statistics.agreement.coefficient import NO_PAIRS, AgreementResult, OfUnits, ReadData, agreement
+from quorum.statistics.agreement.influences import Influences, percent_influences
+from quorum.statistics.agreement.patterns import UnitPatterns, patterns_of
+from quorum.statistics.agreement.positions import exact_positions
+from quorum.statistics.agreement.ratings import Data, ratings_of
+from quorum.statistics.inference import RaterSampling, signed
+from quorum.statistics.inputs import BadOption, BadValue, encode, encode_with
+
+ONE_CATEGORY = "every judgment names the same category; name the others in categories"
+WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
+
+
+def percent_agreement(
+    reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
+) -> float:
+    """Return the share of agreeing pairs of judges.
+
+    `weights` other than identity give near misses partial credit. `categories` is the whole scale, by default
+    what occurs.
+    """
+    return Percent(weights, categories).sample(reliability_data).value()
+
+
+@signed("percent-agreement")
+def percent_interval(
+    reliability_data: Data,
+    weights: str = "identity",
+    *,
+    categories: Sequence[Any] | None = None,
+    **options: Unpack[RaterSampling],
+) -> AgreementResult:
+    """Return `percent_agreement` with its interval."""
+    return agreement(reliability_data, Percent(weights, categories), **options)
+
+
+def gwet_ac(
+    reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
+) -> float:
+    """Return AC1 (identity weights) or AC2; arguments as in `percent_agreement`."""
+    return Gwet(weights, categories).sample(reliability_data).value()
+
+
+@signed("gwet-ac")
+def gwet_interval(
+    reliability_data: Data,
+    weights: str = "identity",
+    *,
+    categories: Sequence[Any] | None = None,
+    **options: Unpack[RaterSampling],
+) -> AgreementResult:
+    """Return `gwet_ac` with its interval."""
+    return agreement(reliability_data, Gwet(weights, categories), **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    level: str = "identity"
+    categories: Sequence[Any] | None = None
+    name: ClassVar[str] = "percent-agreement"
+
+    def sample(self, data: Data) -> ReadData:
+        patterns = patterns_of(data, numeric=False).comparable()
+        scale = _scale_of(patterns.labels, self.level, self.categories)
+        return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
+
+    def influences(self, data: Data) -> Influences | None:
+        ratings = ratings_of(data)
+        scale = _scale_of(ratings.labels, self.level, self.categories)
+        return percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+
+
+@dataclass(frozen=True, slots=True)
+class Gwet:
+    level: str = "identity"
+    categories: Sequence[Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return "gwet-ac1" if self.level == "identity" else "gwet-ac2"
+
+    def sample(self, data: Data) -> ReadData:
+        patterns = patterns_of(data, numeric=False)
+        scale = _scale_of(patterns.labels, self.level, self.categories)
+        corrected = _chance_corrected(scale)
+        observed = _percent_of_units(patterns, scale)
+        each = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
+
+        def gwet(weights: Floats) -> Floats:
+            shares = np.asarray(weights @ each) / np.maximum(weights.sum(axis=1), 1)[:, np.newaxis]
+            return corrected(observed(weights), shares)
+
+        reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
+        return ReadData.of_patterns(patterns, gwet, reason)
+
+    def influences(self, data: Data) -> Influences | None:
+        ratings = ratings_of(data)
+        scale = _scale_of(ratings.labels, self.level, self.categories)
+        observed = percent_agreement(ratings, self.level, categories=self.categories)
+        on_percent = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+        if on_percent is None or len(scale.positions) < 2:
+            return None
+        sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
+        each = 1 / np.maximum(sizes, 1)
+        units = np.count_nonzero(sizes)
+        shares = np.bincount(ratings.code, weights=each[ratings.unit], minlength=len(ratings.labels)) / units
+        factor = _chance_factor(scale)
+        expected = factor * float((shares * (1 - shares)).sum())
+        slopes = factor * (1 - 2 * shares)
+        slopes -= float(slopes @ shares)
+        rows = on_percent.values
+        rows /= 1 - expected
+        if len(rows) < len(ratings.code):
+            rows = np.zeros(len(ratings.code))
+            rows[on_percent.counts] = on_percent.values
+        for part in parts_of(len(rows)):
+            of_expected = slopes[ratings.code[part]] * each[ratings.unit[part]] / units
+            rows[part] += -(1 - observed) / (1 - expected) ** 2 * of_expected
+        every = np.ones(len(rows), dtype=np.bool_)
+        return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges, 1 - expected)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Positions of the labels that occur (V,), and of the whole scale (Q,).
+
+    kind is one of `kernels.distances`; longest is D, or 1 without a distance.
+    """
+
+    kind: int
+    occurring: Floats
+    positions: Floats
+    longest: float
+
+
+def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> _Scale:
+    from quorum.statistics.kernels import distances
+
+    if weights not in WEIGHTS:
+        raise BadOption(f"weights is {weights!r}, expected one of {', '.join(WEIGHTS)}")
+    scale = labels
+    if categories is not None:
+        scale, codes = encode(categories, "categories")
+        if len(scale) != len(codes):
+            raise BadOption(f"categories names a value twice: {list(categories)}, expected distinct values")
+    numbers = scale.dtype.kind in "biuf"
+    if not numbers and categories is None and weights != "identity" and len(labels):
+        raise BadOption(f"weights is {weights!r} and answers are text, expected their order in categories")
+    order = scale.tolist() if numbers or categories is None else list(categories)
+    places = encode_with(labels, order, "the data") if len(labels) else np.empty(0, dtype=np.int64)
+    positions = exact_positions(scale) if numbers and weights != "ordinal" else np.arange(float(len(order)))
+    kind = {
+        "identity": distances.DIFFERENT,
+        "linear": distances.ABSOLUTE,
+        "quadratic": distances.SQUARED,
+        "ordinal": distances.STEPS,
+        "radical": distances.ROOT,
+        "ratio": distances.RATIO,
+    }[weights]
+    if weights == "ratio" and len(positions) and positions[0] < 0:
+        raise BadValue(f"the scale holds {order[0]}, expected no negative number where weights are ratios")
+    longest = float(distances.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
+    return _Scale(kind, positions[places], positions, longest)
+
+
+def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> OfUnits:
+    from quorum.statistics.kernels.agreement import unit_disagreement
+
+    counts = patterns.counts
+    apart, sizes, most = np.empty((3, counts.shape[0]))
+    starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
+    unit_disagreement(starts, codes, counts.data, scale.kind, scale.occurring, apart, sizes, most)
+    comparable = (sizes >= 2).astype(np.float64)
+    # A unit judged once has no pair; any divisor but zero leaves it at nothing.
+    pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
+    agreeing = comparable * (1 - apart / pairs / scale.longest)
+
+    def percent(weights: Floats) -> Floats:
+        return ratio(weights @ agreeing, weights @ comparable)
+
+    return percent
+
+
+def _chance_factor(scale: _Scale) -> float:
+    """Return T_w / (q (q - 1)); nan for a single category, whatever was observed."""
+    from quorum.statistics.kernels.distances import all_distances
+
+    size = len(scale.positions)
+    if size < 2:
+        return math.nan
+    total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.longest
+    return float(total_weight / (size * (size - 1)))
+
+
+def _chance_corrected(scale: _Scale) -> Callable[[Floats, Floats], Floats]:
+    factor = _chance_factor(scale)
+
+    def corrected(observed: Floats, shares: Floats) -> Floats:
+        expected = factor * (shares * (1 - shares)).sum(axis=1)
+        return np.asarray((observed - expected) / (1 - expected))
+
+    return corrected

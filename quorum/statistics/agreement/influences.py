@@ -1,0 +1,161 @@
+"""The influence of each judgment: the derivative of the coefficient by the judgment's weight.
+
+Over a unit or a rater, influences add up to its part in the coefficient; intervals by item and by rater are made of
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quorum.numeric.arrays import Flags, Floats, Ints, parts_of, starts_of
+from quorum.statistics.agreement.positions import distance_at, positions_at
+from quorum.statistics.agreement.ratings import Ratings
+from quorum.statistics.crossed import Clusters, coefficient_interval, share_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Influences:
+    """values (N,) of the judgments that count; `counts` (M,) marks these among all.
+
+    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. chance_of_difference: of two
+    judgments at random. share: the coefficient is a mean from 0 to 1.
+    """
+
+    values: Floats
+    counts: Flags
+    items: Ints | None
+    raters: Ints | None
+    judges: float
+    chance_of_difference: float = 1.0
+    share: bool = False
+
+    def interval(self, value: float, clusters: Clusters, confidence: float) -> tuple[float, float]:
+        """Return the interval of the coefficient over the clusters' kinds."""
+        spread = clusters.spread(self.values)
+        if self.share:
+            return share_interval(value, spread, clusters.number, confidence)
+        return coefficient_interval(
+            value,
+            spread,
+            clusters.number,
+            confidence,
+            judges=self.judges,
+            chance_of_difference=self.chance_of_difference,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparedJudgments:
+    """The judgments of units judged twice or more.
+
+    counts: (M,) which of all judgments these are. unit, rater, code: (N,). apart: (N,) summed distances from the unit's
+    others. sizes, disagreement: (U,) judgments, and summed distances over ordered pairs.
+    """
+
+    counts: Flags
+    unit: Ints
+    rater: Ints
+    code: Ints
+    apart: Floats
+    sizes: Floats
+    disagreement: Floats
+
+    @classmethod
+    def of(cls, ratings: Ratings, kind: int, positions: Floats) -> _ComparedJudgments:
+        several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
+        counts = several[ratings.unit]
+        compared = ratings if several.all() else ratings.subset(counts)
+        apart = distances_within(compared.unit, compared.code, kind, positions)
+        sizes = np.bincount(compared.unit).astype(np.float64)
+        disagreement = np.bincount(compared.unit, weights=apart).astype(np.float64)
+        return cls(counts, compared.unit, compared.rater, compared.code, apart, sizes, disagreement)
+
+    def influences(self, values: Floats) -> Influences:
+        values -= values.mean()
+        return Influences(values, self.counts, self.unit, self.rater, float(self.sizes.mean()))
+
+
+def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
+    from quorum.statistics.kernels.agreement import group_rows, judgment_distances
+
+    groups = np.ascontiguousarray(groups)  # kernels are compiled once for each layout
+    starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
+    judgment_distances(starts, group_rows(groups, starts), codes, kind, positions, apart)
+    return apart
+
+
+def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
+    """Return the influences on alpha = 1 - (n - 1) O / E, None where it is undefined.
+
+    A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), with its distances D from the unit's other judgments, and
+    all of the unit's distances P. At the ordinal level it also moves the ranks of the values above it.
+    """
+    from quorum.statistics.kernels.distances import value_distances
+
+    kind = distance_at(level)
+    values = len(ratings.labels)
+    totals = np.bincount(ratings.code[ratings.answered(2)], minlength=values).astype(np.float64)
+    positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
+    if np.count_nonzero(totals) < 2:
+        return None
+    compared = _ComparedJudgments.of(ratings, kind, positions)
+    # alpha = 1 - (n - 1) O / E
+    n, less = totals.sum(), compared.sizes - 1
+    observed = float((compared.disagreement / less).sum())
+    from_all = np.empty(values)
+    value_distances(kind, positions, totals, from_all)
+    expected = float(totals @ from_all)
+    if not expected > 0:
+        return None
+    # What a value changes in O by the ranks, which move at the ordinal level, and in E.
+    of_ranks, of_expected = np.zeros(values), 2 * from_all
+    if level == "ordinal":
+        of_ranks = _of_ranks(_observed_slopes(compared, positions))
+        mean = float(totals @ positions) / n
+        of_expected += _of_ranks(4 * n * totals * (positions - mean))
+    of_unit = compared.disagreement / compared.sizes
+    of_value = (n - 1) * observed / expected**2 * of_expected - observed / expected
+    rows = compared.apart
+    for part in parts_of(len(rows)):
+        unit, code = compared.unit[part], compared.code[part]
+        # What a judgment changes in O, and the derivative of the quotient.
+        of_observed = (2 * rows[part] - of_unit[unit]) / less[unit] + of_ranks[code]
+        rows[part] = of_observed * ((1 - n) / expected) + of_value[code]
+    chance = float(totals @ (n - totals)) / (n * (n - 1))
+    return replace(compared.influences(rows), chance_of_difference=chance)
+
+
+def _observed_slopes(compared: _ComparedJudgments, positions: Floats) -> Floats:
+    at = positions[compared.code]
+    sums = np.bincount(compared.unit, weights=at)
+    moves = (
+        4 * (compared.sizes[compared.unit] * at - sums[compared.unit]) / (compared.sizes - 1)[compared.unit]
+    )
+    return np.bincount(compared.code, weights=moves, minlength=len(positions)).astype(np.float64)
+
+
+def _of_ranks(slopes: Floats) -> Floats:
+    """Return (V,) effects of one more judgment of a value on mid-ranks: half its own, all above."""
+    above = np.cumsum(slopes[::-1])[::-1]
+    return np.asarray(above - slopes / 2, dtype=np.float64)
+
+
+def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: float) -> Influences | None:
+    """Return the influences on percent agreement, the mean over units of 1 - P / (m (m - 1) longest)."""
+    compared = _ComparedJudgments.of(ratings, kind, positions)
+    if not len(compared.sizes):
+        return None
+    pairs = compared.sizes * (compared.sizes - 1)
+    share = 1 - compared.disagreement / pairs / longest
+    of_unit = share
+    of_unit -= share.mean()
+    of_unit /= len(share) * compared.sizes
+    of_unit += 2 / longest / len(share) * (compared.disagreement / (compared.sizes * pairs))
+    rows = compared.apart
+    for part in parts_of(len(rows)):
+        unit = compared.unit[part]
+        rows[part] = rows[part] / pairs[unit] * (-2 / longest / len(share)) + of_unit[unit]
+    return replace(compared.influences(rows), share=True)

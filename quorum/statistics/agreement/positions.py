@@ -1,0 +1,30 @@
+"""Positions of labels at a level, and how far apart they are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats
+
+
+def exact_positions(labels: NDArray[Any]) -> Floats:
+    """Return (V,) float64, scaled by a power of two so that no square overflows."""
+    values = labels.astype(np.float64)
+    _, exponent = np.frexp(np.abs(values).max(initial=0.0))
+    return np.ldexp(values, -exponent)
+
+
+def positions_at(level: str, labels: NDArray[Any]) -> Floats:
+    if level in ("interval", "ratio"):
+        return exact_positions(labels)
+    return np.arange(float(len(labels)))
+
+
+def distance_at(level: str) -> int:
+    """Return the kind of `distances.distance` at a level; the ordinal one is of mid-ranks."""
+    from quorum.statistics.kernels import distances
+
+    return {"nominal": distances.DIFFERENT, "ratio": distances.RATIO}.get(level, distances.SQUARED)

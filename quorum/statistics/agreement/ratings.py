@@ -1,0 +1,141 @@
+"""Answers of raters to units: a (raters, units) table in which nan or None is missing, or `Ratings`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Flags, Ints
+from quorum.statistics.inputs import (
+    BadShape,
+    BadValue,
+    DuplicateJudgment,
+    encode,
+    first_repeated,
+    refuse_nan_texts,
+    same_length,
+)
+
+INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """One judgment a row, at most one of a unit by a rater.
+
+    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions among them.
+    """
+
+    units: NDArray[Any]
+    raters: NDArray[Any]
+    labels: NDArray[Any]
+    unit: Ints
+    rater: Ints
+    code: Ints
+
+    def answered(self, times: int) -> Flags:
+        """Return (N,) bool: the judgments of units with at least `times`."""
+        return np.asarray((np.bincount(self.unit) >= times)[self.unit])
+
+    def subset(self, rows: Flags) -> Ratings:
+        units, unit = encode(self.unit[rows], "units")
+        raters, rater = encode(self.rater[rows], "raters")
+        return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
+
+    def by_unit(self) -> tuple[Ints, Ints, Ints]:
+        """Return starts (U + 1,), raters (N,), codes (N,), unit by unit."""
+        return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
+
+    def by_rater(self) -> tuple[Ints, Ints, Ints]:
+        """Return starts (R + 1,), units (N,), codes (N,), rater by rater."""
+        return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
+
+
+Data = ArrayLike | Ratings
+
+
+def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any]) -> Ratings:
+    """Number three (N,) columns. Raise DuplicateJudgment if a worker judged a unit twice."""
+    unit_names, unit_codes = encode(units, "units")
+    worker_names, worker_codes = encode(workers, "workers")
+    labels, codes = encode(values, "values")
+    same_length(units=unit_codes, workers=worker_codes, values=codes)
+    twice = first_repeated(unit_codes, worker_codes)
+    if twice is not None:
+        unit, worker = twice
+        raise DuplicateJudgment(
+            f"worker {worker_names[worker]} judged unit {unit_names[unit]} more than once, "
+            "expected one judgment per worker and unit"
+        )
+    return Ratings(unit_names, worker_names, labels, unit_codes, worker_codes, codes)
+
+
+def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
+    if isinstance(data, Ratings):
+        return check_numeric(data) if numeric else data
+    matrix = reliability_table(data, numeric=numeric)
+    answered = is_given(matrix)
+    if matrix.dtype.kind == "f" and np.isinf(matrix).any():
+        raise BadValue(INFINITE)
+    rater, unit = np.nonzero(answered)
+    labels, codes = encode(matrix[answered], "reliability_data")
+    return Ratings(np.arange(matrix.shape[1]), np.arange(matrix.shape[0]), labels, unit, rater, codes)
+
+
+def check_numeric(ratings: Ratings) -> Ratings:
+    if len(ratings.labels) and ratings.labels.dtype.kind not in "biuf":
+        raise BadValue(
+            f"values hold {ratings.labels[0]!r}, expected numbers at the ordinal, interval and ratio level"
+        )
+    return ratings
+
+
+def reliability_table(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
+    """Return the (raters, units) table as float64, or as it is if it may hold text."""
+    try:
+        matrix = np.asarray(reliability)
+    except ValueError as error:
+        raise BadShape("reliability_data has rows of unequal length, expected raters by units") from error
+    if matrix.dtype.kind == "U":
+        refuse_nan_texts(reliability, "reliability_data")
+        matrix = np.asarray(reliability, dtype=object)  # where a nan among texts is still one
+    if matrix.ndim != 2:
+        raise BadShape(f"reliability_data has {matrix.ndim} dimensions, expected two: raters by units")
+    if matrix.dtype.kind in "biuf":
+        return matrix.astype(np.float64, copy=False)
+    if matrix.dtype.kind not in "OUS":
+        raise BadValue(f"reliability_data is of type {matrix.dtype}, expected numbers or text")
+    if matrix.dtype.kind == "O" and _only_numbers(matrix):
+        return matrix.astype(np.float64)
+    if numeric:
+        raise BadValue(
+            "reliability_data holds text, expected numbers at the ordinal, interval and ratio level"
+        )
+    return matrix
+
+
+def is_given(matrix: NDArray[Any]) -> Flags:
+    if matrix.dtype.kind == "f":
+        return ~np.isnan(matrix)
+    return np.array([_answers(cell) for cell in matrix.ravel().tolist()], dtype=bool).reshape(matrix.shape)
+
+
+def _answers(cell: Any) -> bool:
+    return cell is not None and cell == cell
+
+
+def _only_numbers(matrix: NDArray[Any]) -> bool:
+    return all(
+        not _answers(cell) or isinstance(cell, (int, float, np.number)) for cell in matrix.ravel().tolist()
+    )
+
+
+def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
+    # A sparse table is built by counting, which is quicker than sorting; no cell is met twice.
+    table = scipy.sparse.csr_array((codes, (rows, columns)), shape=(height, width))
+    return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data

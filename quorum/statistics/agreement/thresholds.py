@@ -1,0 +1,359 @@
+"""Kappa of two sources of scores that thresholds cut into yes and no (H13 Tables 8 to 10)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Flags, Floats, Ints, ratio
+from quorum.numeric.packing import declare
+from quorum.statistics.agreement.cohen import CohenKappa
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    NAIVE,
+    NO_DELETIONS,
+    ClusterColumns,
+    Clusters,
+    Estimate,
+    RaterDeletions,
+    Spread,
+    coefficient_interval,
+    columns_and_deletions,
+    share_of_rows,
+)
+from quorum.statistics.inference import Inference, Options, Result, Sampling, signed
+from quorum.statistics.inputs import (
+    BadOption,
+    BadValue,
+    encode,
+    float_vector,
+    is_real,
+    one_of,
+    one_per_row,
+    same_length,
+)
+from quorum.statistics.resampling import bootstrap
+
+# H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
+CROWD_AT_LEAST = 0.66
+EXPERTS_AT_LEAST = 3.33
+SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
+GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
+MISSING = ("refuse", "leave-out", "no")
+
+# A share of 2/3 or a mean grade of 10/3 that was rounded on the way still reaches its threshold.
+TOLERANCE = 1e-9
+NO_PAIR = "there is no pair with both scores"
+ONE_SIDE = "both sources say the same about every pair"
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdAgreement(Inference):
+    """Kappa, and precision, recall and F1 of the first source against the second.
+
+    both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones lacked a
+    score, taken as no. The interval and `reason` are those of kappa.
+    """
+
+    first_at_least: float
+    second_at_least: float
+    kappa: Estimate
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+    n: int
+    filled: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class KappaGrid(Result):
+    """Every pair of thresholds, row by row of the first's; `best` has the highest defined kappa."""
+
+    first_thresholds: tuple[float, ...]
+    second_thresholds: tuple[float, ...]
+    cells: tuple[ThresholdAgreement, ...]
+    best: ThresholdAgreement | None
+
+    def values(self) -> Floats:
+        """Return (first thresholds, second thresholds) kappas."""
+        shape = (len(self.first_thresholds), len(self.second_thresholds))
+        return np.array([cell.kappa.value for cell in self.cells]).reshape(shape)
+
+
+def at_least(scores: ArrayLike, threshold: float) -> Flags:
+    """Return which of (N,) scores reach the threshold, up to rounding; nan reaches none."""
+    if not (is_real(threshold) and math.isfinite(threshold)):
+        raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
+    return float_vector(scores, "scores") >= float(threshold) - TOLERANCE * max(1.0, abs(threshold))
+
+
+@signed("threshold-kappa")
+def threshold_kappa(
+    first_scores: ArrayLike,
+    second_scores: ArrayLike,
+    first_at_least: float = CROWD_AT_LEAST,
+    second_at_least: float = EXPERTS_AT_LEAST,
+    *,
+    missing: str = "refuse",
+    **options: Unpack[Sampling],
+) -> ThresholdAgreement:
+    """Compare first >= `first_at_least` with second >= `second_at_least`, (N,) scores each.
+
+    `missing` also takes "no": a nan counts as no, as H13 do for pairs that the filter removed. The default thresholds
+    are H13's, with the crowd's share of yes first.
+    """
+    chosen, deletions = Options.with_raters(**options)
+    clustered = bool(chosen.columns) or deletions is not None
+    if clustered:
+        chosen = replace(chosen, resamples=0)
+    first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
+    yes_first = at_least(first, first_at_least)
+    yes_second = at_least(second, second_at_least)
+    cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
+    table = cells[::-1].astype(np.int64)  # both, first only, second only, neither
+    both, first_only, second_only, neither = table.tolist()
+    n = int(table.sum())
+    value = _figures(table[np.newaxis].astype(np.float64))[0]
+    inference = chosen.undefined()
+    intervals = [(math.nan, math.nan)] * 4
+    if n and clustered:
+        keep = np.ones(n + left_out, dtype=np.bool_)
+        if left_out:
+            keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
+        grouped = chosen.clusters_of("pair", keep)
+        left = (deletions or NO_DELETIONS).of_rows(keep, "pair")
+        yes_without = np.where(np.isnan(left.value), 2, at_least(left.value, second_at_least))
+        changes = cache(
+            partial(
+                _changes_without_raters, table, value, yes_first[left.row], yes_second[left.row], yes_without
+            )
+        )
+        intervals, grouped = _clustered(
+            yes_first, yes_second, value, grouped, chosen.confidence, left, changes
+        )
+        inference = chosen.clustered(grouped, intervals[0])
+    elif n:
+        draws = bootstrap(_figures, table, resamples=chosen.resamples, generator=chosen.generator, width=4)
+        drawn = [chosen.drawn(draws[:, column]) for column in range(4)]
+        inference, intervals = drawn[0], [(interval.low, interval.high) for interval in drawn]
+    # Where the figure itself is undefined, resamples that happen to define it say nothing.
+    estimates = [
+        Estimate(float(figure), low, high) if not math.isnan(figure) else Estimate(*(math.nan,) * 3)
+        for figure, (low, high) in zip(value, intervals, strict=True)
+    ]
+    kappa, precision, recall, f1 = estimates
+    if math.isnan(kappa.value):
+        inference = replace(inference, reason=ONE_SIDE if n else NO_PAIR, low=math.nan, high=math.nan)
+    return ThresholdAgreement(
+        first_at_least=float(first_at_least),
+        second_at_least=float(second_at_least),
+        kappa=kappa,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        both=both,
+        first_only=first_only,
+        second_only=second_only,
+        neither=neither,
+        n=n,
+        filled=filled,
+        left_out=left_out,
+        **inference.shared(),
+    )
+
+
+@signed("kappa-grid")
+def kappa_grid(
+    first_scores: ArrayLike,
+    second_scores: ArrayLike,
+    first_thresholds: Sequence[float] = SHARE_THRESHOLDS,
+    second_thresholds: Sequence[float] = GRADE_THRESHOLDS,
+    *,
+    missing: str = "refuse",
+    **options: Unpack[Sampling],
+) -> KappaGrid:
+    """Return `threshold_kappa` at every pair of thresholds, each with the same seed."""
+    clusters = options.get("clusters", NAIVE)
+    if isinstance(clusters, Mapping):
+        clusters = {
+            name: column if isinstance(column, RaterDeletions) else encode(column, name)[1]
+            for name, column in clusters.items()
+        }
+    options["clusters"] = clusters
+    first_thresholds = one_per_row(first_thresholds, "first_thresholds")
+    second_thresholds = one_per_row(second_thresholds, "second_thresholds")
+    if not len(first_thresholds) or not len(second_thresholds):
+        raise BadOption("the grid has no threshold, expected one or more for each source")
+    first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")
+    cells = tuple(
+        threshold_kappa(first, second, row, column, missing=missing, **options)
+        for row in first_thresholds
+        for column in second_thresholds
+    )
+    defined = [cell for cell in cells if not math.isnan(cell.kappa.value)]
+    best = max(defined, key=lambda cell: cell.kappa.value) if defined else None
+    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), cells, best)
+
+
+def weighted_kappa(
+    first: Floats,
+    second: Floats,
+    first_at_least: float,
+    second_at_least: float,
+    weights: Floats,
+    clusters: ClusterColumns = NAIVE,
+) -> Estimate:
+    """Return kappa of `threshold_kappa` where each of (N,) rows counts `weights` times, by the influences of rows."""
+    columns, deletions = columns_and_deletions(clusters)
+    yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
+    cell = _cells_of_pairs(yes_first, yes_second)
+    table = np.bincount(cell, weights, minlength=4).astype(np.float64)
+    value = float(_figures(table[np.newaxis])[0, 0])
+    if math.isnan(value):
+        return Estimate(*(math.nan,) * 3)
+    slope = _slope_of_kappa(table, value)
+    left = (deletions or NO_DELETIONS).of_rows(np.ones(len(cell), dtype=np.bool_), "pair")
+
+    def changes() -> Floats:
+        others = _cells_of_pairs(yes_first[left.row], at_least(left.value, second_at_least))
+        then = np.where(np.isnan(left.value), 0.0, slope[others])
+        return np.asarray(weights[left.row] * (slope[cell[left.row]] - then), dtype=np.float64)
+
+    grouped = Options.of(clusters=columns).clusters_of("pair", np.ones(len(cell), dtype=np.bool_))
+    grouped = grouped.weighted(weights)
+    spread, grouped = left.widen(grouped.spread(weights * slope[cell]), grouped, changes)
+    ends = coefficient_interval(
+        value,
+        spread,
+        grouped.number,
+        CONFIDENCE,
+        chance_of_difference=_expected_differences(table) / table.sum() ** 2,
+    )
+    return Estimate(value, *ends)
+
+
+def _changes_without_raters(
+    table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, yes_without: Ints
+) -> Floats:
+    """Return (4, V) how much of the figures is lost where a rater leaves a mean: then it is 0 no, 1 yes, or 2 gone.
+
+    `table` (4,) has the pairs by who says yes, `value` (4,) the figures.
+    """
+    lost = np.zeros((2, 2, 3, 4))
+    for first, second, without in np.ndindex(2, 2, 3):
+        changed = table[::-1].astype(np.float64)
+        changed[2 * first + second] -= 1
+        if without < 2:
+            changed[2 * first + without] += 1
+        if changed.min() >= 0:
+            lost[first, second, without] = value - _figures(changed[np.newaxis, ::-1])[0]
+    return np.nan_to_num(lost)[yes_first.astype(np.int64), yes_second.astype(np.int64), yes_without].T
+
+
+def _clustered(
+    first: Flags,
+    second: Flags,
+    value: Floats,
+    clusters: Clusters,
+    confidence: float,
+    left: RaterDeletions,
+    changes: Callable[[], Floats],
+) -> tuple[list[tuple[float, float]], Clusters]:
+    """Return the intervals of kappa, precision, recall and F1, and what they are clustered by."""
+
+    def widen(figure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
+        return left.widen(spread, items, lambda: changes()[figure])
+
+    if clusters.reason:
+        return [(math.nan, math.nan)] * 4, clusters
+    influences = CohenKappa().influences((first, second))
+    low = high = math.nan
+    grouped = clusters
+    if influences is not None:
+        spread, grouped = widen(0, clusters.spread(influences.values), clusters)
+        low, high = coefficient_interval(
+            float(value[0]),
+            spread,
+            clusters.number,
+            confidence,
+            chance_of_difference=influences.chance_of_difference,
+        )
+    intervals = [(low, high)]
+    columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
+    yeses = first.astype(np.float64) + second
+    for figure, (right, keep, weights) in enumerate(
+        ((second, first, None), (first, second, None), (first & second, first | second, yeses)), start=1
+    ):
+        share = share_of_rows(
+            right.astype(np.float64),
+            columns,
+            confidence,
+            keep=keep,
+            weights=weights,
+            widen=partial(widen, figure),
+        )
+        intervals.append((share.low, share.high))
+    return intervals, grouped
+
+
+def _cells_of_pairs(first: Flags, second: Flags) -> Ints:
+    """Return (N,) who says yes: 0 both, 1 the first only, 2 the second only, 3 neither."""
+    return np.asarray(3 - 2 * first.astype(np.int64) - second, dtype=np.int64)
+
+
+def _slope_of_kappa(table: Floats, value: float) -> Floats:
+    """Return (4,) how fast kappa rises with the weight of each cell of a table."""
+    both, first_only, second_only, neither = table
+    of_first, of_second = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
+    n, first, second = table.sum(), both + first_only, both + second_only
+    grown = of_first * (n - second) + first * (1 - of_second) + of_second * (n - first)
+    grown += second * (1 - of_first)
+    balance = 2 * np.array([neither, -second_only, -first_only, both])
+    return np.asarray((balance - value * grown) / _expected_differences(table), dtype=np.float64)
+
+
+def _expected_differences(table: Floats) -> float:
+    """Return n^2 times the chance that two who answer at random differ."""
+    n, first, second = table.sum(), table[:2].sum(), table[::2].sum()
+    return float(first * (n - second) + second * (n - first))
+
+
+def _prepare(
+    first_scores: ArrayLike, second_scores: ArrayLike, missing: str
+) -> tuple[Floats, Floats, int, int]:
+    one_of(missing, MISSING, "missing")
+    first = float_vector(first_scores, "first_scores")
+    second = float_vector(second_scores, "second_scores")
+    same_length(first_scores=first, second_scores=second)
+    lacking = np.isnan(first) | np.isnan(second)
+    count = int(lacking.sum())
+    if not count:
+        return first, second, 0, 0
+    if missing == "refuse":
+        where = int(np.flatnonzero(lacking)[0])
+        raise BadValue(f"pair {where} lacks a score, expected both (or missing='leave-out' or missing='no')")
+    if missing == "leave-out":
+        return first[~lacking], second[~lacking], 0, count
+    return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), count, 0
+
+
+@declare
+def _figures(weights: Floats) -> Floats:
+    both, first_only, second_only, neither = weights.T
+    n = weights.sum(axis=1)
+    first, second = both + first_only, both + second_only
+    expected = first * (n - second) + second * (n - first)
+    kappa = ratio(2 * (both * neither - first_only * second_only), expected)
+    f1 = ratio(2 * both, first + second)
+    return np.stack([kappa, ratio(both, first), ratio(both, second), f1], axis=1)

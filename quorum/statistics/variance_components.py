@@ -1,0 +1,67 @@
+"""How much of the variance of answers is between items, between raters, and within both."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.crossed import ITEM, RATER, Clusters
+from quorum.statistics.inference import Result
+
+ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
+ONE_ANSWER = "all answers are the same"
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceComponents(Result):
+    """Variances between items, between raters, and of the rest; `standard_error` is that of the mean answer.
+
+    `residual` is within an item and a rater: the noise of one answer, and how much raters differ by item.
+    """
+
+    mean: float
+    item: float
+    rater: float
+    residual: float
+    standard_error: float
+    items: int
+    raters: int
+    judgments: int
+
+    def shares(self) -> tuple[float, float, float]:
+        """Return the shares of items, raters and the rest in the variance of an answer."""
+        total = self.item + self.rater + self.residual
+        return self.item / total, self.rater / total, self.residual / total
+
+    def error_with(self, *, items: float, raters: float, judgments: float) -> float:
+        """Return the standard error of the mean of so many judgments, even over items and raters."""
+        return math.sqrt(self.item / items + self.rater / raters + self.residual / judgments)
+
+
+def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
+    """Return the components as `variance_components`, unsigned, of (N,) values by item and by rater."""
+    variances = np.full(3, math.nan)
+    reason = clusters.reason or clusters.note
+    if not reason and len(clusters.sizes[-1]) in clusters.counts.values():  # a cell is an item, or a rater
+        reason = ONE_KIND
+    error = math.nan
+    if not reason and np.all(value == value[0]):
+        reason = ONE_ANSWER
+    if not reason:
+        variances = clusters.components(value)
+        error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)
+    return VarianceComponents(
+        mean=float(value.mean()) if len(value) else math.nan,
+        item=float(variances[0]),
+        rater=float(variances[1]),
+        residual=float(variances[2]),
+        standard_error=error,
+        items=clusters.counts[ITEM],
+        raters=clusters.counts[RATER],
+        judgments=len(value),
+        reason=reason,
+        clusters=clusters.counts,
+    )
