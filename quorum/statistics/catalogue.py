@@ -12,6 +12,7 @@ from quorum.statistics import (
     power,
     ranking,
     significance,
+    variance_components,
 )
 from quorum.statistics.inference import VERSION, statistic_of
 
@@ -26,6 +27,7 @@ MODULES = (
     meta,
     ranking,
     significance,
+    variance_components,
 )
 STATISTICS = {
     function: statistic

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed import ITEM, RATER, Clusters
-from quorum.statistics.inference import Result
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import score_vector
 
 ONE_KIND = "no item has judgments of several raters, or no rater judged several items, so the two cannot be told apart"
 ONE_ANSWER = "all answers are the same"
@@ -65,3 +69,10 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
         reason=reason,
         clusters=clusters.counts,
     )
+
+
+@signed("variance-components")
+def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
+    """Return the components of (N,) values of items and raters, by the moments of `inference`, none below zero."""
+    value = score_vector(values, "values")
+    return components_of_clusters(value, Clusters.of({ITEM: items, RATER: raters}, len(value)))

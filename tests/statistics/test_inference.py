@@ -55,7 +55,6 @@ from quorum.statistics.meta import (
     pair_credits,
     pairwise_accuracy,
 )
-from quorum.statistics.power import variance_components
 from quorum.statistics.significance import (
     bootstrap_interval,
     mcnemar_test,
@@ -63,6 +62,7 @@ from quorum.statistics.significance import (
     summary_of_scores,
     wilson_interval,
 )
+from quorum.statistics.variance_components import variance_components
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics import plain_intervals as plain
 

@@ -1,0 +1,11 @@
+"""Plan sizes: how many pairs, references, votes and people tell two systems, or two metrics, apart.
+
+Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the t tests over items
+and raters of the verdict itself (`PeoplesWinners`). Type S error: Gelman, Carlin 2014. Voters follow a beta-binomial
+model, assumed or of a pilot.
+"""
+
+from quorum.statistics.power.plans import Plan, fresh_seed, plan_design
+from quorum.statistics.power.questions import Question, Size, TwoMetrics, TwoSystems
+from quorum.statistics.power.simulation import PowerResult, power_of
+from quorum.statistics.power.voters import MOST_TASTE, People, PilotPeople, fit_people, without_noise

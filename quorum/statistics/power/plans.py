@@ -1,0 +1,80 @@
+"""The cheapest design of a grid that has the power that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from quorum.statistics.inputs import BadOption
+from quorum.statistics.power.questions import Question, Size
+from quorum.statistics.power.simulation import MOST_DESIGNS, PowerResult, power_of
+from quorum.statistics.power.voters import People
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The designs that were tried, with their costs in cents.
+
+    `best` is the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. It and those
+    beside it have new simulations, because the choice favours lucky ones.
+    """
+
+    tried: tuple[PowerResult, ...]
+    costs: tuple[int, ...]
+    wanted: float
+    best: PowerResult | None
+    fewer_votes: PowerResult | None
+    half_the_pairs: PowerResult | None
+
+
+def plan_design(
+    question: Question,
+    people: People,
+    *,
+    pairs: Sequence[int],
+    references: Sequence[int],
+    votes: Sequence[int],
+    cost: Callable[[Size], int],
+    wanted: float = 0.8,
+    alpha: float = 0.05,
+    simulations: int = 1000,
+    seed: int = 0,
+    progress: Callable[[float], object] = lambda share: None,
+) -> Plan:
+    """Try every design of the grid; ``cost`` returns whole cents."""
+    if not 0 < wanted < 1:
+        raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
+    sizes = sorted({Size(p, r, v) for p in pairs for r in references for v in votes})
+    if not 1 <= len(sizes) <= MOST_DESIGNS:
+        raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MOST_DESIGNS:,}")
+    simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
+    tried = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
+    costs = [cost(size) for size in sizes]
+    reaching = [number for number, result in enumerate(tried) if result.low >= wanted]
+    if not reaching:
+        return Plan(tuple(tried), tuple(costs), wanted, None, None, None)
+    # The cheapest design that reaches the power; of equally cheap ones that of the fewest judgments.
+    best = min(reaching, key=lambda number: (costs[number], sizes[number].judgments))
+    size = sizes[best]
+    fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
+    half = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
+    # With the design itself among them, the smaller ones are cut from simulations of its size.
+    sized = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
+    beside = dict(zip(sized, simulate(sized, seed=fresh_seed(seed)), strict=True))
+    progress(1.0)
+    return Plan(
+        tried=tuple(tried),
+        costs=tuple(costs),
+        wanted=wanted,
+        best=beside[size],
+        fewer_votes=beside.get(fewer) if fewer else None,
+        half_the_pairs=beside.get(half) if half else None,
+    )
+
+
+def fresh_seed(seed: int) -> int:
+    """Return a seed independent of ``seed``, below 2**53 for JSON."""
+    return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))

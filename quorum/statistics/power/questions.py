@@ -1,0 +1,75 @@
+"""What a study is to tell apart, and the sizes that it may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorum.numeric.packing import declare
+from quorum.statistics.inputs import BadOption
+
+
+@declare
+@dataclass(frozen=True, slots=True)
+class TwoSystems:
+    """A is better on ``win_rate`` of the decided pairs; of the share ``ties`` half the votes are for A."""
+
+    win_rate: float
+    ties: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.win_rate <= 1 and self.win_rate != 0.5):
+            raise BadOption(
+                f"win_rate is {self.win_rate!r}, expected 0 to 1 and not 0.5: nothing to tell apart"
+            )
+        if not 0 <= self.ties < 1:
+            raise BadOption(f"ties is {self.ties!r}, expected 0 to less than 1")
+
+
+@declare
+@dataclass(frozen=True, slots=True)
+class TwoMetrics:
+    """The shares of pairs on which each metric names the right winner, and on which both agree."""
+
+    first: float
+    second: float
+    agreement: float
+
+    def __post_init__(self) -> None:
+        for name in ("first", "second", "agreement"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadOption(f"{name} is {getattr(self, name)!r}, expected 0 to 1")
+        if self.first == self.second:
+            raise BadOption(f"first and second are both {self.first:g}: nothing to tell apart")
+        low, high = abs(self.first + self.second - 1), 1 - abs(self.first - self.second)
+        if not low - 1e-12 <= self.agreement <= high + 1e-12:
+            raise BadOption(
+                f"agreement is {self.agreement:g}, but metrics right on {self.first:g} and {self.second:g} of the "
+                f"pairs agree on {low:.4g} to {high:.4g} of them"
+            )
+
+    @property
+    def table(self) -> tuple[float, float, float, float]:
+        """Return the chances of both right, the first alone, the second alone, neither."""
+        both = (self.first + self.second - (1 - self.agreement)) / 2
+        neither = 1 - self.first - self.second + both
+        return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)
+
+
+Question = TwoSystems | TwoMetrics
+
+
+@declare
+@dataclass(frozen=True, slots=True, order=True)
+class Size:
+    pairs: int
+    references: int
+    votes: int
+
+    def __post_init__(self) -> None:
+        for name in ("pairs", "references", "votes"):
+            if getattr(self, name) < 1:
+                raise BadOption(f"{name} is {getattr(self, name)!r}, expected 1 or more")
+
+    @property
+    def judgments(self) -> int:
+        return self.pairs * self.references * self.votes

@@ -1,0 +1,169 @@
+"""Voters of a beta-binomial model, assumed or of a pilot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats
+from quorum.numeric.packing import declare
+from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
+
+LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
+LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
+EDGE = 1e-9
+MOST_TASTE = 10.0
+
+
+@declare
+@dataclass(frozen=True, slots=True)
+class People:
+    """Assumptions about voters.
+
+    Attributes:
+        right: chance that a careful vote is right.
+        pair_spread, unit_spread: intraclass correlation, of a beta distribution, of that chance between pairs, and
+            between the units of a pair.
+        careless: share of votes given without looking; half of them are right.
+        worker_spread: how unevenly careless votes are distributed over workers.
+        pairs_each: consecutive pairs that the same workers judge.
+        raters: people who share the work; 0: new ones for every `pairs_each` pairs.
+        taste: standard deviation over people of their log odds to prefer the first of the two.
+    """
+
+    right: float = 0.85
+    pair_spread: float = 0.1
+    unit_spread: float = 0.0
+    careless: float = 0.0
+    worker_spread: float = 0.0
+    pairs_each: int = 20
+    raters: int = 0
+    taste: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("taste", 0.0, MOST_TASTE),
+            ("right", 0.5, 1.0),
+            ("pair_spread", 0.0, 0.99),
+            ("unit_spread", 0.0, 0.99),
+            ("careless", 0.0, 1.0),
+            ("worker_spread", 0.0, 1.0),
+        ):
+            value = getattr(self, name)
+            if not is_real(value) or not low <= value <= high:
+                raise BadOption(f"{name} is {value!r}, expected {low:g} to {high:g}")
+        if self.pairs_each < 1:
+            raise BadOption(f"pairs_each is {self.pairs_each!r}, expected 1 or more")
+        if self.raters < 0:
+            raise BadOption(f"raters is {self.raters!r}, expected 0 for new ones, or how many there are")
+
+
+def beta_draws(
+    mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
+) -> Floats:
+    """Draw beta chances around ``mean`` with the intraclass correlation ``spread``."""
+    whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
+    if spread == 0:
+        return np.array(whole)
+    if spread == 1:
+        return (rng.random(shape) < whole).astype(np.float64)
+    scale = (1 - spread) / spread
+    safe = np.clip(whole, EDGE, 1 - EDGE)
+    return rng.beta(safe * scale, (1 - safe) * scale)
+
+
+@dataclass(frozen=True, slots=True)
+class PilotPeople:
+    """Voters of a pilot.
+
+    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes; with too few votes a
+    unit, ``spread`` is the assumed one. ``agreement``: share of agreeing pairs of votes on one unit.
+    """
+
+    right: float
+    spread: float
+    agreement: float
+    units: int
+    votes: int
+    converged: bool
+    reason: str
+
+
+def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
+    """Fit (U,) votes for the first option among (U,) votes; units with a single vote are left out.
+
+    The model is an even mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948).
+    """
+    if not 0 <= spread < 1:
+        raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
+    counts, totals = finite_vector(first, "first"), finite_vector(votes, "votes")
+    same_length(first=counts, votes=totals)
+    if ((counts < 0) | (counts > totals) | (counts % 1 != 0) | (totals % 1 != 0)).any():
+        raise BadValue("first holds a count that is not a whole number between 0 and the unit's votes")
+    several = totals >= 2
+    counts, totals = counts[several], totals[several]
+    if not counts.size:
+        raise BadValue("no unit has two votes, expected some to see how far people agree")
+    pairs = totals * (totals - 1)
+    agreeing = counts * (counts - 1) + (totals - counts) * (totals - counts - 1)
+    agreement = float(agreeing.sum() / pairs.sum())
+    cells, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
+    free = totals.max() >= LEAST_FOR_SPREAD
+    reason = (
+        ""
+        if free
+        else f"no unit has {LEAST_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
+    )
+
+    if agreement == 1.0:
+        reason = f"all votes agree, so the spread over units is assumed: {spread:g}"
+        return PilotPeople(1.0, spread, agreement, int(counts.size), int(totals.sum()), True, reason)
+
+    def loss(values: Any) -> float:
+        right = 0.5 + 0.5 * scipy.special.expit(values[0])
+        spread_of_units = LARGEST_SPREAD * scipy.special.expit(values[1]) if free else spread
+        return -float((times * _log_split(cells[0], cells[1], right, spread_of_units)).sum())
+
+    start = np.array([0.0, -2.0]) if free else np.array([0.0])
+    best = min(
+        (
+            scipy.optimize.minimize(
+                loss, start + shift, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8}
+            )
+            for shift in (-1.5, 0.0, 1.5)
+        ),
+        key=lambda fit: fit.fun,
+    )
+    return PilotPeople(
+        right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
+        spread=LARGEST_SPREAD * float(scipy.special.expit(best.x[1])) if free else spread,
+        agreement=agreement,
+        units=int(counts.size),
+        votes=int(totals.sum()),
+        converged=bool(best.success),
+        reason=reason,
+    )
+
+
+def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
+    right = min(max(right, EDGE), 1 - EDGE)
+    if spread < 1e-6:
+        for_first = scipy.stats.binom(n, right).logpmf(k)
+        for_second = scipy.stats.binom(n, right).logpmf(n - k)
+    else:
+        scale = (1 - spread) / spread
+        law = scipy.stats.betabinom(n, right * scale, (1 - right) * scale)
+        for_first, for_second = law.logpmf(k), law.logpmf(n - k)
+    log_likelihood: Floats = np.logaddexp(for_first, for_second) - np.log(2)
+    return log_likelihood
+
+
+def without_noise(observed: float, right: float) -> float:
+    """Return the true share s behind observed = s r + (1 - s)(1 - r), r = ``right``."""
+    if not 0.5 < right <= 1:
+        raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
+    return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))
