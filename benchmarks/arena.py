@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.export import set_up
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation import preference_strengths
-from quorum.statistics.choosing import Drawing, prior_strengths
+from quorum.statistics.drawing import Drawing, prior_strengths
 
 SYSTEMS, ITEMS, PEOPLE, PAGE = 5, 60, 30, 5
 PAIRS = np.array(list(combinations(range(SYSTEMS), 2)))

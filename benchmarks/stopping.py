@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from quorum.statistics.choosing import expected_votes, majority_range, simulate_stopping
+from quorum.statistics.stopping import expected_votes, majority_range, simulate_stopping
 
 ACCURACIES = (0.6, 0.7, 0.8, 0.9)
 REFERENCES, VOTES, UNITS = 48, 3, 20

@@ -29,7 +29,7 @@ from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, Syst
 from judgments.studies.studies import design_of, draws_at_claim
 from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
-from quorum.statistics.choosing import Drawing, prior_strengths
+from quorum.statistics.drawing import Drawing, prior_strengths
 
 RENEWED_AFTER = 50  # draw from a new state once a fiftieth more answers came
 MOST_TRIES = 8  # items tried for a pair of systems, to find one that is not on the page yet

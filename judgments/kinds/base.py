@@ -26,7 +26,7 @@ from judgments.design.scale import Scale, display_number, number_text, plain_num
 from judgments.design.wordings import Wording
 from judgments.drawing.controls import ControlSlot, Known, Makers, hits_of
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
-from quorum.statistics.choosing import OPEN
+from quorum.statistics.stopping import OPEN
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -84,7 +84,7 @@ from quorum.statistics.aggregation import (
     relevance_vote,
     standardised_mean,
 )
-from quorum.statistics.choosing import relevance_range
+from quorum.statistics.stopping import relevance_range
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -77,7 +77,7 @@ from quorum.statistics.aggregation.votes_and_means import (
     SURE,
     sides_of,
 )
-from quorum.statistics.choosing import majority_range, plurality_range
+from quorum.statistics.stopping import majority_range, plurality_range
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -68,7 +68,7 @@ from judgments.models import (
     Unit,
 )
 from judgments.studies.studies import change_design, design_of, discard_hits, lock_study
-from quorum.statistics.choosing import expected_votes, leads_enough, simulate_stopping
+from quorum.statistics.stopping import expected_votes, leads_enough, simulate_stopping
 
 ASSUMED = 0.8  # assumed probability that an answer is right, for plans
 

@@ -7,11 +7,13 @@ from quorum.statistics import (
     choosing,
     correlation,
     disagreement,
+    drawing,
     judges,
     meta,
     power,
     ranking,
     significance,
+    stopping,
     variance_components,
 )
 from quorum.statistics.inference import VERSION, statistic_of
@@ -23,10 +25,12 @@ MODULES = (
     power,
     correlation,
     disagreement,
+    drawing,
     judges,
     meta,
     ranking,
     significance,
+    stopping,
     variance_components,
 )
 STATISTICS = {

@@ -14,24 +14,24 @@ from scipy.stats import binom, kendalltau, norm
 
 from quorum.statistics.aggregation import preference_strengths
 from quorum.statistics.choosing import (
-    PRIOR,
-    Drawing,
     comparison_information,
     draw_items,
-    expected_votes,
     inclusion_probabilities,
-    leads_enough,
-    majority_range,
     order_disagreement,
-    plurality_range,
-    prior_strengths,
-    relevance_range,
     score_information,
-    simulate_stopping,
     weighted_kendall,
     weighted_mean,
 )
+from quorum.statistics.drawing import PRIOR, Drawing, prior_strengths
 from quorum.statistics.inputs import BadShape, BadValue, StatisticsError
+from quorum.statistics.stopping import (
+    expected_votes,
+    leads_enough,
+    majority_range,
+    plurality_range,
+    relevance_range,
+    simulate_stopping,
+)
 from tests.statistics.golden import golden
 
 

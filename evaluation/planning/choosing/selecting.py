@@ -37,12 +37,7 @@ from judgments.studies.generation import Progress, build_batch, load_material, n
 from judgments.studies.studies import change_design, design_of
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics import choosing
-from quorum.statistics.choosing import (
-    FLOOR,
-    METHODS,
-    draw_items,
-    inclusion_probabilities,
-)
+from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
 from quorum.statistics.inputs import StatisticsError, one_of
 
 PEOPLE = "people"

@@ -1,0 +1,147 @@
+"""Stop early where no further vote can change an outcome.
+
+In V15 section 3 a candidate wins a pair with most of its triplets. An outcome is 1 (first), -1 (second) or 0 (a tie). A
+range holds the lowest and highest outcome still possible, equal once it is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Ints
+from quorum.statistics.aggregation.votes_and_means import RELEVANT
+from quorum.statistics.inputs import BadOption, BadValue
+
+OPEN = (-1, 1)  # nothing is known yet
+RULES = ("settled", "margin")
+Range = tuple[int, int]
+Signs = NDArray[np.int8]
+
+
+def majority_range(first: int, second: int, remaining: int) -> Range:
+    lead = first - second
+    return _sign(lead - remaining), _sign(lead + remaining)
+
+
+def plurality_range(first: int, second: int, other: int, remaining: int) -> Range:
+    """Return the range of the most frequent answer; `other` are the votes of the most frequent one that is no side."""
+    low, high = -1, 1
+    if second + remaining <= max(first, other):  # the second cannot win any more
+        low = 1 if first > max(second, other) + remaining else 0
+    if first + remaining <= max(second, other):
+        high = -1 if second > max(first, other) + remaining else 0
+    return low, high
+
+
+def relevance_range(yes: int, no: int, remaining: int) -> Range:
+    """Return the range of H13's rule: relevant (1) from two yes of three on, else -1."""
+    part, whole = RELEVANT
+    votes = yes + no + remaining
+    lowest = 1 if whole * yes >= part * votes else -1
+    highest = 1 if whole * (yes + remaining) >= part * votes else -1
+    return lowest, highest
+
+
+def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
+    return first + second >= minimum and abs(first - second) >= margin
+
+
+def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
+    """Return the exact mean number of votes, of up to `votes`, until `range_of(first, second, remaining)` is decided.
+
+    Each vote is for the first answer with probability `accuracy`.
+    """
+    if not 0 <= accuracy <= 1 or votes < 1:
+        raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
+    reached = {(0, 0): 1.0}  # votes of each kind -> the chance to come by there unsettled
+    expected = 0.0
+    for cast in range(votes):
+        after: dict[tuple[int, int], float] = {}
+        for (first, second), chance in reached.items():
+            low, high = range_of(first, second, votes - cast)
+            if low < high:
+                expected += chance
+                for counts, part in (((first + 1, second), accuracy), ((first, second + 1), 1 - accuracy)):
+                    after[counts] = after.get(counts, 0.0) + chance * part
+        reached = after
+    return expected
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingResult:
+    """Votes used by early stopping, against full depth on the same votes.
+
+    share: of votes at full depth; error: its standard error over pairs. flipped: pairs with another outcome than at
+    full depth; tied: pairs tied there. right: share of right outcomes.
+    """
+
+    share: float
+    error: float
+    flipped: int
+    tied: int
+    right: float
+
+
+def simulate_stopping(
+    *,
+    accuracy: float,
+    references: int = 48,
+    votes: int = 3,
+    pairs: int = 2_000,
+    rule: str = "settled",
+    minimum: int = 2,
+    margin: int = 2,
+    seed: int = 0,
+) -> StoppingResult:
+    """Simulate pairs judged vote by vote, triplet after triplet, each vote right with probability `accuracy`.
+
+    With the rule "margin" a triplet also ends when `leads_enough`, which may flip it.
+    """
+    if rule not in RULES:
+        raise BadOption(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
+    if not 0 <= accuracy <= 1 or min(references, votes, pairs, minimum, margin) < 1:
+        raise BadValue("expected an accuracy from 0 to 1, and 1 or more of everything else")
+    right = np.random.default_rng(seed).random((pairs, references, votes)) < accuracy
+    cast = np.where(right, 1, -1).astype(np.int8)
+    full = np.sign(np.sign(cast.sum(axis=2)).sum(axis=1))
+    used, outcome = _run(cast, rule=rule, minimum=minimum, margin=margin)
+    shares = used / (references * votes)
+    return StoppingResult(
+        share=float(shares.mean()),
+        error=float(shares.std(ddof=1) / np.sqrt(pairs)) if pairs > 1 else float("nan"),
+        flipped=int((outcome != full).sum()),
+        tied=int((full == 0).sum()),
+        right=float((outcome > 0).mean()),
+    )
+
+
+def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
+    pairs, references, votes = cast.shape
+    used = np.zeros(pairs, dtype=np.int64)
+    lead = np.zeros(pairs, dtype=np.int64)  # triplets won less triplets lost, among those that ended
+    going = np.ones(pairs, dtype=bool)
+    for reference in range(references):
+        left = references - reference - 1
+        inner = np.zeros(pairs, dtype=np.int64)  # the same among the votes of this triplet
+        waits = going.copy()
+        for vote in range(votes):
+            inner += np.where(waits, cast[:, reference, vote], 0)
+            used += waits
+            remaining = votes - vote - 1
+            low, high = np.sign(inner - remaining), np.sign(inner + remaining)
+            if rule == "margin":
+                enough = (vote + 1 >= minimum) & (np.abs(inner) >= margin)
+                low, high = np.where(enough, np.sign(inner), low), np.where(enough, np.sign(inner), high)
+            # the triplet in hand may settle the pair before it is settled itself: 2 of 4 votes exclude a loss
+            going &= ~((lead + low > left) | (lead + high < -left))
+            waits &= going & (low < high)
+        lead += np.sign(inner)
+    return used, np.sign(lead)
