@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from quorum.metrics import InvalidInput
 from quorum.metrics import score as score_texts
 from quorum.statistics import aggregation
-from quorum.statistics.aggregation.votes_and_means import WorkerModel
+from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.agreement import (
     AgreementResult,
     alpha_interval,

@@ -25,7 +25,7 @@ from judgments.kinds.keywords import MISSING, PHRASE
 from judgments.kinds.spans.answers import placed
 from judgments.kinds.spans.kind import SEVERITY_KEYS, SEVERITY_WORDS
 from judgments.studies.studies import design_of
-from quorum.statistics.aggregation.votes_and_means import SURE
+from quorum.statistics.aggregation.pair_answers import SURE
 
 register = template.Library()
 # right-to-left languages and scripts (BCP 47)

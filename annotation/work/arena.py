@@ -28,7 +28,7 @@ from judgments.drawing.material import rng_for
 from judgments.models import HIT, CandidatePair, DrawState, HITUnit, Study, SystemPair, Unit
 from judgments.studies.studies import design_of, draws_at_claim
 from quorum.numeric.arrays import Ints
-from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 from quorum.statistics.drawing import Drawing, prior_strengths
 
 RENEWED_AFTER = 50  # draw from a new state once a fiftieth more answers came

@@ -50,7 +50,7 @@ from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
 from quorum.numeric.arrays import Floats, Ints, places_in
-from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 from quorum.statistics.crossed import CONFIDENCE, ITEM, spread_of_mean
 from quorum.statistics.disagreement import (
     SoftLabels,

@@ -50,14 +50,7 @@ from judgments.kinds.spans.answers import CATEGORY, END, SEVERITY, START, Option
 from judgments.models import Item, Study, Unit
 from judgments.studies.generation import no_progress
 from judgments.studies.studies import design_of, kind_of
-from quorum.statistics.aggregation.votes_and_means import (
-    FIRST,
-    MUCH,
-    NEITHER,
-    NO_DIFFERENCE,
-    SECOND,
-    SURE,
-)
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
 SECONDS = 60.0  # for a whole call
 LARGEST_REPLY = 1_000_000  # bytes

@@ -50,7 +50,7 @@ from judgments.studies.generation import no_progress
 from judgments.studies.studies import kind_of
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.numeric.signatures import signature
-from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, NEITHER, NO_DIFFERENCE
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
 from quorum.statistics.judges import (

@@ -35,7 +35,7 @@ from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
-from quorum.statistics.aggregation.votes_and_means import FIRST, NEITHER, NO_DIFFERENCE, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFERENCE, SECOND
 from quorum.statistics.agreement import (
     LEVELS,
     Alpha,

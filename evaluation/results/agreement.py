@@ -22,11 +22,7 @@ from evaluation.presentation.content import interval_in_text, p_in_text, percent
 from evaluation.results.consensus import SIDES, scope_of, scope_sentence
 from judgments.kinds import IncludedJudgment, Kind
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
-from quorum.statistics.aggregation.votes_and_means import (
-    SURE,
-    other_side,
-    preferences_of,
-)
+from quorum.statistics.aggregation.pair_answers import SURE, other_side, preferences_of
 from quorum.statistics.agreement import (
     AgreementResult,
     Alpha,

@@ -26,9 +26,7 @@ from quorum.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
 from quorum.statistics.aggregation import (
     pair_winners,
 )
-from quorum.statistics.aggregation.votes_and_means import (
-    majority_of_others,
-)
+from quorum.statistics.aggregation.votes import majority_of_others
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import FEWEST, ITEM, NAIVE, RATER, RaterDeletions
 from quorum.statistics.inputs import encode

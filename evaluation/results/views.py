@@ -81,7 +81,7 @@ from judgments.studies.study_page import (
     read_posted_parameters,
     study_page,
 )
-from quorum.statistics.aggregation.votes_and_means import SURE
+from quorum.statistics.aggregation.pair_answers import SURE
 
 DAY = 86_400
 Drawn = TypeVar("Drawn")

@@ -26,9 +26,7 @@ from quorum.statistics.aggregation import (
     item_response,
     mace,
 )
-from quorum.statistics.aggregation.votes_and_means import (
-    confidences_of,
-)
+from quorum.statistics.aggregation.pair_answers import confidences_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,7 +3,7 @@
 Triplet (V15 §3) asks which of B and C is more similar to A, without an image; pairwise (V15 App. I) which candidate
 describes the image better. The choice is forced, as in the papers, unless the design allows more (``answers``): no
 difference, neither, how much better, how sure. Their numbers are those of
-quorum.statistics.aggregation.votes_and_means.
+quorum.statistics.aggregation.pair_answers.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from judgments.kinds.base import (
     with_wording,
 )
 from quorum.statistics.aggregation import majority_vote
-from quorum.statistics.aggregation.votes_and_means import (
+from quorum.statistics.aggregation.pair_answers import (
     CONFIDENCES,
     FIRST,
     MUCH,

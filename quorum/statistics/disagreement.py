@@ -20,7 +20,8 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.aggregation.worker_models import Answers, climb
+from quorum.statistics.aggregation.worker_models.answers import WorkerAnswers
+from quorum.statistics.aggregation.worker_models.climbing import climb
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -318,7 +319,7 @@ def rater_groups(
     positive(restarts, "restarts")
     positive(max_iterations, "max_iterations")
     above_zero(tolerance, "tolerance")
-    answers = Answers.of(units, workers, values, labels)
+    answers = WorkerAnswers.of(units, workers, values, labels)
     generator = np.random.default_rng(seed)
     limits = max_iterations, tolerance
 
@@ -437,7 +438,7 @@ class _Pairs:
     agreeing: Floats
 
 
-def _pairs(answers: Answers) -> _Pairs:
+def _pairs(answers: WorkerAnswers) -> _Pairs:
     units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
@@ -491,7 +492,7 @@ def known_groups(
     """
     positive(permutations, "permutations")
     group_names, group = encode(groups, "groups")
-    answers = Answers.of(units, workers, values, None)
+    answers = WorkerAnswers.of(units, workers, values, None)
     same_length(units=answers.unit, groups=group)
     of_rater = np.empty(len(answers.workers), dtype=np.int64)
     of_rater[answers.worker] = group

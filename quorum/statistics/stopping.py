@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Ints
-from quorum.statistics.aggregation.votes_and_means import RELEVANT
+from quorum.statistics.aggregation.relevance import RELEVANT
 from quorum.statistics.inputs import BadOption, BadValue
 
 OPEN = (-1, 1)  # nothing is known yet

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from quorum.statistics.aggregation.votes_and_means import other_side
+from quorum.statistics.aggregation.pair_answers import other_side
 from quorum.statistics.agreement import (
     Alpha,
     BothOrders,

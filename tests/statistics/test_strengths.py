@@ -14,12 +14,8 @@ from quorum.statistics.aggregation import (
     rank_bands,
 )
 from quorum.statistics.aggregation.bradley_terry import NO_GAMES
+from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
 from quorum.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
-from quorum.statistics.aggregation.votes_and_means import (
-    confidences_of,
-    preferences_of,
-    sides_of,
-)
 from quorum.statistics.inputs import BadShape, BadValue
 
 TRUTH = np.array([1.0, 0.3, -0.2, -1.1])

@@ -46,7 +46,7 @@ from judgments.importers.records import (
 from judgments.importers.tables import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
-from quorum.statistics.aggregation.votes_and_means import MUCH
+from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import LARGEST
 
 TEXT_TABLES = ("jsonl", "csv")

@@ -54,7 +54,7 @@ from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of, kind_of, stops_early
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
-from quorum.statistics.aggregation.votes_and_means import MUCH
+from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import encode
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from judgments.kinds import Kind
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.signatures import Signature, Value
 from quorum.statistics.aggregation import majority_vote, mean_grade
-from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
 if TYPE_CHECKING:
     import pyarrow as pa

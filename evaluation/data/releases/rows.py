@@ -29,7 +29,7 @@ from judgments.design.tables import Controls
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.material import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
-from quorum.statistics.aggregation.votes_and_means import FIRST, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
 USED, SIDE = 1, 2  # whether it counts, and the option on the left, in one number

@@ -50,8 +50,8 @@ from quorum.statistics.aggregation import (
     preference_strengths,
     rank_bands,
 )
+from quorum.statistics.aggregation.pair_answers import preferences_of
 from quorum.statistics.aggregation.strengths import MODELS
-from quorum.statistics.aggregation.votes_and_means import preferences_of
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, NO_CONTRAST, RATER, Contrast, share_of_rows
 from quorum.statistics.meta import PeoplesWinners
 

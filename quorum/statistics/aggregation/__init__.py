@@ -7,44 +7,40 @@ objective: its maximum. starts_at_optimum: starts that ended as high. note: a wa
 from truth.
 """
 
+from quorum.statistics.aggregation.best_worst import (
+    best_worst_scores,
+    implied_comparisons,
+    split_half_reliability,
+)
+from quorum.statistics.aggregation.borda import borda_count
 from quorum.statistics.aggregation.bradley_terry import (
     bradley_terry,
     bradley_terry_of_comparisons,
 )
-from quorum.statistics.aggregation.rankings import (
-    LuceResult,
-    TournamentResult,
-    best_worst_scores,
-    borda_count,
-    implied_comparisons,
-    luce_choice,
-    split_half_reliability,
-    tournament,
+from quorum.statistics.aggregation.confidence import accuracy_weights, confidence_vote
+from quorum.statistics.aggregation.luce import LuceResult, luce_choice
+from quorum.statistics.aggregation.means import (
+    GRADE_THRESHOLDS,
+    mean_grade,
+    standardised_mean,
+    unit_medians,
+    weighted_mean,
 )
+from quorum.statistics.aggregation.pair_winners import pair_winners
+from quorum.statistics.aggregation.relevance import is_relevant, relevance_vote
 from quorum.statistics.aggregation.strengths import (
     RankBands,
     StrengthResult,
     preference_strengths,
     rank_bands,
 )
-from quorum.statistics.aggregation.votes_and_means import (
-    GRADE_THRESHOLDS,
-    accuracy_weights,
+from quorum.statistics.aggregation.tournament import TournamentResult, tournament
+from quorum.statistics.aggregation.votes import (
     agrees_with_others,
-    confidence_vote,
-    is_relevant,
     majority_vote,
-    mean_grade,
-    pair_winners,
-    relevance_vote,
-    standardised_mean,
-    unit_medians,
-    weighted_mean,
     weighted_vote,
 )
-from quorum.statistics.aggregation.worker_models import (
-    dawid_skene,
-    glad,
-    item_response,
-    mace,
-)
+from quorum.statistics.aggregation.worker_models.dawid_skene import dawid_skene
+from quorum.statistics.aggregation.worker_models.glad import glad
+from quorum.statistics.aggregation.worker_models.item_response import item_response
+from quorum.statistics.aggregation.worker_models.mace import mace

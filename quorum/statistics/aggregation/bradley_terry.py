@@ -18,7 +18,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.aggregation.votes_and_means import outcomes_of
+from quorum.statistics.aggregation.pair_winners import outcomes_of
 from quorum.statistics.crossed import (
     CONFIDENCE,
     FEWEST,

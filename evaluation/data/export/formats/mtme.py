@@ -37,7 +37,7 @@ from judgments.models.studies import credited
 from judgments.studies.studies import design_of, kind_of
 from quorum.metrics import score
 from quorum.numeric.packing import declare
-from quorum.statistics.aggregation.votes_and_means import FIRST, MUCH, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
 ROWS_AT_ONCE = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts

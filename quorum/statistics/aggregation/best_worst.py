@@ -1,0 +1,236 @@
+"""Best-worst scaling.
+
+Columns are (N,) lists of shown items, and the best and the worst of each list. The score is the share of showings as
+best minus that as worst, from -1 to 1 (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half reliability:
+Kiritchenko, Mohammad 2016 and 2017.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
+from quorum.statistics.correlation import group_coefficients
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    column_codes,
+    columns_of,
+    share_of_rows,
+)
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import BadShape, BadValue, encode, one_per_row, positive, same_length
+from quorum.statistics.resampling import Seed, generator_of
+
+SPLITS = 100
+NO_HALVES = "no two items have answers in both halves, with scores that differ"
+
+
+@dataclass(frozen=True, slots=True)
+class BestWorstResult(Result):
+    """(K,) items, counts and scores (best - worst) / shown; low and high are nan without clusters."""
+
+    items: NDArray[Any]
+    shown: Ints
+    best: Ints
+    worst: Ints
+    score: Floats
+    answers: int
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class SplitHalfResult(Result):
+    """Mean and deviation, over `splits` splits, of the correlation between scores of two random halves of the answers.
+
+    There is no Spearman-Brown correction. `items`: mean number of items with answers in both halves. `undefined` splits
+    have no coefficient.
+    """
+
+    pearson: float
+    pearson_deviation: float
+    spearman: float
+    spearman_deviation: float
+    items: float
+    answers: int
+    splits: int
+    undefined: int
+
+
+@signed("best-worst-scores")
+def best_worst_scores(
+    shown: Iterable[Sequence[Any]],
+    best: Iterable[Any],
+    worst: Iterable[Any],
+    *,
+    clusters: ClusterColumns = NAIVE,
+) -> BestWorstResult:
+    """Return the items' scores; with `clusters` (one entry an answer) also their 95 % intervals.
+
+    An interval is that of the mean of the item's showings.
+    """
+    columns = columns_of(clusters)
+    rows = _read(shown, best, worst)
+    size = len(rows.names)
+    times = np.bincount(rows.item, minlength=size)
+    won = np.bincount(rows.item[rows.point > 0], minlength=size)
+    lost = np.bincount(rows.item[rows.point < 0], minlength=size)
+    low, high = np.full(size, math.nan), np.full(size, math.nan)
+    reasons: dict[str, None] = {}
+    counts: Mapping[str, int] = {}
+    if columns:
+        coded = {
+            name: column_codes(values, name, rows.count, "an answer")[rows.answer]
+            for name, values in columns.items()
+        }
+        counts = {name: len(np.unique(codes)) for name, codes in coded.items()}
+        points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1
+        order, bounds = np.argsort(rows.item, kind="stable"), starts_of(times)
+        for item in range(size):
+            here = order[bounds[item] : bounds[item + 1]]
+            columns_here = {name: codes[here] for name, codes in coded.items()}
+            interval = share_of_rows(points[here], columns_here, CONFIDENCE)
+            low[item], high[item] = 2 * interval.low - 1, 2 * interval.high - 1
+            reasons |= {interval.clusters.reason: None} if interval.clusters.reason else {}
+    return BestWorstResult(
+        items=rows.names,
+        shown=times,
+        best=won,
+        worst=lost,
+        score=(won - lost) / times,
+        answers=rows.count,
+        low=low,
+        high=high,
+        reason="; ".join(reasons),
+        clusters=counts,
+    )
+
+
+def implied_comparisons(
+    shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Return winners and losers, for Bradley-Terry: the best beats all others, and all others beat the worst."""
+    rows = _read(shown, best, worst)
+    winners: list[Any] = []
+    losers: list[Any] = []
+    names = rows.names.tolist()
+    bounds = np.searchsorted(rows.answer, np.arange(rows.count + 1))
+    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        items, points = rows.item[start:end].tolist(), rows.point[start:end].tolist()
+        top, bottom = items[points.index(1)], items[points.index(-1)]
+        for item in items:
+            if item != top:
+                winners.append(names[top])
+                losers.append(names[item])
+            if item not in (top, bottom):
+                winners.append(names[item])
+                losers.append(names[bottom])
+    return winners, losers
+
+
+@signed("best-worst-split-half")
+def split_half_reliability(
+    tuples: Iterable[Any],
+    shown: Iterable[Sequence[Any]],
+    best: Iterable[Any],
+    worst: Iterable[Any],
+    *,
+    splits: int = SPLITS,
+    seed: Seed = 0,
+) -> SplitHalfResult:
+    """Correlate scores from two random halves of the answers; those to each list of `tuples` (N,) are split evenly."""
+    positive(splits, "splits")
+    generator, reported = generator_of(seed)
+    rows = _read(shown, best, worst)
+    _, groups = encode(tuples, "tuples")
+    if len(groups) != rows.count:
+        raise BadShape(f"tuples has {len(groups)} entries and shown {rows.count}, expected equally many")
+    correlations = np.full((splits, 2), math.nan)
+    compared = np.zeros(splits)
+    for split in range(splits):
+        scores = _half_scores(rows, _halves(groups, generator))
+        both = ~np.isnan(scores).any(axis=1)
+        compared[split] = both.sum()
+        if compared[split] >= 2:
+            first, second = scores[both].T.copy()
+            bounds = np.array([0, len(first)])
+            correlations[split] = [
+                group_coefficients(first, second, bounds, name)[0] for name in ("pearson", "spearman")
+            ]
+    defined = correlations[~np.isnan(correlations).any(axis=1)]
+    nothing = not len(defined)
+    means = np.full(2, math.nan) if nothing else defined.mean(axis=0)
+    deviations = np.full(2, math.nan) if len(defined) < 2 else defined.std(axis=0, ddof=1)
+    return SplitHalfResult(
+        pearson=float(means[0]),
+        pearson_deviation=float(deviations[0]),
+        spearman=float(means[1]),
+        spearman_deviation=float(deviations[1]),
+        items=float(compared.mean()),
+        answers=rows.count,
+        splits=splits,
+        undefined=splits - len(defined),
+        seed=reported,
+        reason=NO_HALVES if nothing else "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    names: NDArray[Any]
+    answer: Ints
+    item: Ints
+    point: Ints
+    count: int
+
+
+def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:
+    lists = [one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))]
+    top, bottom = one_per_row(best, "best"), one_per_row(worst, "worst")
+    same_length(shown=lists, best=top, worst=bottom)
+    points: list[int] = []
+    for number, row in enumerate(lists):
+        if len(row) < 2 or len(set(row)) != len(row):
+            raise BadValue(f"shown[{number}] is {row!r}, expected two or more different items")
+        if top[number] not in row or bottom[number] not in row or top[number] == bottom[number]:
+            raise BadValue(
+                f"answer {number} says {top[number]!r} is the best and {bottom[number]!r} the worst, "
+                f"expected two different ones of {row!r}"
+            )
+        points += [int(item == top[number]) - int(item == bottom[number]) for item in row]
+    names, items = encode([item for row in lists for item in row], "shown")
+    return _Answers(
+        names=names,
+        answer=np.repeat(np.arange(len(lists)), [len(row) for row in lists]).astype(np.int64),
+        item=items,
+        point=np.array(points, dtype=np.int64),
+        count=len(lists),
+    )
+
+
+def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
+    count = len(groups)
+    order = np.lexsort((generator.random(count), groups))
+    sizes = np.bincount(groups)
+    rank_in_tuple = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    begins = generator.integers(2, size=len(sizes))
+    half = np.empty(count, dtype=bool)
+    half[order] = (rank_in_tuple + begins[groups[order]]) % 2 == 1
+    return half
+
+
+def _half_scores(rows: _Answers, half: Flags) -> Floats:
+    """Return (K, 2) scores of the items in both halves; nan where not shown."""
+    size = len(rows.names)
+    cells = rows.item * 2 + half[rows.answer]
+    times = np.bincount(cells, minlength=2 * size)
+    points = np.bincount(cells, weights=rows.point, minlength=2 * size)
+    return ratio(points, times).reshape(size, 2)

@@ -1,0 +1,80 @@
+"""Borda's count (H13 section 4.1.3).
+
+Of N items the one ranked r = 0..N-1 gets N - r points; ties of the sums are ordered by the median rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import BadShape, BadValue, encode, first_repeated, one_per_row
+
+
+@dataclass(frozen=True, slots=True)
+class BordaResult(Result):
+    """The joint ranking of (N,) items.
+
+    order: positions in `items`, best first. median, rank: from 0; items equal in points and median share the smallest
+    rank, and are `tied`.
+    """
+
+    items: NDArray[Any]
+    points: Ints
+    median: Floats
+    order: Ints
+    rank: Ints
+    tied: Flags
+    rankings: int
+
+    def ranking(self) -> list[Any]:
+        names = self.items.tolist()
+        return [names[position] for position in self.order.tolist()]
+
+
+@signed("borda", input="lists")
+def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
+    """Join rankings: sequences of all N items from best to worst."""
+    lists = [
+        one_per_row(ranking, f"ranking {number}")
+        for number, ranking in enumerate(one_per_row(rankings, "rankings"))
+    ]
+    if not lists:
+        raise BadShape("there are no rankings, expected one or more")
+    names, codes = encode([item for ranking in lists for item in ranking], "rankings")
+    lengths = np.array([len(ranking) for ranking in lists])
+    row = np.repeat(np.arange(len(lists)), lengths)
+    twice = first_repeated(row, codes)
+    if twice is not None:
+        number, item = twice
+        raise BadValue(f"ranking {number} has {names.tolist()[item]!r} twice, expected every item once")
+    short = np.flatnonzero(lengths != len(names))
+    if short.size:
+        raise BadShape(
+            f"ranking {short[0]} has {lengths[short[0]]} items of {len(names)}, expected all of them"
+        )
+    if not len(names):
+        raise BadShape("the rankings are empty, expected one item or more")
+    ranks = np.empty((len(lists), len(names)), dtype=np.int64)
+    ranks[row, codes] = np.tile(np.arange(len(names)), len(lists))
+    return _join(names, ranks)
+
+
+def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
+    rankings, items = ranks.shape
+    points = (items - ranks).sum(axis=0)
+    median = np.median(ranks, axis=0)
+    order = np.lexsort((np.arange(items), median, -points))
+    new = np.ones(items, dtype=bool)
+    new[1:] = (np.diff(points[order]) != 0) | (np.diff(median[order]) != 0)
+    first = np.maximum.accumulate(np.where(new, np.arange(items), 0))
+    rank = np.empty(items, dtype=np.int64)
+    rank[order] = first
+    tied = np.bincount(rank, minlength=items)[rank] > 1
+    return BordaResult(names, points, median, order, rank, tied, rankings)

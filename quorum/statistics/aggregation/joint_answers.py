@@ -1,0 +1,36 @@
+"""Joint answers to units, which votes and models of workers give alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.inference import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointAnswers(Result):
+    """The joint answers to (U,) units: `winner` (U,) is a position in `labels` (L,), -1 if no label wins."""
+
+    units: NDArray[Any]
+    labels: NDArray[Any]
+    winner: Ints
+
+    def values(self) -> list[Any]:
+        """Return the winning label of each unit; None if no label wins."""
+        names = self.labels.tolist()
+        return [names[index] if index >= 0 else None for index in self.winner.tolist()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerModel(JointAnswers):
+    """Joint answers with (U, L) probabilities, by a model of (W,) workers who gave (W,) `judgments`."""
+
+    workers: NDArray[Any]
+    posterior: Floats
+    judgments: Ints
+    iterations: int = 0
+    converged: bool = True

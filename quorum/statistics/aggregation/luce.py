@@ -1,0 +1,251 @@
+"""Luce's choice model (1959).
+
+Item i of a list S is chosen with probability s_i / sum_S s_j; with lists of two it is Bradley-Terry's model, and a
+ranking is a row of choices from what is left (Plackett 1975). The log-likelihood is concave in theta = log s; Newton's
+method finds the maximum to which Hunter's (2004) MM steps climb. An option that several items share, such as a text
+that two systems gave, counts for each of m items as 1 / m: m items of weight 1 / m in the list's sum, and 1 / m of a
+choice each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats, Ints, starts_of
+from quorum.statistics.aggregation.bradley_terry import (
+    NO_GAMES,
+    UNBOUNDED,
+    Candidate,
+    Fit,
+    Strengths,
+    Tables,
+    group_names,
+    groups_of,
+    maximise,
+    released,
+    shares_of,
+)
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    check_confidence,
+    columns_of,
+)
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import (
+    LARGEST_TABLE,
+    BadValue,
+    encode,
+    from_zero,
+    one_per_row,
+    positive,
+    same_length,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LuceResult(Strengths):
+    """Strengths by choices.
+
+    strength: (K,) with sum 1, the chance to be the best of all items. shown, best: (K,) how often an item was shown,
+    and was the best. choices: number of lists.
+    """
+
+    strength: Floats
+    shown: Ints
+    best: Ints
+    choices: int
+    prior: float
+
+
+@signed("luce-choice", data=("owners",))
+def luce_choice(
+    shown: Iterable[Sequence[Any]],
+    best: Iterable[Any],
+    *,
+    owners: Mapping[Any, Sequence[Any]] | None = None,
+    prior: float = 0.0,
+    confidence: float = CONFIDENCE,
+    max_iterations: int = 200,
+    tolerance: float = 1e-7,
+    clusters: ClusterColumns = NAIVE,
+) -> LuceResult:
+    """Fit strengths to (N,) lists of options, and the option of each that was named the best.
+
+    `owners`: the items that share an option; without it, options are items. `prior` adds that many wins each way to
+    every pair of items. `clusters` are columns of one entry a list, as in `bradley_terry_of_comparisons`; covariance
+    and intervals are then the sandwich's.
+
+    Raises:
+        BadValue, BadShape, BadOption: a list of fewer than two different options, a best one that it does not hold, an
+            option without owners, or a wrong setting.
+    """
+    check_confidence(confidence)
+    positive(max_iterations, "max_iterations")
+    from_zero(prior, "prior")
+    from_zero(tolerance, "tolerance")
+    rows = _Lists.of(shown, best, owners)
+    columns = columns_of(clusters)
+    grouped = Clusters.of(columns, rows.count) if columns else None
+    reason = rows.no_maximum_reason(prior)
+    fit = None if reason else _fit(rows, prior, (max_iterations, tolerance))
+    freedom = np.full(len(rows.items), math.inf)
+    if fit is not None and grouped is not None:
+        chances, _ = _chances(rows, fit.theta)
+        scores = scipy.sparse.csr_array(rows.wins - chances)
+        covariance, freedom = grouped.covariance(scores, fit.covariance)
+        fit = replace(fit, covariance=covariance)
+    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, grouped)
+    return LuceResult(
+        strength=shares_of(strengths.log_strength),
+        shown=rows.shown,
+        best=rows.best,
+        choices=rows.count,
+        prior=float(prior),
+        **strengths.shared(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """N lists over K items.
+
+    weights, wins: (N, K) each list's shares of items, and shares of its choice. shown, best: (K,) counts.
+    """
+
+    items: NDArray[Any]
+    weights: scipy.sparse.csr_array
+    wins: scipy.sparse.csr_array
+    shown: Ints
+    best: Ints
+
+    @property
+    def count(self) -> int:
+        return int(self.weights.shape[0])
+
+    @classmethod
+    def of(
+        cls, shown: Iterable[Sequence[Any]], best: Iterable[Any], owners: Mapping[Any, Sequence[Any]] | None
+    ) -> _Lists:
+        lists = [
+            one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))
+        ]
+        chosen = one_per_row(best, "best")
+        same_length(shown=lists, best=chosen)
+        for number, row in enumerate(lists):
+            if len(row) < 2 or len(set(row)) != len(row):
+                raise BadValue(f"shown[{number}] is {row!r}, expected two or more different options")
+            if chosen[number] not in row:
+                raise BadValue(f"best[{number}] is {chosen[number]!r}, expected one of {row!r}")
+        options, option = encode([option_name for row in lists for option_name in row], "shown")
+        members = [_owners_of(option_name, owners) for option_name in options.tolist()]
+        items, member = encode([item for group in members for item in group], "owners")
+        if len(items) ** 2 > LARGEST_TABLE:
+            raise BadValue(f"there are {len(items):,} items, expected {math.isqrt(LARGEST_TABLE):,} at most")
+        sizes = np.array([len(group) for group in members], dtype=np.int64)
+        # of each option, its items with equal shares
+        shares = scipy.sparse.csr_array(
+            (np.repeat(1 / np.maximum(sizes, 1), sizes), member, starts_of(sizes)),
+            shape=(len(options), len(items)),
+        )
+        bounds = starts_of([len(row) for row in lists])
+        ones = np.ones(len(option))
+        lists_of_options = scipy.sparse.csr_array((ones, option, bounds), shape=(len(lists), len(options)))
+        # the place of the best option in its list
+        at = bounds[:-1] + np.array(
+            [row.index(option_name) for row, option_name in zip(lists, chosen, strict=True)], dtype=np.int64
+        )
+        picked = scipy.sparse.csr_array(
+            (np.ones(len(lists)), option[at], np.arange(len(lists) + 1)), shape=(len(lists), len(options))
+        )
+        weights, wins = (scipy.sparse.csr_array(table @ shares) for table in (lists_of_options, picked))
+        return cls(items, weights, wins, _times(weights), _times(wins))
+
+    def no_maximum_reason(self, prior: float) -> str:
+        """Return why no finite strengths fit best: from each item, wins must lead to each (Hunter 2004, section 2)."""
+        count = len(self.items)
+        if count < 2:
+            return NO_GAMES
+        if prior > 0:
+            return ""
+        beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
+        np.fill_diagonal(beat, 0)
+        nothing = np.zeros_like(beat)
+        parts, groups = groups_of(Tables(beat, nothing, nothing))
+        return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+
+
+def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[Any]:
+    if owners is None:
+        return [option]
+    members = list(dict.fromkeys(owners.get(option, ())))
+    if not members:
+        raise BadValue(f"owners names no item of {option!r}, expected one or more")
+    return members
+
+
+def _times(table: scipy.sparse.csr_array) -> Ints:
+    return np.bincount(table.indices, minlength=table.shape[1]).astype(np.int64)
+
+
+def _chances(rows: _Lists, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
+    """Return (N, K) chances of the items of each list, and (N,) logarithms of the lists' sums.
+
+    The largest strength of all stands in for each list's own; strengths of a fit lie well within a float's range.
+    """
+    top = float(theta.max())
+    scaled = rows.weights.multiply(np.exp(theta - top)[np.newaxis, :]).tocsr()
+    sums = np.maximum(np.asarray(scaled.sum(axis=1)).ravel(), np.finfo(np.float64).tiny)
+    chances = scipy.sparse.csr_array(scaled.multiply((1 / sums)[:, np.newaxis]))
+    return chances, np.log(sums) + top
+
+
+def _log_likelihood(rows: _Lists, theta: Floats, sums: Floats, prior: float) -> float:
+    log_likelihood = float((rows.wins @ theta).sum() - sums.sum())
+    if prior:
+        difference = theta[:, np.newaxis] - theta
+        log_likelihood += prior * float(
+            scipy.special.log_expit(difference).sum() - len(theta) * math.log(0.5)
+        )
+    return log_likelihood
+
+
+def _derivatives(
+    theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
+) -> tuple[Floats, Floats]:
+    """Return (K,) slope and (K, K) information."""
+    expected = np.asarray(chances.sum(axis=0)).ravel()
+    slope = won - expected
+    information = np.diag(expected) - (chances.T @ chances).toarray()
+    if prior:
+        first = scipy.special.expit(theta[:, np.newaxis] - theta)
+        slope = slope + prior * (1 - 2 * first).sum(axis=1)
+        spread = 2 * prior * first * (1 - first)
+        np.fill_diagonal(spread, 0)
+        information = information + np.diag(spread.sum(axis=1)) - spread
+    return slope, np.asarray(information, dtype=np.float64)
+
+
+def _fit(rows: _Lists, prior: float, limits: tuple[int, float]) -> Fit:
+    items = len(rows.items)
+    won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
+
+    def evaluate(theta: Floats) -> Candidate:
+        theta = theta - theta.mean()
+        chances, sums = _chances(rows, theta)
+        return Candidate(theta, _log_likelihood(rows, theta, sums, prior), chances)
+
+    def derivatives(candidate: Candidate) -> tuple[Floats, Floats]:
+        return _derivatives(candidate.parameters, candidate.chances, won, prior)
+
+    free = np.ones(items, dtype=np.bool_)
+    return released(maximise(evaluate, derivatives, np.zeros(items), free, items, limits))

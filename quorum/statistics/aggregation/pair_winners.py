@@ -1,0 +1,72 @@
+"""The winner of a candidate pair, by its triplets (V15 section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import BadValue, encode, finite_vector, one_of, refuse_values, same_length
+
+TRIPLET_TIES = ("set-aside", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult(Result):
+    """Wins, losses and ties of the first candidate in the triplets of (P,) pairs, and the winners.
+
+    share: the larger part of all triplets. margin: |wins - losses| over all triplets.
+    """
+
+    pairs: NDArray[Any]
+    wins: Ints
+    losses: Ints
+    ties: Ints
+    winner: Ints
+    tie: Flags
+    share: Floats
+    margin: Floats
+    triplet_ties: str
+
+
+def outcomes_of(winners: ArrayLike) -> Ints:
+    """Return (N,) int64 winners; raise BadValue."""
+    if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
+        named = np.asarray(winners, dtype=object)
+        for position, winner in enumerate(named.tolist() if named.ndim == 1 else []):
+            if winner is None or isinstance(winner, str | bytes):
+                raise BadValue(f"winners[{position}] is {winner!r}, expected 1, 2, or 0 for a tie")
+    whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
+    outcome = np.asarray(winners) if whole else finite_vector(winners, "winners")
+    if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
+        refuse_values(outcome, ~np.isin(outcome, (0, 1, 2)), "winners", "1, 2, or 0 for a tie")
+    return outcome.astype(np.int64, copy=False)
+
+
+@signed("pair-winners")
+def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
+    """Return the winner of each pair by majority of its (N,) triplets (V15 section 3).
+
+    With `triplet_ties` "count" (not "set-aside") a winner needs more than half of all.
+    """
+    one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
+    names, codes = encode(pairs, "pairs")
+    outcome = outcomes_of(winners)
+    same_length(pairs=codes, winners=outcome)
+    table = np.bincount(codes * 3 + outcome, minlength=3 * len(names)).reshape(-1, 3)
+    ties, wins, losses = table.T
+    n = table.sum(axis=1)
+    if triplet_ties == "set-aside":
+        first, second = wins > losses, losses > wins
+    else:
+        first, second = 2 * wins > n, 2 * losses > n
+    winner = first.astype(np.int64) + 2 * second
+    share = np.maximum(wins, losses) / n
+    return PairResult(
+        names, wins, losses, ties, winner, winner == 0, share, np.abs(wins - losses) / n, triplet_ties
+    )

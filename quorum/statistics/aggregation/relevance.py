@@ -1,0 +1,68 @@
+"""Whether a caption is relevant by the votes of its judges (H13 section 4.3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.aggregation.weights import MOST_PARTS, counts_of
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import (
+    BadOption,
+    BadValue,
+    encode,
+    finite_column,
+    one_per_row,
+    refuse_values,
+    same_length,
+)
+
+# H13 section 4.3.2: a caption is relevant when two of three judges say yes.
+RELEVANT = (2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceResult(Result):
+    units: NDArray[Any]
+    yes: Ints
+    n: Ints
+    share: Floats
+    relevant: Flags
+    at_least: tuple[int, int]
+
+
+@signed("relevance-vote")
+def relevance_vote(
+    units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
+) -> RelevanceResult:
+    """Return the share of yes (1, else 0) of each unit, and its relevance (H13 section 4.3.2)."""
+    names, unit_codes = encode(units, "units")
+    answers = finite_column(values, "values")
+    same_length(units=unit_codes, values=answers)
+    refuse_values(answers, (answers != 0) & (answers != 1), "values", "0 or 1")
+    n = np.bincount(unit_codes, minlength=len(names))
+    yes = np.bincount(unit_codes[answers == 1], minlength=len(names))
+    return RelevanceResult(names, yes, n, yes / n, is_relevant(yes, n, at_least_share), at_least_share)
+
+
+def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
+    """Return (U,) whether `yes` of `n` reach a share such as (2, 3), in exact whole numbers."""
+    share = one_per_row(at_least_share, "the share")
+    if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
+        raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
+    top, bottom = share
+    if not (0 <= top <= bottom <= MOST_PARTS and bottom > 0):
+        raise BadOption(
+            f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {MOST_PARTS} at most"
+        )
+    votes, judgments = counts_of(yes, "yes"), counts_of(n, "n")
+    same_length(yes=votes, n=judgments)
+    if np.any(votes > judgments):
+        where = int(np.flatnonzero(votes > judgments)[0])
+        raise BadValue(f"unit {where} has {votes[where]} yes of {judgments[where]}, expected at most all")
+    return (votes * bottom >= judgments * top) & (judgments > 0)

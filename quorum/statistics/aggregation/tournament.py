@@ -1,0 +1,214 @@
+"""Tournaments of systems (V15 section 7.3).
+
+With w_ij wins of i over j in n_ij comparisons, a system's fraction is sum_j w_ij / sum_j n_ij.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.statistics.aggregation.bradley_terry import encode_comparisons
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    ClusteredInterval,
+    check_confidence,
+    share_of_rows,
+)
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import encode, one_of, one_per_row, positive, same_length
+from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
+
+TIE_RULES = ("half", "no-win", "set-aside")
+NOTHING_DECIDED = "{} has no comparison that counts"
+TOO_FEW = "there are fewer than two {}, which give no interval"
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentResult:
+    """Fractions of comparisons won by (K,) systems, with an interval over `resampled` rows or clusters.
+
+    table: (K, K) fraction of comparisons with the column's system that the row's won. compared: (K, K) comparisons.
+    order: (K,) positions from the largest fraction, nan last.
+    """
+
+    systems: NDArray[Any]
+    fraction: Floats
+    low: Floats
+    high: Floats
+    wins: Ints
+    losses: Ints
+    tied: Ints
+    table: Floats
+    compared: Ints
+    order: Ints
+    ties: str
+    comparisons: int
+    clusters: int
+    resampled: str
+    confidence: float
+    resamples: int
+    seed: int | None
+    undefined_resamples: Ints
+    reason: str
+    signature: str = ""
+
+
+@signed("tournament", data=("clusters",))
+def tournament(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    winners: ArrayLike,
+    *,
+    ties: str = "half",
+    clusters: ClusterColumns | Iterable[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> TournamentResult:
+    """Return fractions of wins of (N,) systems.
+
+    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". `clusters` as
+    one (N,) column, such as images, are resampled whole. `resamples=0` gives no intervals.
+    """
+    one_of(ties, TIE_RULES, "ties")
+    check_confidence(confidence)
+    systems, first_item, second_item, outcome, cells = encode_comparisons(first, second, winners)
+    comparisons = _Comparisons(first_item, second_item, outcome, ties)
+    count, rows = len(systems), len(outcome)
+    drawn, won, lost = cells
+    wins, tied = won + lost.T, drawn + drawn.T
+    credits, met = _counted(wins, tied, ties)
+    fraction = ratio(credits.sum(axis=1), met.sum(axis=1))
+    missing = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
+    reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
+
+    # What is resampled: rows, one column of clusters, or nothing where several columns give the intervals.
+    resampled, units = "rows", rows
+    if isinstance(clusters, str) and clusters == NAIVE:
+        clusters = None
+    if isinstance(clusters, Mapping):
+        resampled, resamples = "+".join(clusters), 0
+        units = min((len(set(one_per_row(column, name))) for name, column in clusters.items()), default=0)
+    elif clusters is not None:
+        names, cluster = encode(clusters, "clusters")
+        same_length(first=first_item, clusters=cluster)
+        resampled, units = "clusters", len(names)
+    generator, reported = generator_of(seed)
+    low, high = np.full(count, math.nan), np.full(count, math.nan)
+    undefined = np.zeros(count, dtype=np.int64)
+    if isinstance(clusters, Mapping):
+        for position in range(count):
+            interval = comparisons.interval(position, clusters, confidence)
+            low[position], high[position] = interval.low, interval.high
+            if interval.clusters.reason and not reason:
+                reason = interval.clusters.reason
+    elif units < 2:
+        reason = "; ".join(filter(None, (reason, TOO_FEW.format(resampled))))
+    elif resamples:
+        positive(resamples, "resamples")
+        if clusters is None:
+            draws = _redrawn_rows(wins, tied, ties, resamples, generator)
+        else:
+            draws = comparisons.redrawn(cluster, count, resamples, generator)
+        undefined = np.isnan(draws).sum(axis=0)
+        for position in range(count):
+            low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
+    return TournamentResult(
+        systems=systems,
+        fraction=fraction,
+        low=low,
+        high=high,
+        wins=wins.sum(axis=1),
+        losses=wins.sum(axis=0),
+        tied=tied.sum(axis=1),
+        table=ratio(credits, met),
+        compared=wins + wins.T + tied,
+        order=np.argsort(-fraction, kind="stable"),
+        ties=ties,
+        comparisons=rows,
+        clusters=units,
+        resampled=resampled,
+        confidence=float(confidence),
+        resamples=resamples,
+        seed=reported,
+        undefined_resamples=undefined,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparisons:
+    """(N,) comparisons of two systems with outcomes 1, 2 or 0; `ties` is one of TIE_RULES."""
+
+    first: Ints
+    second: Ints
+    outcome: Ints
+    ties: str
+
+    def interval(
+        self, system: int, clusters: Mapping[str, Iterable[Any]], confidence: float
+    ) -> ClusteredInterval:
+        """Return the interval of a system's fraction by clusters."""
+        keep = (self.first == system) | (self.second == system)
+        if self.ties == "set-aside":
+            keep &= self.outcome != 0
+        winner = np.where(self.outcome == 1, self.first, self.second)
+        won = np.where(self.outcome == 0, 0.5 if self.ties == "half" else 0.0, winner == system)
+        return share_of_rows(won, clusters, confidence, keep=keep)
+
+    def redrawn(self, cluster: Ints, systems: int, resamples: int, generator: np.random.Generator) -> Floats:
+        """Return (resamples, systems) fractions after drawing whole clusters."""
+        clusters = int(cluster.max()) + 1
+        half = 0.5 if self.ties == "half" else 0.0
+        tied = self.outcome == 0
+        counts = np.where(tied & (self.ties == "set-aside"), 0.0, 1.0)
+        of_first = np.where(self.outcome == 1, 1.0, np.where(tied, half, 0.0))
+        of_second = np.where(self.outcome == 2, 1.0, np.where(tied, half, 0.0))
+        # What each cluster adds to the systems' wins, and to their comparisons.
+        values = np.concatenate([of_first, of_second, counts, counts])
+        columns = np.concatenate([self.first, self.second, systems + self.first, systems + self.second])
+        scores = scipy.sparse.csr_array(
+            scipy.sparse.coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems))
+        )
+
+        def fractions(weights: Floats) -> Floats:
+            sums = weights @ scores
+            return ratio(sums[:, :systems], sums[:, systems:])
+
+        frequency = np.ones(clusters, dtype=np.int64)
+        return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
+
+
+def _counted(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
+    met = wins + wins.T
+    if ties == "set-aside":
+        return wins, met
+    return (wins + tied / 2 if ties == "half" else wins), met + tied
+
+
+def _redrawn_rows(
+    wins: Ints,
+    tied: Ints,
+    ties: str,
+    resamples: int,
+    generator: np.random.Generator,
+) -> Floats:
+    counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
+    comparisons = int(counts.sum()) // 2
+    draws = np.empty((resamples, len(counts)))
+    for system, outcomes in enumerate(counts):
+        shares = np.append(outcomes, comparisons - outcomes.sum()) / comparisons
+        won, lost, drawn, _ = generator.multinomial(comparisons, shares, size=resamples).T
+        credits = won + drawn / 2 if ties == "half" else won
+        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
+    return draws

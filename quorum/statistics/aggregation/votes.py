@@ -1,0 +1,154 @@
+"""A unit's most frequent answer, plain or weighted by workers' accuracy or by how sure people were."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.aggregation.joint_answers import JointAnswers
+from quorum.statistics.aggregation.weights import WEIGHTLESS, judgment_weights
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import (
+    check_cells,
+    encode,
+    encode_on_scale,
+    one_of,
+    same_length,
+)
+from quorum.statistics.resampling import Seed, generator_of
+
+TIE_RULES = ("none", "lowest", "random")
+
+# Sums of weights that differ by a smaller part are tied: 0.1 + 0.2 against 0.3.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MajorityResult(JointAnswers):
+    """The most frequent answer of each unit.
+
+    counts: (U, L) votes. share: (U,) of the most frequent answer. margin: (U,) share minus the runner-up's. tie: (U,)
+    whether labels share the lead, whatever was decided. weight: (U, L) sums of weights, which then make share, margin
+    and tie; without weight no label wins.
+    """
+
+    counts: Ints
+    share: Floats
+    margin: Floats
+    tie: Flags
+    ties: str
+    weight: Floats | None = None
+
+    @property
+    def n(self) -> Ints:
+        return self.counts.sum(axis=1)
+
+
+@signed("majority-vote")
+def majority_vote(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    ties: str = "none",
+    seed: Seed = 0,
+) -> MajorityResult:
+    """Return the most frequent answer of each unit.
+
+    `ties` decides "none", the "lowest" tied label, or a "random" one.
+    """
+    return weigh_votes(units, values, None, labels, ties, seed)
+
+
+@signed("weighted-vote")
+def weighted_vote(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    weights: ArrayLike,
+    *,
+    labels: Sequence[Any] | None = None,
+    ties: str = "none",
+    seed: Seed = 0,
+) -> MajorityResult:
+    """Return the answer with the largest sum of (N,) weights; sums that differ by a part in 10^9 are tied."""
+    return weigh_votes(units, values, judgment_weights(weights), labels, ties, seed)
+
+
+def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
+    """Return (N,) the value of most other judgments of a judgment's unit; nan where these are tied or missing."""
+    known, rows = encode(unit, "units")
+    labels, columns = encode(np.asarray(value, dtype=np.float64), "values")
+    cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
+    others = cells.reshape(len(known), len(labels))[rows]
+    others[np.arange(len(rows)), columns] -= 1
+    most = others.max(axis=1, initial=0)
+    decided = (most > 0) & ((others == most[:, np.newaxis]).sum(axis=1) == 1)
+    return np.where(decided, labels[others.argmax(axis=1)] if len(labels) else np.nan, np.nan)
+
+
+def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
+    """Return (N,) 1 where a judgment is that of most others on its unit, 0 where not, nan where these are tied."""
+    _, codes = encode(np.asarray(value), "values")
+    others = majority_of_others(unit, codes)
+    return np.where(np.isnan(others), np.nan, (others == codes).astype(np.float64))
+
+
+def weigh_votes(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    weights: Floats | None,
+    labels: Sequence[Any] | None,
+    ties: str,
+    seed: Seed,
+) -> MajorityResult:
+    one_of(ties, TIE_RULES, "ties")
+    names, unit_codes = encode(units, "units")
+    scale, codes = encode_on_scale(values, labels)
+    same_length(units=unit_codes, values=codes)
+    shape = (len(names), len(scale))
+    check_cells(shape[0], "units", shape[1], shape[0] * shape[1])
+    # Count the votes, or sum their weights, by unit and label.
+    cells = unit_codes * shape[1] + codes
+    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    sums: NDArray[Any] = counts
+    if weights is not None:
+        same_length(units=unit_codes, weights=weights)
+        sums = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
+    # The label in the lead, the labels that share it, and the runner-up.
+    total = sums.sum(axis=1)
+    empty = total == 0
+    most = sums.max(axis=1, initial=0)
+    leading = sums >= (most if weights is None else most * (1 - _ROUNDING))[:, np.newaxis]
+    tie = leading.sum(axis=1) > 1
+    runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(most)
+    winner = leading.argmax(axis=1) if len(names) else np.empty(0, dtype=np.int64)
+    # Decide ties; a unit without weight has no winner.
+    reported = None
+    if ties == "none":
+        winner = np.where(tie, -1, winner)
+    elif ties == "random":
+        generator, reported = generator_of(seed)
+        lots = generator.random((int(tie.sum()), shape[1]))
+        winner[tie] = np.where(leading[tie], lots, -1.0).argmax(axis=1)
+    winner[empty] = -1
+    whole = np.where(empty, math.nan, total)
+    margin = np.where(tie, 0.0, most - runner_up) / whole
+    return MajorityResult(
+        units=names,
+        labels=scale,
+        counts=counts,
+        winner=winner,
+        share=most / whole,
+        margin=margin,
+        tie=tie,
+        ties=ties,
+        seed=reported,
+        weight=None if weights is None else sums,
+        reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
+    )

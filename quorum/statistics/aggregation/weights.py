@@ -1,0 +1,30 @@
+"""Counts and weights of judgments."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.inputs import finite_vector, refuse_values
+
+# Judgments of a unit, and the parts of a share: their product is a whole number of 64 bits.
+_MOST, MOST_PARTS = 2**52, 2**10
+
+# Sums of squares of such weights are still numbers.
+_HEAVIEST = 1e100
+WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide nothing"
+
+
+def judgment_weights(weights: ArrayLike) -> Floats:
+    vector = finite_vector(weights, "weights")
+    wrong = (vector < 0) | (vector > _HEAVIEST)
+    refuse_values(vector, wrong, "weights", f"a number from zero to {_HEAVIEST:g}")
+    return vector
+
+
+def counts_of(values: ArrayLike, name: str) -> Ints:
+    vector = finite_vector(values, name)
+    wrong = (vector < 0) | (vector > _MOST) | (vector != np.floor(vector))
+    refuse_values(vector, wrong, name, "a whole number from zero on, 2^52 at most")
+    return vector.astype(np.int64)

@@ -1,0 +1,150 @@
+"""What models of workers with unknown true labels share: the answers, and solutions that fit equally well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.joint_answers import WorkerModel
+from quorum.statistics.aggregation.worker_models.climbing import Optimum
+from quorum.statistics.inputs import BadOption, check_cells, encode, encode_on_scale, same_length
+
+ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
+ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
+
+SEVERAL = "several solutions fit the answers equally well; figures are their means"
+
+# Probabilities that differ by more are those of two solutions.
+_ANOTHER = 1e-3
+
+# Digits of means over solutions, each of which is known to a few more.
+_DIGITS = 6
+
+# Labels whose probabilities differ by less are equally likely, and figures that do are equal.
+_ALIKE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerAnswers:
+    """Names of units, workers and labels, and the (N,) codes of each judgment."""
+
+    units: NDArray[Any]
+    workers: NDArray[Any]
+    labels: NDArray[Any]
+    unit: Ints
+    worker: Ints
+    value: Ints
+
+    @classmethod
+    def of(
+        cls,
+        units: Iterable[Any],
+        workers: Iterable[Any],
+        values: Iterable[Any],
+        labels: Sequence[Any] | None,
+    ) -> WorkerAnswers:
+        """Encode three (N,) columns. Raise BadOption without judgments or with a single label."""
+        unit_names, unit = encode(units, "units")
+        worker_names, worker = encode(workers, "workers")
+        scale, value = encode_on_scale(values, labels)
+        same_length(units=unit, workers=worker, values=value)
+        if not len(unit):
+            raise BadOption("there are no judgments, expected one or more")
+        if len(scale) < 2:
+            raise BadOption("there is one label, expected two or more (labels names the scale)")
+        for names, what in ((unit_names, "units"), (worker_names, "workers")):
+            check_cells(len(names), what, len(scale), len(names) * len(scale))
+        return cls(unit_names, worker_names, scale, unit, worker, value)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.units), len(self.workers), len(self.labels)
+
+    @property
+    def note(self) -> str:
+        return note_of(len(self.workers), int(np.bincount(self.unit).max()))
+
+    def fitted(self, posterior: Floats, optimum: Optimum, *, several: bool) -> dict[str, Any]:
+        """Return the fields of a `ClimbedModel`."""
+        notes = [self.note, SEVERAL if several else ""]
+        return {
+            "units": self.units,
+            "workers": self.workers,
+            "labels": self.labels,
+            "posterior": posterior,
+            "winner": winners(posterior),
+            "judgments": np.bincount(self.worker, minlength=len(self.workers)),
+            "note": "; ".join(filter(None, notes)),
+            "objective": optimum.objective,
+            "gradient": optimum.gradient,
+            "iterations": optimum.iterations,
+            "converged": optimum.converged,
+            "starts_at_optimum": optimum.starts_at_optimum,
+        }
+
+    def by_worker(self, weights: Floats) -> Floats:
+        _, workers, width = self.shape
+        cells = np.bincount(self.worker * width + self.value, weights=weights, minlength=workers * width)
+        return np.asarray(cells, dtype=np.float64).reshape(workers, width)
+
+    def posterior(self, evidence: Floats) -> tuple[Floats, Floats]:
+        """Return (U, L) probabilities of true labels, equally likely before, and the (U,) logarithms of their sums.
+
+        `evidence`: (N,) log-ratio of the answer's probability if it is the true label to that if it is not.
+        """
+        units, _, width = self.shape
+        cells = np.bincount(self.unit * width + self.value, weights=evidence, minlength=units * width)
+        joint = cells.reshape(units, width)
+        total = scipy.special.logsumexp(joint, axis=1)
+        return np.exp(joint - total[:, np.newaxis]), total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClimbedModel(WorkerModel):
+    objective: float
+    gradient: float
+    starts_at_optimum: int
+
+
+def note_of(workers: int, most: int) -> str:
+    if workers == 1:
+        return ONE_WORKER
+    return ONE_EACH if most == 1 else ""
+
+
+def even(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
+    """Return the figures of a solution, and whether they are means over several solutions.
+
+    The (U, L) posterior, a (W,) probability of each worker, and others. `early` has them a few steps from a start that
+    favours nobody: figures are equal there if the answers alone cannot tell them apart. A solution where they differ
+    is one of several, which exchange them; the mean over all is that of the figures that they exchange.
+    """
+    means = [_mean_of_equals(*both) for both in zip(best, early, strict=True)]
+    tied = winners(early[0]) < 0
+    # Near 0 and 1 others are equal, too.
+    inner = (early[1] > _ANOTHER) & (early[1] < 1 - _ANOTHER)
+    moved = (means[0] - best[0])[tied], (means[1] - best[1])[inner]
+    several = max(np.abs(part).max(initial=0.0) for part in moved) > _ANOTHER
+    return ([mean.round(_DIGITS) for mean in means] if several else best), several
+
+
+def _mean_of_equals(values: Floats, early: Floats) -> Floats:
+    """Return the mean of `values` over each group that is equal in `early`."""
+    order = np.argsort(early, axis=None)
+    ordered = early.ravel()[order]
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.cumsum(np.diff(ordered, prepend=ordered[:1]) > _ALIKE)
+    means = np.bincount(group, weights=values.ravel()) / np.bincount(group)
+    return np.asarray(means[group].reshape(values.shape), dtype=np.float64)
+
+
+def winners(posterior: Floats) -> Ints:
+    best = posterior.max(axis=1, keepdims=True)
+    alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
+    return np.where(alike, -1, posterior.argmax(axis=1))

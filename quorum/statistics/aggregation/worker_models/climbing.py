@@ -1,0 +1,90 @@
+"""Maximise a smooth objective by L-BFGS from several starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.numeric.arrays import Floats
+
+# Steps that tell all apart that ever differ, while what rounding adds is still small.
+EARLY_STEPS = 6
+
+# Two optima whose values differ by less than this part are one.
+_SAME_VALUE = 1e-6
+
+# Corrections that L-BFGS keeps; more than its usual ten shorten long valleys.
+_CORRECTIONS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The highest optimum; fields as in the packages. `early` lies a few steps from the first start."""
+
+    point: Floats
+    early: Floats
+    objective: float
+    gradient: float
+    iterations: int
+    converged: bool
+    starts_at_optimum: int
+
+
+def climb(
+    objective: Callable[[Floats], tuple[float, Floats]],
+    starts: Iterable[Floats],
+    *,
+    max_iterations: int,
+    tolerance: float,
+) -> Optimum:
+    """Maximise a smooth function by L-BFGS from each start; of equal optima the first counts.
+
+    `objective` returns the value and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
+    Where L-BFGS ends because values no longer differ in their last digit, Newton-Krylov steps go on by the gradient
+    alone.
+    """
+
+    def downhill(point: Any) -> tuple[float, Floats]:
+        value, gradient = objective(point)
+        return -value, -gradient
+
+    def uphill(point: Any) -> Any:
+        return objective(point)[1]
+
+    options: Any = {
+        "maxiter": max_iterations,
+        "maxfun": 10 * max_iterations,
+        "maxcor": _CORRECTIONS,
+        "ftol": 0.0,
+        "gtol": tolerance / 10,
+    }
+    starts = list(starts)
+    ends = [
+        scipy.optimize.minimize(downhill, start, jac=True, method="L-BFGS-B", options=options)
+        for start in starts
+    ]
+    options["maxiter"] = min(EARLY_STEPS, max_iterations)
+    early = scipy.optimize.minimize(downhill, starts[0], jac=True, method="L-BFGS-B", options=options)
+    best = min(ends, key=lambda end: float(end.fun))
+    near = _SAME_VALUE * max(1.0, abs(best.fun))
+    chosen = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
+    point = chosen.x
+    if np.abs(chosen.jac).max() > tolerance / 10 and chosen.nit < max_iterations:
+        polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
+        flat = scipy.optimize.root(uphill, point, method="krylov", options=polish)
+        point = min((point, flat.x), key=lambda at: float(np.abs(uphill(at)).max()))
+    optimum, slope = objective(point)
+    gradient = float(np.abs(slope).max())
+    return Optimum(
+        point=point,
+        early=early.x,
+        objective=optimum,
+        gradient=gradient,
+        iterations=int(chosen.nit),
+        converged=gradient <= tolerance,
+        starts_at_optimum=sum(bool(end.fun <= best.fun + near) for end in ends),
+    )

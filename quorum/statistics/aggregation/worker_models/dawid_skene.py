@@ -1,0 +1,244 @@
+"""Dawid-Skene's model: true labels and each worker's errors, by expectation maximisation.
+
+Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to 2.5. The
+one-coin variant gives a worker one accuracy; wrong labels are equally likely (Zhang, Chen, Zhou, Jordan 2016). Leaps
+accelerate it (Varadhan, Roland 2008, scheme SqS3), if they climb.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorum.numeric.arrays import Floats, ratio
+from quorum.statistics.aggregation.joint_answers import WorkerModel
+from quorum.statistics.aggregation.worker_models.answers import SEVERAL, even, note_of, winners
+from quorum.statistics.aggregation.worker_models.climbing import EARLY_STEPS
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import (
+    BadOption,
+    check_cells,
+    encode,
+    encode_on_scale,
+    from_zero,
+    one_of,
+    positive,
+    same_length,
+)
+
+MODELS = ("full", "one-coin")
+
+# The logarithm of an impossible event is finite, far below any that changes a posterior.
+_FLOOR = 1e-300
+
+# Plain steps of the equations before any leap.
+_PLAIN = 50
+
+# A leap reduces no probability below this part of it: zero would be final.
+_SHRINK = 0.1
+
+# Changes of probabilities this small are rounding.
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+# Part of a log-likelihood that is rounding; near its maximum the last digits mean nothing.
+_FLAT = 1e-12
+
+# A rate of shrinking is steady if one minus the rate changes by at most this part in a step.
+_STEADY = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DawidSkeneResult(WorkerModel):
+    """The fitted model; shared fields as in the package.
+
+    prior: (L,) shares. confusion: (W, L, L) probability of the given label (last axis) by the true one; even for a
+    label that never occurs. accuracy: (W,) over the labels' shares. change: largest move of a probability in the last
+    step; converged if neither it nor the expected sum of further moves exceeds `tolerance`.
+    """
+
+    prior: Floats
+    confusion: Floats
+    log_likelihood: float
+    tolerance: float
+    model: str
+    smoothing: float
+    accuracy: Floats
+    change: float
+
+
+@signed("dawid-skene")
+def dawid_skene(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    model: str = "full",
+    smoothing: float = 0.0,
+    max_iterations: int = 2000,
+    tolerance: float = 1e-10,
+) -> DawidSkeneResult:
+    """Fit the model to three (N,) columns; find the local maximum uphill from the votes.
+
+    `model` is "full" (a confusion table a worker) or "one-coin". `smoothing` adds that many answers of each kind to
+    every worker (one-coin: right ones, and as many for each wrong label).
+    """
+    from quorum.statistics.kernels.expectation import expect, share_votes, sort_answers
+
+    one_of(model, MODELS, "model")
+    positive(max_iterations, "max_iterations")
+    from_zero(tolerance, "tolerance")
+    from_zero(smoothing, "smoothing")
+    unit_names, unit_codes = encode(units, "units")
+    worker_names, worker_codes = encode(workers, "workers")
+    scale, codes = encode_on_scale(values, labels)
+    same_length(units=unit_codes, workers=worker_codes, values=codes)
+    if not len(unit_codes):
+        raise BadOption("there are no judgments, expected one or more")
+    width = len(scale)
+    check_cells(len(unit_names), "units", width, len(unit_names) * width)
+    check_cells(len(worker_names), "workers", width, len(worker_names) * width**2)
+
+    starts = np.zeros(len(unit_names) + 1, dtype=np.int64)
+    answers = np.empty(len(codes), dtype=np.int64)
+    sort_answers(unit_codes, worker_codes, codes, width, starts, answers)
+    judgments = np.bincount(worker_codes, minlength=len(worker_names))
+    del unit_codes, worker_codes, codes  # as large as all that follows
+    posterior = np.zeros((len(unit_names), width))
+    prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
+    share_votes(starts, answers, posterior, prior, counts)
+
+    def maximised() -> _Parameters:
+        errors = _maximise(counts.reshape(-1, width, width), model, smoothing)
+        return _Parameters(prior / len(unit_names), errors)
+
+    def expected(at: _Parameters) -> tuple[float, float]:
+        prior.fill(0.0)
+        counts.fill(0.0)
+        log_prior, log_errors = (np.log(np.maximum(part, _FLOOR)) for part in (at.prior, at.errors))
+        return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
+
+    converged = False
+    iterations = 0
+    change, log_likelihood = math.inf, math.nan
+    path: list[_Parameters] = []
+    # The moves of the plain steps since the last leap, and whether the last one seemed to be near the end.
+    changes: list[float] = []
+    resting = False
+    early: tuple[Floats, ...] = ()
+
+    def figures() -> tuple[Floats, ...]:
+        shares, errors = path[-1].prior, path[-1].errors
+        confusion = errors.transpose(0, 2, 1)
+        return posterior, np.diagonal(confusion, axis1=1, axis2=2) @ shares, confusion, shares
+
+    while not converged and iterations < max_iterations:
+        path = [*path[-3:], maximised()]
+        if len(path) == 4 and not resting and _PLAIN <= iterations < max_iterations - 2:
+            before = log_likelihood + _log_prior(path[2], model, smoothing)
+            leap = _leap(*path[1:])
+            iterations += 1
+            _, log_likelihood = expected(leap)
+            changes = []
+            after = log_likelihood + _log_prior(leap, model, smoothing)
+            if after >= before - _FLAT * abs(before):
+                path = [leap]
+            else:
+                path = path[3:]
+                iterations += 1
+                _, log_likelihood = expected(path[0])
+            continue
+        iterations += 1
+        change, log_likelihood = expected(path[-1])
+        if iterations == EARLY_STEPS:
+            early = (posterior.copy(), *figures()[1:])
+        changes = [*changes[-2:], change]
+        resting = _at_rest(changes, tolerance)
+        converged = change <= _ROUNDING or (resting and _is_steady(changes))
+    (posterior, accuracy, confusion, shares), several = (
+        even(figures(), early) if early else (figures(), False)
+    )
+    note = note_of(len(worker_names), int(np.diff(starts).max()))
+    return DawidSkeneResult(
+        units=unit_names,
+        workers=worker_names,
+        labels=scale,
+        posterior=posterior,
+        winner=winners(posterior),
+        prior=shares,
+        confusion=confusion,
+        log_likelihood=log_likelihood,
+        iterations=iterations,
+        converged=converged,
+        tolerance=float(tolerance),
+        model=model,
+        smoothing=float(smoothing),
+        accuracy=accuracy,
+        judgments=judgments,
+        change=change,
+        note="; ".join(filter(None, [note, SEVERAL if several else ""])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """prior: (L,). errors: (W, given label, true label)."""
+
+    prior: Floats
+    errors: Floats
+
+
+def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
+    """Extrapolate three steps (Varadhan, Roland 2008, eq. 8)."""
+    step = [second.prior - first.prior, second.errors - first.errors]
+    bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
+    length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
+    # At least as far as the steps themselves went; without a bend there is no telling how much farther.
+    far = max(length / turn, 1.0) if turn > 0 else 1.0
+    prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
+    errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
+    prior = np.maximum(prior, _SHRINK * third.prior)
+    errors = np.maximum(errors, _SHRINK * third.errors)
+    return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
+
+
+def _log_prior(at: _Parameters, model: str, smoothing: float) -> float:
+    if not smoothing:
+        return 0.0
+    imagined = smoothing if model == "full" else smoothing / len(at.prior)
+    return imagined * float(np.log(np.maximum(at.errors, _FLOOR)).sum())
+
+
+def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
+    """Return (W, given label, true label) error rates."""
+    width = counts.shape[-1]
+    if model == "full":
+        # Equation 2.3; a label that is nowhere true says nothing of the worker.
+        smoothed = counts + smoothing
+        totals = smoothed.sum(axis=1, keepdims=True)
+        return ratio(smoothed, totals, otherwise=1 / width)
+    total = counts.sum(axis=(1, 2)) + smoothing * width
+    right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
+    # With one label there is no wrong one, and the division is by no one.
+    wrong = (1 - right) / max(width - 1, 1)
+    same = np.eye(width)
+    return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
+
+
+def _at_rest(changes: list[float], tolerance: float) -> bool:
+    # Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
+    if len(changes) < 2:
+        return False
+    *_, before, change = changes
+    return change <= tolerance and change < before and change * change <= tolerance * (before - change)
+
+
+def _is_steady(changes: list[float]) -> bool:
+    if len(changes) < 3:
+        return False
+    first, second, third = changes
+    return third / second - second / first <= _STEADY * (1 - third / second)

@@ -1,0 +1,101 @@
+"""GLAD: answers weighed by the ability of workers and the difficulty of units, which are fitted by `climbing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.aggregation.worker_models.answers import ClimbedModel, WorkerAnswers, even
+from quorum.statistics.aggregation.worker_models.climbing import climb
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import above_zero, positive
+
+# Mean of the priors of alpha and of log beta; their variance is one.
+PRIOR_MEAN = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GladResult(ClimbedModel):
+    """The fitted model; shared fields as in the package.
+
+    ability: (W,) alpha; zero is a coin, below zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean
+    probability of a right answer over the worker's units. objective: log posterior density, without its constant.
+    """
+
+    ability: Floats
+    difficulty: Floats
+    accuracy: Floats
+
+
+@signed("glad")
+def glad(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    restarts: int = 5,
+    seed: int = 0,
+    max_iterations: int = 5000,
+    tolerance: float = 1e-5,
+) -> GladResult:
+    """Fit the model to three (N,) columns.
+
+    The first of `restarts` starts is the mean of the priors, the others are drawn from them; the highest end counts.
+
+    Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels
+    from Labelers of Unknown Expertise*. An answer is right with probability 1 / (1 + exp(-alpha beta)), alpha of
+    the worker and beta > 0 of the unit (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta
+    have normal priors of mean and variance one, as in the authors' program. L-BFGS climbs the posterior of the
+    paper's EM.
+    """
+    positive(restarts, "restarts")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    answers = WorkerAnswers.of(units, workers, values, labels)
+    n_units, n_workers, n_labels = answers.shape
+    others = np.log(n_labels - 1)
+
+    def objective(point: Floats) -> tuple[float, Floats]:
+        alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
+        right = alpha * beta
+        posterior, total = answers.posterior(right + others)
+        wrong = scipy.special.log_expit(-right) - others
+        deviation = point - PRIOR_MEAN
+        log_posterior = float(
+            total.sum() + wrong.sum() - n_units * np.log(n_labels) - 0.5 * (deviation * deviation).sum()
+        )
+        residual = posterior[answers.unit, answers.value] - scipy.special.expit(right)
+        of_alpha = np.bincount(answers.worker, weights=residual * beta, minlength=n_workers)
+        of_beta = np.bincount(answers.unit, weights=residual * right, minlength=n_units)
+        return log_posterior, np.concatenate([of_alpha, of_beta]) - deviation
+
+    generator = np.random.default_rng(seed)
+    drawn = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
+    optimum = climb(
+        objective,
+        [np.full(n_workers + n_units, PRIOR_MEAN), *drawn],
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+
+    judgments = np.bincount(answers.worker, minlength=n_workers)
+
+    def figures(point: Floats) -> tuple[Floats, ...]:
+        ability, easy = point[:n_workers], np.exp(point[n_workers:])
+        right = ability[answers.worker] * easy[answers.unit]
+        hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
+        return answers.posterior(right + others)[0], hits / judgments, ability, 1.0 / easy
+
+    (posterior, accuracy, ability, difficulty), several = even(figures(optimum.point), figures(optimum.early))
+    return GladResult(
+        ability=ability,
+        difficulty=difficulty,
+        accuracy=accuracy,
+        **answers.fitted(posterior, optimum, several=several),
+    )

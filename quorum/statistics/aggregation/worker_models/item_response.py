@@ -1,0 +1,151 @@
+"""The two-parameter logistic model of item response theory.
+
+Birnbaum 1968, in Lord, Novick, *Statistical Theories of Mental Test Scores*; marginal maximum likelihood as in Bock,
+Aitkin 1981. A person of ability theta is right on an item with probability 1 / (1 + exp(-a (theta - b))), a > 0 its
+discrimination and b its difficulty. Abilities are standard normal and integrated out; weak priors as of Mislevy 1986.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.worker_models.climbing import climb
+from quorum.statistics.inference import Result, signed
+from quorum.statistics.inputs import (
+    BadOption,
+    above_zero,
+    encode,
+    finite_column,
+    finite_vector,
+    one_of,
+    positive,
+    refuse_values,
+    same_length,
+)
+
+PRIORS = ("weak", "none")
+
+# Standard deviations of the weak priors: of log a, and of the intercept -a b.
+SLOPES, INTERCEPTS = 0.5, 2.0
+
+# Abilities at which the integral is summed; equal steps are exact for so smooth a function.
+_NODES = np.linspace(-6.0, 6.0, 61)
+_LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseResult(Result):
+    """The fitted model.
+
+    discrimination, difficulty: (K,). ability, deviation: (P,) mean and standard deviation given a person's answers.
+    objective: the log posterior, up to a constant. answers: (P,). note: items that all or none got right.
+    """
+
+    items: NDArray[Any]
+    persons: NDArray[Any]
+    discrimination: Floats
+    difficulty: Floats
+    ability: Floats
+    deviation: Floats
+    log_likelihood: float
+    objective: float
+    gradient: float
+    iterations: int
+    converged: bool
+    answers: Ints
+
+    def information(self, abilities: ArrayLike) -> Floats:
+        """Return (K, T) Fisher information about (T,) abilities: a^2 p (1 - p)."""
+        theta = finite_vector(abilities, "abilities")
+        right = scipy.special.expit(
+            self.discrimination[:, np.newaxis] * (theta - self.difficulty[:, np.newaxis])
+        )
+        return self.discrimination[:, np.newaxis] ** 2 * right * (1 - right)
+
+
+@signed("item-response")
+def item_response(
+    items: Iterable[Any],
+    persons: Iterable[Any],
+    right: Iterable[Any],
+    *,
+    prior: str = "weak",
+    max_iterations: int = 5000,
+    tolerance: float = 1e-5,
+) -> ResponseResult:
+    """Fit the model to three (N,) columns, of which `right` holds 0 and 1.
+
+    `prior` is "weak" (log a is normal around 0 with deviation 0.5, -a b with 2), which small data need, or "none"
+    (maximum likelihood).
+    """
+    one_of(prior, PRIORS, "prior")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    item_names, item = encode(items, "items")
+    person_names, person = encode(persons, "persons")
+    correct = finite_column(right, "right")
+    same_length(items=item, persons=person, right=correct)
+    refuse_values(correct, (correct != 0) & (correct != 1), "right", "0 or 1")
+    if not len(item):
+        raise BadOption("there are no answers, expected one or more")
+    count, people = len(item_names), len(person_names)
+    shape = (people, count)
+    yes = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
+    no = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
+    known = prior == "weak"
+
+    def expect(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return (K, Q) probabilities at the nodes, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
+        logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
+        joint = yes @ scipy.special.log_expit(logits) + no @ scipy.special.log_expit(-logits) + _LOG_WEIGHTS
+        total = scipy.special.logsumexp(joint, axis=1)
+        return scipy.special.expit(logits), np.exp(joint - total[:, np.newaxis]), total
+
+    def objective(point: Floats) -> tuple[float, Floats]:
+        log_slope, intercept = point[:count], point[count:]
+        slope = np.exp(log_slope)
+        chance, posterior, total = expect(slope, intercept)
+        hits, misses = yes.T @ posterior, no.T @ posterior
+        surplus = np.asarray(hits - (hits + misses) * chance)
+        of_slope, of_intercept = slope * (surplus @ _NODES), surplus.sum(axis=1)
+        log_posterior = float(total.sum())
+        if known:
+            log_posterior -= 0.5 * float(
+                ((log_slope / SLOPES) ** 2).sum() + ((intercept / INTERCEPTS) ** 2).sum()
+            )
+            of_slope -= log_slope / SLOPES**2
+            of_intercept -= intercept / INTERCEPTS**2
+        return log_posterior, np.concatenate([of_slope, of_intercept])
+
+    times = np.bincount(item, minlength=count)
+    share = (np.bincount(item, weights=correct, minlength=count) + 0.5) / (times + 1)
+    start = np.concatenate([np.zeros(count), np.log(share / (1 - share))])
+    optimum = climb(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
+    slope, intercept = np.exp(optimum.point[:count]), optimum.point[count:]
+    _, posterior, total = expect(slope, intercept)
+    ability = posterior @ _NODES
+    hits = np.bincount(item, weights=correct, minlength=count)
+    alike = int(((hits == 0) | (hits == times)).sum())
+    bound = "only the prior bounds their difficulty" if known else "their difficulty has no bound"
+    return ResponseResult(
+        items=item_names,
+        persons=person_names,
+        discrimination=slope,
+        difficulty=-intercept / slope,
+        ability=ability,
+        deviation=np.sqrt(np.maximum(posterior @ _NODES**2 - ability**2, 0.0)),
+        log_likelihood=float(total.sum()),
+        objective=optimum.objective,
+        gradient=optimum.gradient,
+        iterations=optimum.iterations,
+        converged=optimum.converged,
+        answers=np.bincount(person, minlength=people),
+        note=f"{alike:,} of {count:,} items were answered alike by all; {bound}" if alike else "",
+    )

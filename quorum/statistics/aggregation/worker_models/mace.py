@@ -1,0 +1,193 @@
+"""MACE: workers who know the answer or guess by habits of their own, fitted by `climbing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.aggregation.worker_models.answers import ClimbedModel, WorkerAnswers, even
+from quorum.statistics.aggregation.worker_models.climbing import climb
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import above_zero, one_of, positive
+
+TRAININGS = ("variational", "em")
+
+# Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
+KNOWING, GUESSING = 0.5, 10.0
+SMOOTHING = 0.01
+
+# Standard deviation of the logits of a random start.
+_SCATTER = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaceResult(ClimbedModel):
+    """The fitted model; shared fields as in the package.
+
+    entropy: (U,) of the posterior, in nats. competence: (W,) probability of knowing; its posterior mean if training is
+    variational. guesses: (W, L) probability of each label when guessing.
+    """
+
+    entropy: Floats
+    competence: Floats
+    guesses: Floats
+    training: str
+
+
+@signed("mace")
+def mace(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    training: str = "variational",
+    restarts: int = 10,
+    seed: int = 0,
+    max_iterations: int = 5000,
+    tolerance: float = 1e-5,
+) -> MaceResult:
+    """Fit the model to three (N,) columns; `training` is "variational" or "em".
+
+    The first of `restarts` starts is near the votes, the others are drawn; the highest end counts.
+
+    Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*. A worker knows the true label
+    with probability theta, and otherwise draws one from habits xi of their own. All true labels are equally
+    likely. L-BFGS climbs the objectives of section 3: EM with smoothed counts, or variational Bayes with
+    Beta(0.5, 0.5) on theta and Dirichlet(10) on xi.
+    """
+    one_of(training, TRAININGS, "training")
+    positive(restarts, "restarts")
+    positive(max_iterations, "max_iterations")
+    above_zero(tolerance, "tolerance")
+    answers = WorkerAnswers.of(units, workers, values, labels)
+    objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
+    _, n_workers, width = answers.shape
+    generator = np.random.default_rng(seed)
+    drawn = (generator.normal(0.0, _SCATTER, n_workers * (width + 1)) for _ in range(restarts - 1))
+    optimum = climb(
+        objective.evaluate,
+        [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+
+    def figures(point: Floats) -> tuple[Floats, ...]:
+        return _expect(answers, *objective.weights(point))[0], *objective.means(point)
+
+    (posterior, competence, guesses), several = even(figures(optimum.point), figures(optimum.early))
+    return MaceResult(
+        entropy=scipy.special.entr(posterior).sum(axis=1),
+        competence=competence,
+        guesses=guesses,
+        training=training,
+        **answers.fitted(posterior, optimum, several=several),
+    )
+
+
+def _expect(answers: WorkerAnswers, knows: Floats, guesses: Floats) -> tuple[Floats, float, Floats, Floats]:
+    """Return the posterior, the log-likelihood, and expected numbers (W,) of known and (W, L) of guessed answers.
+
+    `knows` (W,) and `guesses` (W, L) are log-weights.
+    """
+    units, workers, width = answers.shape
+    by_answer = answers.worker, answers.value
+    lead = (knows[:, np.newaxis] - guesses)[by_answer]
+    posterior, total = answers.posterior(-scipy.special.log_expit(-lead))
+    known = posterior[answers.unit, answers.value] * scipy.special.expit(lead)
+    objective = float(total.sum() + guesses[by_answer].sum() - units * np.log(width))
+    knew = np.asarray(np.bincount(answers.worker, weights=known, minlength=workers), dtype=np.float64)
+    return posterior, objective, knew, answers.by_worker(1.0 - known)
+
+
+class _Smoothed:
+    def __init__(self, answers: WorkerAnswers) -> None:
+        self.answers = answers
+        _, self.workers, self.width = answers.shape
+        self.added = SMOOTHING / self.width
+
+    def start(self, logits: Floats) -> Floats:
+        return logits
+
+    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+        return point[: self.workers], point[self.workers :].reshape(self.workers, self.width)
+
+    def weights(self, point: Floats) -> tuple[Floats, Floats]:
+        theta, xi = self._split(point)
+        guessed = scipy.special.log_expit(-theta)[:, np.newaxis] + scipy.special.log_softmax(xi, axis=1)
+        return scipy.special.log_expit(theta), guessed
+
+    def means(self, point: Floats) -> tuple[Floats, Floats]:
+        theta, xi = self._split(point)
+        return scipy.special.expit(theta), scipy.special.softmax(xi, axis=1)
+
+    def evaluate(self, point: Floats) -> tuple[float, Floats]:
+        theta, xi = self._split(point)
+        logs = scipy.special.log_softmax(xi, axis=1)
+        _, objective, knew, guessed = _expect(self.answers, *self.weights(point))
+        objective += self.added * float(
+            scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + logs.sum()
+        )
+        knew, guessed_all = knew + self.added, guessed.sum(axis=1) + self.added
+        guessed = guessed + self.added
+        of_theta = knew - (knew + guessed_all) * scipy.special.expit(theta)
+        of_xi = guessed - guessed.sum(axis=1, keepdims=True) * np.exp(logs)
+        return objective, np.concatenate([of_theta, of_xi.ravel()])
+
+
+class _Variational:
+    def __init__(self, answers: WorkerAnswers) -> None:
+        self.answers = answers
+        _, self.workers, self.width = answers.shape
+        self.judged = np.bincount(answers.worker, minlength=self.workers)[:, np.newaxis]
+
+    def start(self, logits: Floats) -> Floats:
+        share = scipy.special.expit(logits[: self.workers])[:, np.newaxis]
+        habit = scipy.special.softmax(logits[self.workers :].reshape(self.workers, self.width), axis=1)
+        beta = KNOWING + self.judged * np.hstack([share, 1 - share])
+        dirichlet = GUESSING + self.judged * (1 - share) * habit
+        return np.log(np.concatenate([beta.ravel(), dirichlet.ravel()]))
+
+    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+        both = np.exp(point)
+        cut = 2 * self.workers
+        return both[:cut].reshape(-1, 2), both[cut:].reshape(self.workers, self.width)
+
+    def weights(self, point: Floats) -> tuple[Floats, Floats]:
+        beta, dirichlet = (_mean_logs(parameters) for parameters in self._split(point))
+        return beta[:, 0], beta[:, 1:] + dirichlet
+
+    def means(self, point: Floats) -> tuple[Floats, Floats]:
+        beta, dirichlet = self._split(point)
+        return beta[:, 0] / beta.sum(axis=1), dirichlet / dirichlet.sum(axis=1, keepdims=True)
+
+    def evaluate(self, point: Floats) -> tuple[float, Floats]:
+        beta, dirichlet = self._split(point)
+        _, objective, knew, guessed = _expect(self.answers, *self.weights(point))
+        counts = np.stack([knew, guessed.sum(axis=1)], axis=1)
+        parts = []
+        for parameters, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
+            objective -= _divergence(parameters, prior)
+            miss = prior + count - parameters
+            fisher = scipy.special.polygamma(1, parameters) * miss
+            fisher -= scipy.special.polygamma(1, parameters.sum(axis=1, keepdims=True)) * miss.sum(
+                axis=1, keepdims=True
+            )
+            parts.append((parameters * fisher).ravel())
+        return objective, np.concatenate(parts)
+
+
+def _mean_logs(dirichlet: Floats) -> Floats:
+    return scipy.special.digamma(dirichlet) - scipy.special.digamma(dirichlet.sum(axis=1, keepdims=True))
+
+
+def _divergence(parameters: Floats, prior: float) -> float:
+    width = parameters.shape[1]
+    constants = scipy.special.gammaln(parameters.sum(axis=1)) - scipy.special.gammaln(parameters).sum(axis=1)
+    constants -= scipy.special.gammaln(prior * width) - width * scipy.special.gammaln(prior)
+    return float(constants.sum() + ((parameters - prior) * _mean_logs(parameters)).sum())
