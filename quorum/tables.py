@@ -12,17 +12,25 @@ give, which have all options, fields and sources.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeGuard
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from quorum.columns import (
+    fit_to_tables,
+    is_table,
+    judgments_of,
+    like,
+    named_columns,
+    refuse_beside_table,
+    required_column,
+    table_of_units,
+)
 from quorum.metrics import InvalidInput
 from quorum.metrics import score as score_texts
 from quorum.statistics import aggregation
-from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.agreement import (
     AgreementResult,
     alpha_interval,
@@ -33,8 +41,10 @@ from quorum.statistics.agreement import (
 from quorum.statistics.agreement.alpha import alpha_of_judgments
 from quorum.statistics.inputs import BadShape, BadValue
 
-Column = np.ndarray[Any, Any]
 METRICS = ("bleu-4", "rouge-l", "cider-d")
+dawid_skene = fit_to_tables(aggregation.dawid_skene)
+glad = fit_to_tables(aggregation.glad)
+mace = fit_to_tables(aggregation.mace)
 
 
 def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METRICS, **options: Any) -> Any:
@@ -47,7 +57,7 @@ def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METR
     if references is not None:
         raise InvalidInput("references are given beside a table, expected them in its column references")
     table = pa.table(candidates)
-    texts, lists = (column.to_pylist() for column in _columns_of(table, "candidate", "references"))
+    texts, lists = (column.to_pylist() for column in named_columns(table, "candidate", "references"))
     scores = score_texts(texts, lists, metrics, **options)
     for name, of_metric in scores.scores.items():
         table = table.append_column(name, pa.array(of_metric.images))
@@ -92,7 +102,7 @@ def kappa(
         if second is None:
             raise BadShape("second is missing, expected the answers of another rater")
         return kappa_interval(first, second, weights, **options)
-    _refuse_beside_table(second=second)
+    refuse_beside_table(second=second)
     ratings = ratings_of_judgments(*judgments_of(first, unit, worker, value))
     if len(ratings.raters) != 2:
         if weights is not None:
@@ -116,43 +126,11 @@ def majority_vote(
 ) -> Any:
     """Return the most frequent answer of each unit: of a table `unit`, `winner`, `share` of the votes, and `votes`."""
     if not is_table(judgments):
-        return aggregation.majority_vote(judgments, _required(values, "values"), **options)
-    _refuse_beside_table(values=values)
+        return aggregation.majority_vote(judgments, required_column(values, "values"), **options)
+    refuse_beside_table(values=values)
     votes = aggregation.majority_vote(*judgments_of(judgments, unit, value), **options)
     columns = {"winner": votes.values(), "share": votes.share, "votes": votes.n}
-    return _table_of_units(judgments, unit, votes.units, columns)
-
-
-def _of_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
-    """Return a model of workers that takes columns or a table."""
-
-    def model_of(
-        judgments: Any,
-        workers: Any = None,
-        values: Any = None,
-        *,
-        unit: str = "unit",
-        worker: str = "worker",
-        value: str = "value",
-        **options: Any,
-    ) -> Any:
-        if not is_table(judgments):
-            return fit(judgments, _required(workers, "workers"), _required(values, "values"), **options)
-        _refuse_beside_table(workers=workers, values=values)
-        model = fit(*judgments_of(judgments, unit, worker, value), **options)
-        columns = {"winner": model.values(), "probability": model.posterior.max(axis=1)}
-        return _table_of_units(judgments, unit, model.units, columns)
-
-    model_of.__name__ = fit.__name__
-    model_of.__doc__ = (
-        f"{fit.__doc__}\n    Of a table of judgments, return `unit`, `winner` and its `probability`.\n    "
-    )
-    return model_of
-
-
-dawid_skene = _of_tables(aggregation.dawid_skene)
-glad = _of_tables(aggregation.glad)
-mace = _of_tables(aggregation.mace)
+    return table_of_units(judgments, unit, votes.units, columns)
 
 
 def bradley_terry(comparisons: Any, **options: Any) -> Any:
@@ -164,56 +142,9 @@ def bradley_terry(comparisons: Any, **options: Any) -> Any:
     if not is_table(comparisons):
         return aggregation.bradley_terry(comparisons, **options)
     fit = aggregation.bradley_terry_of_comparisons(
-        *(column.to_numpy() for column in _columns_of(comparisons, "first", "second", "winner")), **options
+        *(column.to_numpy() for column in named_columns(comparisons, "first", "second", "winner")), **options
     )
     if not np.isfinite(fit.log_strength).all():
         raise BadValue(fit.reason)
     columns = {"item": fit.items, "log_strength": fit.log_strength, "low": fit.low, "high": fit.high}
     return like(comparisons, pa.table({name: column[fit.order] for name, column in columns.items()}))
-
-
-def is_table(data: Any) -> TypeGuard[Any]:
-    return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
-
-
-def _columns_of(table: Any, *names: str) -> list[pa.ChunkedArray]:
-    """Return columns of a table. Raise BadShape for one that it does not have."""
-    arrow = pa.table(table)
-    for name in names:
-        if name not in arrow.column_names:
-            raise BadShape(f"the table has the columns {', '.join(arrow.column_names)}, expected also {name}")
-    return [arrow[name] for name in names]
-
-
-def judgments_of(table: Any, *names: str) -> list[Column]:
-    """Return columns of the judgments that count; the last is that of values."""
-    arrow = pa.table(table)
-    columns = _columns_of(arrow, *names)
-    counted = columns[-1].is_valid()
-    for name, expected in (("used", True), ("control", False)):
-        if name in arrow.column_names:
-            counted = pc.and_(counted, pc.equal(arrow[name].cast(pa.bool_()).fill_null(expected), expected))
-    return [column.filter(counted).to_numpy() for column in columns]
-
-
-def like(table: Any, result: pa.Table) -> Any:
-    """Return a result as what a table is."""
-    return result.to_pandas() if type(table).__module__.partition(".")[0] == "pandas" else result
-
-
-def _table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[str, Any]) -> Any:
-    if unit in columns:
-        raise BadShape(f"unit is {unit!r}, expected another name than {', '.join(columns)}")
-    return like(judgments, pa.table({unit: units, **columns}))
-
-
-def _required(column: Any, name: str) -> Any:
-    if column is None:
-        raise BadShape(f"{name} is missing, expected a table, or a column for each argument")
-    return column
-
-
-def _refuse_beside_table(**columns: Any) -> None:
-    for name, column in columns.items():
-        if column is not None:
-            raise BadShape(f"{name} is given beside a table, expected options by their names")

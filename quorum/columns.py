@@ -1,0 +1,91 @@
+"""Columns of tables for the functions of `quorum.tables`, and results as tables of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeGuard
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quorum.statistics.aggregation.joint_answers import WorkerModel
+from quorum.statistics.inputs import BadShape
+
+Column = np.ndarray[Any, Any]
+
+
+def is_table(data: Any) -> TypeGuard[Any]:
+    return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
+
+
+def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
+    """Return columns of a table. Raise BadShape for one that it does not have."""
+    arrow = pa.table(table)
+    for name in names:
+        if name not in arrow.column_names:
+            raise BadShape(f"the table has the columns {', '.join(arrow.column_names)}, expected also {name}")
+    return [arrow[name] for name in names]
+
+
+def judgments_of(table: Any, *names: str) -> list[Column]:
+    """Return columns of the judgments that count; the last is that of values."""
+    arrow = pa.table(table)
+    columns = named_columns(arrow, *names)
+    counted = columns[-1].is_valid()
+    for name, expected in (("used", True), ("control", False)):
+        if name in arrow.column_names:
+            counted = pc.and_(counted, pc.equal(arrow[name].cast(pa.bool_()).fill_null(expected), expected))
+    return [column.filter(counted).to_numpy() for column in columns]
+
+
+def like(table: Any, result: pa.Table) -> Any:
+    """Return a result as what a table is."""
+    return result.to_pandas() if type(table).__module__.partition(".")[0] == "pandas" else result
+
+
+def table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[str, Any]) -> Any:
+    if unit in columns:
+        raise BadShape(f"unit is {unit!r}, expected another name than {', '.join(columns)}")
+    return like(judgments, pa.table({unit: units, **columns}))
+
+
+def fit_to_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
+    """Return a model of workers that takes columns or a table."""
+
+    def model_of(
+        judgments: Any,
+        workers: Any = None,
+        values: Any = None,
+        *,
+        unit: str = "unit",
+        worker: str = "worker",
+        value: str = "value",
+        **options: Any,
+    ) -> Any:
+        if not is_table(judgments):
+            return fit(
+                judgments, required_column(workers, "workers"), required_column(values, "values"), **options
+            )
+        refuse_beside_table(workers=workers, values=values)
+        model = fit(*judgments_of(judgments, unit, worker, value), **options)
+        columns = {"winner": model.values(), "probability": model.posterior.max(axis=1)}
+        return table_of_units(judgments, unit, model.units, columns)
+
+    model_of.__name__ = fit.__name__
+    model_of.__doc__ = (
+        f"{fit.__doc__}\n    Of a table of judgments, return `unit`, `winner` and its `probability`.\n    "
+    )
+    return model_of
+
+
+def required_column(column: Any, name: str) -> Any:
+    if column is None:
+        raise BadShape(f"{name} is missing, expected a table, or a column for each argument")
+    return column
+
+
+def refuse_beside_table(**columns: Any) -> None:
+    for name, column in columns.items():
+        if column is not None:
+            raise BadShape(f"{name} is given beside a table, expected options by their names")
