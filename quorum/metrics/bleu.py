@@ -28,13 +28,13 @@ from quorum.metrics.comparison import (
     View,
     check_lists,
     check_texts,
-    groups_of,
-    parts_of,
+    parts_of_task,
+    task_of_groups,
 )
 from quorum.metrics.inputs import InvalidInput, UnknownName
 from quorum.metrics.text.changes import CHANGES, STEM_FIRST, STOP_FIRST, changed
 from quorum.metrics.text.tokenizers import TOKENIZERS
-from quorum.metrics.text.tokens import TokenizedTexts, encode
+from quorum.metrics.text.tokens import TokenizedTexts, encode_texts
 from quorum.metrics.text.tries import child, empty_trie, trie_bits
 from quorum.numeric.arrays import Floats, Ints, Numbers, ratio, starts_of
 from quorum.numeric.compiling import compiled
@@ -80,7 +80,9 @@ def clipped_matches(task: Task, orders: int) -> Ints:
     if longest > most:
         raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")
     correct = np.empty((task.candidates.size, orders), dtype=np.int64)
-    for candidates, matches in map_parts(_matches_of_groups, (task, orders), parts_of(task), threads=True):
+    for candidates, matches in map_parts(
+        _matches_of_groups, (task, orders), parts_of_task(task), threads=True
+    ):
         correct[candidates] = matches
     return correct
 
@@ -88,7 +90,7 @@ def clipped_matches(task: Task, orders: int) -> Ints:
 @declare
 def _matches_of_groups(shared: tuple[Task, int], groups: tuple[int, int]) -> tuple[Ints, Ints]:
     task, orders = shared
-    part = groups_of(task, *groups)
+    part = task_of_groups(task, *groups)
     return part.candidates, _clipped_matches(part, orders)
 
 
@@ -289,7 +291,7 @@ def _prepared(
     check_lists(references, "references")
     lists = Lists()
     image_of = lists.add(references, "references")
-    tokens = changed(encode([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
+    tokens = changed(encode_texts([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
     return tokens, lists.starts + len(captions), image_of
 
 

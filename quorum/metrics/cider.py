@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quorum.metrics.comparison import Comparison, Task, View, groups_of, parts_of
+from quorum.metrics.comparison import Comparison, Task, View, parts_of_task, task_of_groups
 from quorum.metrics.text.tokens import TokenizedTexts
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, starts_of
 from quorum.numeric.compiling import compiled
@@ -83,7 +83,7 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
     similarity = Similarity(variant.clipped, variant.sigma, variant.over == "max")
     for grams, share in _orders(comparison, view, variant):
         shared = task, grams, comparison.weights, similarity, share
-        for candidates, added in map_parts(_scores_of_groups, shared, parts_of(task), threads=True):
+        for candidates, added in map_parts(_scores_of_groups, shared, parts_of_task(task), threads=True):
             scores[candidates] += added
     return variant.scale * scores
 
@@ -91,7 +91,7 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
 @declare
 def _scores_of_groups(shared: tuple[Any, ...], groups: tuple[int, int]) -> tuple[Ints, Floats]:
     task, grams, documents_of, how, share = shared
-    part = groups_of(task, *groups)
+    part = task_of_groups(task, *groups)
     return part.candidates, _add_scores(part, grams, documents_of[slice(*groups)], how, share)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from quorum.metrics.inputs import InvalidInput
 from quorum.metrics.text.changes import changed
 from quorum.metrics.text.tokenizers import Tokenizer
-from quorum.metrics.text.tokens import TokenizedTexts, encode, ranges
+from quorum.metrics.text.tokens import TokenizedTexts, encode_texts, ranges
 from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
 from quorum.numeric.packing import declare
 
@@ -43,7 +43,7 @@ class Task(NamedTuple):
     candidate_starts: Ints
 
 
-def parts_of(task: Task) -> list[tuple[int, int]]:
+def parts_of_task(task: Task) -> list[tuple[int, int]]:
     """Return ranges of groups, first and end, with about TOKENS words in each."""
     ends = task.starts[task.references]
     inner = np.searchsorted(ends, np.arange(ends[0] + TOKENS, ends[-1], TOKENS))
@@ -51,7 +51,7 @@ def parts_of(task: Task) -> list[tuple[int, int]]:
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
 
-def groups_of(task: Task, first: int, end: int) -> Task:
+def task_of_groups(task: Task, first: int, end: int) -> Task:
     """Return the task of a range of groups."""
     starts = task.candidate_starts[first : end + 1]
     return task._replace(
@@ -61,7 +61,7 @@ def groups_of(task: Task, first: int, end: int) -> Task:
     )
 
 
-class Pairs(NamedTuple):
+class TextPairs(NamedTuple):
     """Input of a kernel, candidate by candidate; `tokens` and `starts` are those of `TokenizedTexts`.
 
     Candidate c, which is text c, has the pairs `pair_starts[c]` to `pair_starts[c + 1] - 1` with the texts
@@ -173,7 +173,7 @@ class Comparison:
         if view.change != "none":
             return changed(self.tokens(View(view.tokenizer)), view.change)
         # Pieces are not stored: cutting again for another tokenizer is cheap, and they are as large as the words.
-        tokens = encode(self.texts, view.tokenizer)
+        tokens = encode_texts(self.texts, view.tokenizer)
         if tokens.tokens.size > MOST_TOKENS:
             raise InvalidInput(
                 f"the captions hold {tokens.tokens.size:,} words, expected at most {MOST_TOKENS:,} at once"
@@ -185,10 +185,10 @@ class Comparison:
         candidates, candidate_starts = self.by_group
         return Task(tokens.tokens, tokens.starts, self.group_starts, candidates, candidate_starts)
 
-    def pairs(self, view: View) -> Pairs:
+    def pairs(self, view: View) -> TextPairs:
         tokens = self.tokens(view)
         bounds = np.append(self.pair_starts, self.pair_references.size)
-        return Pairs(tokens.tokens, tokens.starts, self.pair_references, bounds)
+        return TextPairs(tokens.tokens, tokens.starts, self.pair_references, bounds)
 
 
 @dataclass(frozen=True)
@@ -199,12 +199,12 @@ class NumberedTexts:
 
     @classmethod
     def of(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
-        tokens = changed(encode(texts, view.tokenizer), view.change)
+        tokens = changed(encode_texts(texts, view.tokenizer), view.change)
         return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 
     def behind(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return the words of other texts, followed by these."""
-        others = changed(encode(texts, self.view.tokenizer), self.view.change)
+        others = changed(encode_texts(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}
         known = len(self.numbers)
         renumbered = [

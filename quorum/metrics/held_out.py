@@ -14,7 +14,7 @@ from quorum.metrics.comparison import check_lists, check_texts
 from quorum.metrics.inputs import InvalidInput
 from quorum.metrics.registry.scoring import score
 from quorum.metrics.text.tokenizers import tokenizer_named
-from quorum.metrics.text.tokens import encode
+from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, Ints, starts_of
 
 # Of a corpus, WG16 retain sentences of so many tokens and characters.
@@ -150,7 +150,7 @@ def gibberish(
     check_texts(texts, "texts")
     if length < 1:
         raise InvalidInput(f"length is {length}, expected 1 or more words")
-    tokens = encode(texts, tokenizer_named(tokenizer))
+    tokens = encode_texts(texts, tokenizer_named(tokenizer))
     if not tokens.tokens.size:
         raise InvalidInput("texts holds no word, expected texts to draw words from")
     drawn = tokens.tokens[generator.integers(0, tokens.tokens.size, size=(len(held_out.texts), length))]
@@ -160,14 +160,14 @@ def gibberish(
 
 def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:
     """Return the mean number of words of texts, rounded; at least 1."""
-    lengths = encode(texts, tokenizer_named(tokenizer)).lengths
+    lengths = encode_texts(texts, tokenizer_named(tokenizer)).lengths
     return max(1, round(float(lengths.mean()))) if lengths.size else 1
 
 
 def long_enough(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
     """Return the texts of at least five tokens and ten characters, as WG16 take them from the Brown corpus."""
     listed = list(texts)
-    lengths = encode(listed, tokenizer_named(tokenizer)).lengths.tolist()
+    lengths = encode_texts(listed, tokenizer_named(tokenizer)).lengths.tolist()
     return [
         text
         for text, length in zip(listed, lengths, strict=True)

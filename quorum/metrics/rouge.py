@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quorum.metrics.comparison import Comparison, Pairs, View
+from quorum.metrics.comparison import Comparison, TextPairs, View
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, ratio
 from quorum.numeric.compiling import compiled
 
@@ -57,7 +57,7 @@ class Overlap(NamedTuple):
 
 
 @compiled
-def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
+def _list_grams(pairs: TextPairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
     """Write the n-grams of a text and return how many; `other`, above all words, stands for no second word."""
     tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
     window, spared = counted
@@ -82,7 +82,7 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 
 
 @compiled
-def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
+def count_gram_hits(pairs: TextPairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
     """Count the n-grams of each reference, each up to the candidate's count; no text has more than `most`."""
     slots = 2
     while slots < 2 * most:
@@ -119,7 +119,7 @@ def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits:
 
 
 @compiled
-def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> None:
+def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -> None:
     """Measure the longest common subsequence of each pair by bit vectors (Hyyrö 2004).
 
     A zero bit is a word of the candidate at which the length grows. `carries` wait from one piece of 62 words to the
@@ -182,7 +182,7 @@ def room_for_table(longest: int, pieces: int) -> LCSTable:
 
 
 @compiled
-def count_weighted_hits(pairs: Pairs, powers: Floats, table: LCSTable, hits: Floats) -> None:
+def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits: Floats) -> None:
     """Sum the weights of runs of reference words on the best path of each pair."""
     tokens, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
@@ -249,7 +249,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
 
 @compiled
 def combine(
-    pairs: Pairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
+    pairs: TextPairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
 ) -> None:
     """Write recall, precision, F, hits, totals of references and of the candidate into `scores` (n, 6)."""
     hits, of_reference, of_candidate, base, power, rounded = overlap

@@ -25,8 +25,8 @@ from quorum.statistics.crossed import (
     Clusters,
     RaterDeletions,
     check_confidence,
+    cluster_columns,
     columns_and_deletions,
-    columns_of,
 )
 from quorum.statistics.resampling import (
     RESAMPLES,
@@ -111,7 +111,7 @@ class Options:
 
     @classmethod
     def of(cls, **options: Unpack[Sampling]) -> Options:
-        columns = columns_of(options.get("clusters", NAIVE))
+        columns = cluster_columns(options.get("clusters", NAIVE))
         confidence = check_confidence(options.get("confidence", CONFIDENCE))
         generator, seed = generator_of(options.get("seed", 0))
         return cls(confidence, options.get("resamples", RESAMPLES), generator, seed, columns)

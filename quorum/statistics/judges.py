@@ -24,8 +24,8 @@ from quorum.statistics.crossed import (
     Clusters,
     Spread,
     check_confidence,
+    cluster_columns,
     column_codes,
-    columns_of,
     renumbered,
     share_interval,
 )
@@ -363,7 +363,7 @@ def tuned_power(people: Floats, judge: Floats) -> float:
 
 def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
     """Return the name and the codes of what units share; without clusters each is `alone`."""
-    columns = columns_of(clusters)
+    columns = cluster_columns(clusters)
     if not columns:
         return ITEM, alone
     if len(columns) != 1:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quorum.metrics import Scores, UnknownName, cider, score
 from quorum.metrics.text.changes import changed
 from quorum.metrics.text.tokenizers import TOKENIZERS
-from quorum.metrics.text.tokens import encode
+from quorum.metrics.text.tokens import encode_texts
 from tests.metrics import plainly
 from tests.metrics.reading import (
     COCO,
@@ -160,7 +160,7 @@ def test_ngrams_numbered_in_many_rounds_give_the_same_scores(monkeypatch: pytest
 
 
 def test_stems_of_the_1980_paper_lose_the_word_s() -> None:
-    words = changed(encode(["it s dogs"], TOKENIZERS["space"]), "porter-1980")
+    words = changed(encode_texts(["it s dogs"], TOKENIZERS["space"]), "porter-1980")
     assert [words.vocabulary[number] for number in words.tokens] == ["it", "dog"]
 
 
@@ -168,7 +168,7 @@ def test_an_unknown_change_of_words_is_answered_with_the_known_ones() -> None:
     with pytest.raises(
         UnknownName, match="unknown change of words 'porter-1990'; did you mean 'porter-1980'"
     ):
-        changed(encode(["dogs"], TOKENIZERS["space"]), "porter-1990")
+        changed(encode_texts(["dogs"], TOKENIZERS["space"]), "porter-1990")
 
 
 EXPECTED = read_json(GOLDEN / "small/expected.json")["systems"]

@@ -22,12 +22,12 @@ from quorum.metrics.meteor.scoring import (
     meteor_statistics,
     normalised,
     normalised_line,
-    pooled,
+    pooled_matches,
 )
 from quorum.metrics.meteor.tables import CACHE, DATA, NOTHING, Tables, cache_folder, find_tables
 from quorum.metrics.text.snowball import snowball_stems
 from quorum.metrics.text.tokenizers import tokenizer_named
-from quorum.metrics.text.tokens import encode
+from quorum.metrics.text.tokens import encode_texts
 from tests.metrics import plainly_meteor
 from tests.metrics.plainly_meteor import Data
 from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small
@@ -66,7 +66,7 @@ def test_statistics_and_scores_are_those_of_the_program(meteor_tables: Tables, s
     assert found.counts.tolist() == OFFICIAL["statistics"][stages]
     *each, corpus = OFFICIAL["scores"][stages]
     np.testing.assert_allclose(meteor_scores(found), each, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(meteor_scores(pooled(found)), [corpus], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(meteor_scores(pooled_matches(found)), [corpus], rtol=0, atol=1e-14)
 
 
 @pytest.mark.usefixtures("meteor_tables")
@@ -156,7 +156,7 @@ def test_lines_are_normalised_as_by_the_program(meteor_tables: Tables) -> None:
 @pytest.mark.parametrize("known", [{}, {"No": True, "Mr": False}])
 def test_words_are_normalised_run_by_run_as_line_by_line(known: dict[str, bool]) -> None:
     tokenizer = tokenizer_named("ptb")
-    raw = encode([*OFFICIAL["words"], "1 1/2 dogs", "no run here", ""], tokenizer)
+    raw = encode_texts([*OFFICIAL["words"], "1 1/2 dogs", "no run here", ""], tokenizer)
     found = normalised(raw, known)
     for text in range(raw.starts.size - 1):
         line = " ".join(raw.vocabulary[word] for word in raw.tokens[raw.starts[text] : raw.starts[text + 1]])
@@ -268,7 +268,7 @@ def test_captions_that_equal_a_reference_score_one_alone_and_together(
     comparison = Comparison.of(captions, [["hound", caption] for caption in captions])
     statistics = meteor_statistics(comparison, VIEW, data.tables(), 2)
     np.testing.assert_allclose(meteor_scores(statistics), 1.0, rtol=1e-15)
-    np.testing.assert_allclose(meteor_scores(pooled(statistics)), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(meteor_scores(pooled_matches(statistics)), 1.0, rtol=1e-15)
 
 
 @given(words, words, tables, st.integers(1, 6))

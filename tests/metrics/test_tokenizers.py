@@ -14,7 +14,7 @@ from quorum.metrics import UnknownName
 from quorum.metrics.text import ptb, ptb_rules
 from quorum.metrics.text.porter import porter, porter_1980, rouge_stems, rouge_wordnet_stems
 from quorum.metrics.text.tokenizers import TOKENIZERS, tokenizer_named
-from quorum.metrics.text.tokens import encode
+from quorum.metrics.text.tokens import encode_texts
 from quorum.metrics.text.word_lists import smart_stop_words, wordnet_exceptions
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 
@@ -26,7 +26,7 @@ LINE_BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u
 
 def encoded(texts: list[str], name: str) -> list[list[str]]:
     """The words of each text after numbering, that is on the path that scores take."""
-    words = encode(texts, TOKENIZERS[name])
+    words = encode_texts(texts, TOKENIZERS[name])
     return [
         [words.vocabulary[number] for number in words.tokens[start:end].tolist()]
         for start, end in zip(words.starts[:-1], words.starts[1:], strict=True)

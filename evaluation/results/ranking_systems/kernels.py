@@ -33,7 +33,7 @@ from evaluation.errors import EvaluationError
 from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
 from quorum.metrics.text.changes import STOP_FIRST, changed
 from quorum.metrics.text.tokenizers import TOKENIZERS
-from quorum.metrics.text.tokens import encode
+from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
 from quorum.numeric.compiling import compiled
 
@@ -55,7 +55,7 @@ _TO_LAB = ImageCms.buildTransform(ImageCms.createProfile("sRGB"), ImageCms.creat
 
 def words_of(captions: Sequence[str]) -> list[list[str]]:
     """Return each caption's stems, without stop words."""
-    stems = changed(encode(captions, TOKENIZERS["h13"]), STOP_FIRST)
+    stems = changed(encode_texts(captions, TOKENIZERS["h13"]), STOP_FIRST)
     names = (
         np.array(stems.vocabulary, dtype=object)[stems.tokens]
         if stems.tokens.size

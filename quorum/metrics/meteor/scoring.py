@@ -271,7 +271,7 @@ def meteor_scores(statistics: MeteorStatistics) -> Floats:
     return _scores(statistics.counts, _WEIGHTS)
 
 
-def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
+def pooled_matches(statistics: MeteorStatistics) -> MeteorStatistics:
     """Return the corpus as one caption; a perfect match's only chunk costs nothing."""
     counts = statistics.counts
     total = counts.sum(axis=0, keepdims=True)

@@ -180,7 +180,7 @@ def _replaced(pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: In
     return tokens, new_starts
 
 
-def encode(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
+def encode_texts(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
     return Pieces(list(texts)).tokenized(tokenizer)
 
 

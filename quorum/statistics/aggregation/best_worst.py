@@ -21,8 +21,8 @@ from quorum.statistics.crossed import (
     CONFIDENCE,
     NAIVE,
     ClusterColumns,
+    cluster_columns,
     column_codes,
-    columns_of,
     share_of_rows,
 )
 from quorum.statistics.inference import Result, signed
@@ -77,7 +77,7 @@ def best_worst_scores(
 
     An interval is that of the mean of the item's showings.
     """
-    columns = columns_of(clusters)
+    columns = cluster_columns(clusters)
     rows = _read(shown, best, worst)
     size = len(rows.names)
     times = np.bincount(rows.item, minlength=size)

@@ -28,8 +28,8 @@ from quorum.statistics.crossed import (
     Clusters,
     RaterDeletions,
     check_confidence,
+    cluster_columns,
     columns_and_deletions,
-    columns_of,
     quantile_of,
 )
 from quorum.statistics.inference import Result, signed
@@ -76,7 +76,7 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class OutcomeCounts:
     """(K, K) counts of comparisons by outcome, with the row's item shown first."""
 
     first: Floats
@@ -115,7 +115,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strengths(Result):
+class ItemStrengths(Result):
     """Strengths of K items, nan where `reason` says why.
 
     log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are on that scale. freedom: (K,)
@@ -145,7 +145,7 @@ class Strengths(Result):
         freedom: Floats,
         reason: str,
         clusters: Clusters | None,
-    ) -> Strengths:
+    ) -> ItemStrengths:
         """Return what a fit says of its items, with intervals of t of (K,) `freedom`; nan without a fit."""
         count = len(items)
         order = np.empty(0, dtype=np.int64)
@@ -157,7 +157,7 @@ class Strengths(Result):
         covariance = fit.covariance[:count, :count]
         error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         half = error * [quantile_of(confidence, df) for df in freedom[:count]]
-        strengths = Strengths(
+        strengths = ItemStrengths(
             items=items,
             log_strength=fit.theta,
             standard_error=error,
@@ -200,7 +200,7 @@ def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]
     return first, second, parameters.log_nu - np.logaddexp(np.logaddexp(half, -half), parameters.log_nu)
 
 
-def groups_of(tables: Tables) -> tuple[int, Ints]:
+def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
     """Return the number and (K,) codes of strongly connected groups: an edge is a win, two a tie (Ford 1957)."""
     from scipy.sparse.csgraph import connected_components  # 9 MiB, which web servers do without
 
@@ -209,7 +209,7 @@ def groups_of(tables: Tables) -> tuple[int, Ints]:
     return int(count), groups.astype(np.int64)
 
 
-def order_is_strength(tables: Tables) -> bool:
+def order_is_strength(tables: OutcomeCounts) -> bool:
     """Return whether connected items have strengths with theta_i - theta_j = 1 for all i shown before j."""
     shown = (tables.first + tables.second + tables.tied) > 0
     pairs = shown.astype(np.float64)
@@ -219,7 +219,7 @@ def order_is_strength(tables: Tables) -> bool:
     return bool(pairs.sum() - balance @ theta < _NONE_LEFT * pairs.sum())
 
 
-def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
+def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
     """Return whether the likelihood of connected items rises for ever because of ties or the order effect.
 
     It does in a direction in which one observed outcome gets likelier beside the others of its pair, and none less
@@ -262,7 +262,7 @@ def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
     return bool(-solution.fun > _RISES)
 
 
-class Candidate(NamedTuple):
+class TrialFit(NamedTuple):
     """(P,) parameters with strengths of mean zero, their log-likelihood, and the chances of the outcomes."""
 
     parameters: Floats
@@ -271,8 +271,8 @@ class Candidate(NamedTuple):
 
 
 def maximise(
-    evaluate: Callable[[Floats], Candidate],
-    derivatives: Callable[[Candidate], tuple[Floats, Floats]],
+    evaluate: Callable[[Floats], TrialFit],
+    derivatives: Callable[[TrialFit], tuple[Floats, Floats]],
     start: Floats,
     free: Flags,
     items: int,
@@ -329,16 +329,16 @@ def constrained(information: Floats, items: int) -> Floats:
     return constrained
 
 
-def fit(tables: Tables, ties: bool, order: bool, limits: tuple[int, float]) -> Fit:
+def fit(tables: OutcomeCounts, ties: bool, order: bool, limits: tuple[int, float]) -> Fit:
     items = len(tables.first)
     # Among equals, nu / 2 is the odds of a tie.
     log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if ties else -math.inf
 
-    def evaluate(parameters: Floats) -> Candidate:
+    def evaluate(parameters: Floats) -> TrialFit:
         centred = parameters.copy()
         centred[:items] -= centred[:items].mean()
         chances = log_chances(StrengthParameters.of(centred))
-        return Candidate(centred, _log_likelihood(tables, chances), chances)
+        return TrialFit(centred, _log_likelihood(tables, chances), chances)
 
     maximum = maximise(
         evaluate,
@@ -351,13 +351,13 @@ def fit(tables: Tables, ties: bool, order: bool, limits: tuple[int, float]) -> F
     return released(maximum)
 
 
-def _log_likelihood(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> float:
+def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> float:
     first, second, tie = chances
     total = float((tables.first * first + tables.second * second).sum())
     return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
 
 
-def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+def _derivatives(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
     # No nearly equal numbers are subtracted, so that one win in a million million counts.
     first, second, tie = (np.exp(chance) for chance in chances)
     comparisons = tables.first + tables.second + tables.tied
@@ -386,7 +386,7 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BradleyTerryResult(Strengths):
+class BradleyTerryResult(ItemStrengths):
     """Strengths by comparisons; `freedom` is empty without clusters.
 
     strength: (K,) with sum 1. groups: (K,) sets in which chains of wins or ties lead from each item to each; strengths
@@ -459,7 +459,7 @@ def bradley_terry(
         names[:] = item_names
         same_length(wins=table, items=names)
     # Who was shown first is not known, and without an order effect it does not matter.
-    tables = Tables(table, np.zeros_like(table), np.triu(drawn))
+    tables = OutcomeCounts(table, np.zeros_like(table), np.triu(drawn))
     settings = _Settings(tie_model, False, prior, confidence, max_iterations, tolerance)
     return _fitted(tables, names, settings)
 
@@ -488,13 +488,13 @@ def bradley_terry_of_comparisons(
     tied, won, lost = counts.astype(np.float64)
     settings = _Settings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
     plain, deletions = columns_and_deletions(clusters)
-    columns, n, rows = columns_of(plain), len(first_item), None
+    columns, n, rows = cluster_columns(plain), len(first_item), None
     if deletions is not None:
         deletions.check(n, "comparison")
         columns = columns or {"comparison": range(n)}
     if columns:
         rows = _Rows(first_item, second_item, outcome, Clusters.of(columns, n), deletions)
-    return _fitted(Tables(won, lost, tied), names, settings, rows)
+    return _fitted(OutcomeCounts(won, lost, tied), names, settings, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,17 +595,17 @@ class _Settings:
 
 
 def _fitted(
-    tables: Tables, items: NDArray[Any], settings: _Settings, rows: _Rows | None = None
+    tables: OutcomeCounts, items: NDArray[Any], settings: _Settings, rows: _Rows | None = None
 ) -> BradleyTerryResult:
     comparisons = float((tables.first + tables.second + tables.tied).sum())
     # The part of the wins each way that goes to each order of showing.
     added = settings.prior / 2 * (1 - np.eye(len(items)))
-    tables = Tables(tables.first + added, tables.second + added, tables.tied)
+    tables = OutcomeCounts(tables.first + added, tables.second + added, tables.tied)
     if settings.tie_model == "half":
         half = tables.tied / 2
-        tables = Tables(tables.first + half, tables.second + half, np.zeros_like(half))
+        tables = OutcomeCounts(tables.first + half, tables.second + half, np.zeros_like(half))
     ties = bool(tables.tied.any())
-    count, groups = groups_of(tables)
+    count, groups = connected_groups(tables)
     reason = ""
     if len(items) < 2:
         reason = NO_GAMES
@@ -626,7 +626,7 @@ def _fitted(
     if tied_fit is not None and rows is not None:
         covariance, freedom, clusters = rows.covariance(tied_fit, settings)
         tied_fit = replace(tied_fit, covariance=covariance)
-    strengths = Strengths.of(items, tied_fit, settings.confidence, freedom, reason, clusters)
+    strengths = ItemStrengths.of(items, tied_fit, settings.confidence, freedom, reason, clusters)
     return _result(tied_fit, strengths, groups, comparisons, settings, freedom)
 
 
@@ -646,7 +646,7 @@ def _shortened(names: list[str]) -> list[str]:
 
 def _result(
     fit: Fit | None,
-    strengths: Strengths,
+    strengths: ItemStrengths,
     groups: Ints,
     comparisons: float,
     settings: _Settings,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.aggregation.votes import agrees_with_others, weigh_votes
-from quorum.statistics.aggregation.weights import counts_of
+from quorum.statistics.aggregation.weights import count_vector
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -97,7 +97,7 @@ def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule
     one_of(rule, ("log-odds", "accuracy"), "rule")
     if isinstance(labels, bool) or not isinstance(labels, (int, np.integer)) or labels < 2:
         raise BadOption(f"labels is {labels!r}, expected a whole number from two on")
-    hits, tries = counts_of(right, "right"), counts_of(seen, "seen")
+    hits, tries = count_vector(right, "right"), count_vector(seen, "seen")
     same_length(right=hits, seen=tries)
     if np.any(hits > tries):
         where = int(np.flatnonzero(hits > tries)[0])

@@ -22,12 +22,12 @@ from quorum.numeric.arrays import Floats, Ints, starts_of
 from quorum.statistics.aggregation.bradley_terry import (
     NO_GAMES,
     UNBOUNDED,
-    Candidate,
     Fit,
-    Strengths,
-    Tables,
+    ItemStrengths,
+    OutcomeCounts,
+    TrialFit,
+    connected_groups,
     group_names,
-    groups_of,
     maximise,
     released,
     shares_of,
@@ -38,7 +38,7 @@ from quorum.statistics.crossed import (
     ClusterColumns,
     Clusters,
     check_confidence,
-    columns_of,
+    cluster_columns,
 )
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import (
@@ -53,7 +53,7 @@ from quorum.statistics.inputs import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LuceResult(Strengths):
+class LuceResult(ItemStrengths):
     """Strengths by choices.
 
     strength: (K,) with sum 1, the chance to be the best of all items. shown, best: (K,) how often an item was shown,
@@ -94,7 +94,7 @@ def luce_choice(
     from_zero(prior, "prior")
     from_zero(tolerance, "tolerance")
     rows = _Lists.of(shown, best, owners)
-    columns = columns_of(clusters)
+    columns = cluster_columns(clusters)
     grouped = Clusters.of(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
     fit = None if reason else _fit(rows, prior, (max_iterations, tolerance))
@@ -104,7 +104,7 @@ def luce_choice(
         scores = scipy.sparse.csr_array(rows.wins - chances)
         covariance, freedom = grouped.covariance(scores, fit.covariance)
         fit = replace(fit, covariance=covariance)
-    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, grouped)
+    strengths = ItemStrengths.of(rows.items, fit, confidence, freedom, reason, grouped)
     return LuceResult(
         strength=shares_of(strengths.log_strength),
         shown=rows.shown,
@@ -180,7 +180,7 @@ class _Lists:
         beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
         np.fill_diagonal(beat, 0)
         nothing = np.zeros_like(beat)
-        parts, groups = groups_of(Tables(beat, nothing, nothing))
+        parts, groups = connected_groups(OutcomeCounts(beat, nothing, nothing))
         return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
 
 
@@ -239,12 +239,12 @@ def _fit(rows: _Lists, prior: float, limits: tuple[int, float]) -> Fit:
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
 
-    def evaluate(theta: Floats) -> Candidate:
+    def evaluate(theta: Floats) -> TrialFit:
         theta = theta - theta.mean()
         chances, sums = _chances(rows, theta)
-        return Candidate(theta, _log_likelihood(rows, theta, sums, prior), chances)
+        return TrialFit(theta, _log_likelihood(rows, theta, sums, prior), chances)
 
-    def derivatives(candidate: Candidate) -> tuple[Floats, Floats]:
+    def derivatives(candidate: TrialFit) -> tuple[Floats, Floats]:
         return _derivatives(candidate.parameters, candidate.chances, won, prior)
 
     free = np.ones(items, dtype=np.bool_)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.aggregation.weights import MOST_PARTS, counts_of
+from quorum.statistics.aggregation.weights import MOST_PARTS, count_vector
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -60,7 +60,7 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
         raise BadOption(
             f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {MOST_PARTS} at most"
         )
-    votes, judgments = counts_of(yes, "yes"), counts_of(n, "n")
+    votes, judgments = count_vector(yes, "yes"), count_vector(n, "n")
     same_length(yes=votes, n=judgments)
     if np.any(votes > judgments):
         where = int(np.flatnonzero(votes > judgments)[0])

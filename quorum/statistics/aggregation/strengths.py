@@ -25,13 +25,13 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation.bradley_terry import (
     NO_GAMES,
     UNBOUNDED,
-    Candidate,
     Fit,
-    Strengths,
-    Tables,
+    ItemStrengths,
+    OutcomeCounts,
+    TrialFit,
+    connected_groups,
     constrained,
     group_names,
-    groups_of,
     maximise,
 )
 from quorum.statistics.crossed import (
@@ -40,7 +40,7 @@ from quorum.statistics.crossed import (
     ClusterColumns,
     Clusters,
     check_confidence,
-    columns_of,
+    cluster_columns,
     quantile_of,
 )
 from quorum.statistics.inference import Result, signed
@@ -72,7 +72,7 @@ _TINIEST = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StrengthResult(Strengths):
+class StrengthResult(ItemStrengths):
     """Strengths by preferences, on the scale of d.
 
     levels: (C,) preferences that were seen, and their opposites. cuts: a_|c| of the levels from 0 on, except the lowest
@@ -227,7 +227,7 @@ def preference_strengths(
     if not (is_real(tolerance) and tolerance >= 0):
         raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
     rows = _Rows.of(first, second, preferences, covariates, weights)
-    columns = columns_of(clusters)
+    columns = cluster_columns(clusters)
     grouped = Clusters.of(columns, len(rows.first)) if columns else None
     reason = rows.no_maximum_reason()
     fit = None
@@ -295,7 +295,7 @@ class _Rows:
             return NO_SIDE
         table = np.zeros((3, count, count))
         np.add.at(table, (np.sign(self.levels[self.level]), self.first, self.second), 1.0)
-        parts, groups = groups_of(Tables(table[1], table[-1], table[0]))
+        parts, groups = connected_groups(OutcomeCounts(table[1], table[-1], table[0]))
         return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
 
     def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
@@ -323,13 +323,13 @@ def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None,
     design, counts = rows.patterns()
     items, width = len(rows.items), design.shape[1]
 
-    def evaluate(parameters: Floats) -> Candidate:
+    def evaluate(parameters: Floats) -> TrialFit:
         chances = model.chances(design @ parameters[:width], parameters[width:])
         centred = parameters.copy()
         centred[:items] -= centred[:items].mean()
-        return Candidate(centred, float((counts * np.log(chances)).sum()), chances)
+        return TrialFit(centred, float((counts * np.log(chances)).sum()), chances)
 
-    def derivatives(candidate: Candidate) -> tuple[Floats, Floats]:
+    def derivatives(candidate: TrialFit) -> tuple[Floats, Floats]:
         linear, cuts = np.split(candidate.parameters, [width])
         difference = design @ linear
         slopes = model.slopes(difference, cuts, candidate.chances)
@@ -394,7 +394,7 @@ def _result(
         chances = model.chances(difference, cuts)
         slopes = model.slopes(difference, cuts, chances)[:, :, 0]
         information = (chances * slopes**2).sum(axis=1).reshape(items, items)
-    strengths = Strengths.of(rows.items, fit, confidence, freedom, reason, clusters)
+    strengths = ItemStrengths.of(rows.items, fit, confidence, freedom, reason, clusters)
     return StrengthResult(
         model=name,
         levels=rows.levels,

@@ -23,7 +23,7 @@ def judgment_weights(weights: ArrayLike) -> Floats:
     return vector
 
 
-def counts_of(values: ArrayLike, name: str) -> Ints:
+def count_vector(values: ArrayLike, name: str) -> Ints:
     vector = finite_vector(values, name)
     wrong = (vector < 0) | (vector > _MOST) | (vector != np.floor(vector))
     refuse_values(vector, wrong, name, "a whole number from zero on, 2^52 at most")

@@ -26,8 +26,8 @@ from quorum.statistics.crossed.deletions import (
     NO_DELETIONS,
     RaterDeletions,
     answers_by_cell,
+    cluster_columns,
     columns_and_deletions,
-    columns_of,
     positions_and_raters,
 )
 from quorum.statistics.crossed.intervals import (

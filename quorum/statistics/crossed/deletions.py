@@ -164,7 +164,7 @@ def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
     return first, number
 
 
-def columns_of(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
+def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
     """Return the columns, none of them for "naive"."""
     if not isinstance(clusters, Mapping):
         if clusters != NAIVE:

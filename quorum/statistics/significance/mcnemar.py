@@ -10,7 +10,7 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
-from quorum.statistics.crossed import NAIVE, ClusterColumns, Clusters, columns_of
+from quorum.statistics.crossed import NAIVE, ClusterColumns, Clusters, cluster_columns
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import BadValue, finite_vector, refuse_values, same_length
 
@@ -43,7 +43,7 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
     """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1."""
     first_right, second_right = _outcomes(first, "first"), _outcomes(second, "second")
     same_length(first=first_right, second=second_right)
-    columns = columns_of(clusters)
+    columns = cluster_columns(clusters)
     result = mcnemar_counts(
         int(((first_right == 1) & (second_right == 0)).sum()),
         int(((first_right == 0) & (second_right == 1)).sum()),

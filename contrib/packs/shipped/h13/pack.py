@@ -32,7 +32,7 @@ from evaluation.results.rankings import TABLE_7
 from quorum.metrics import bleu_pre_matrix, score
 from quorum.metrics.text.changes import STEM_FIRST, STOP_FIRST, changed
 from quorum.metrics.text.tokenizers import TOKENIZERS
-from quorum.metrics.text.tokens import encode
+from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from quorum.statistics.agreement.thresholds import (
@@ -295,7 +295,7 @@ def _bleu_matrix(data: Flickr8k) -> Floats:
 
 def _shared_bigrams(data: Flickr8k, change: str) -> Flags:
     texts = [text for captions in data.captions for text in captions]
-    encoded = changed(encode(texts, TOKENIZERS["rouge"]), change)
+    encoded = changed(encode_texts(texts, TOKENIZERS["rouge"]), change)
     bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
     size = len(data.captions[0])
     images = [set().union(*bigrams[start : start + size]) for start in range(0, len(bigrams), size)]
