@@ -113,7 +113,10 @@ def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(library:
 
 def test_the_examples_reach_every_kernel() -> None:
     sources = [
-        path for path in (ROOT / "evaluation").rglob("*.py") if "\n@compiled\n" in path.read_text("utf-8")
+        path
+        for room in ("evaluation", "quorum")
+        for path in (ROOT / room).rglob("*.py")
+        if "\n@compiled\n" in path.read_text("utf-8")
     ]
     kernels = {
         node.name
