@@ -28,7 +28,7 @@ from quorum.metrics.meteor.relations import EXACT
 from quorum.numeric.arrays import Flags, Ints
 from quorum.numeric.compiling import compiled
 
-BEAM = 40
+BEAM = 40  # partial alignments kept, as in the official program
 NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet
 CARRIED = -2  # a partial alignment that already covers the word
 

@@ -15,7 +15,7 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.signatures import BadSignature, Signature, Value, name_given, parse
 
 VERSION = "1.0"
-FEW_DOCUMENTS = 10
+FEW_DOCUMENTS = 10  # with fewer, common words cannot be told from rare ones
 
 
 @dataclass(frozen=True, slots=True, eq=False)

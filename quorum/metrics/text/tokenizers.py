@@ -9,7 +9,7 @@ from quorum.metrics.inputs import UnknownName
 from quorum.metrics.text.ptb import ptb_piece, ptb_tokens
 from quorum.metrics.text.ptb_joints import ptb_edges
 
-FIRST = "1.0"
+FIRST = "1.0"  # a version that labels leave out
 _WORD = re.compile(r"\w+")
 _ALPHANUMERIC = re.compile(r"[^\W_]+")
 _ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")

@@ -10,8 +10,10 @@ import numpy as np
 
 from quorum.statistics.inputs import BadOption
 from quorum.statistics.power.questions import Question, Size
-from quorum.statistics.power.simulation import MOST_DESIGNS, PowerResult, power_of
+from quorum.statistics.power.simulation import PowerResult, power_of
 from quorum.statistics.power.voters import People
+
+MOST_DESIGNS = 2_000  # of a grid
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from quorum.statistics.significance import wilson_interval
 
 AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
 MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
-MOST_DRAWS = 20_000_000_000
-MOST_DESIGNS = 2_000
+MOST_DRAWS = 20_000_000_000  # votes of all simulations
 
 # (simulations, 5): the first is found better, or worse (1, 0, -1); which is ahead; right consensuses; pairs with truth
 # and consensus; pairs without consensus.

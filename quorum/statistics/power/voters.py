@@ -15,8 +15,8 @@ from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real
 
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
 LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
-EDGE = 1e-9
-MOST_TASTE = 10.0
+EDGE = 1e-9  # chances stay so far from 0 and 1, where logarithms are infinite
+MOST_TASTE = 10.0  # log odds: by then hardly anybody's votes depend on the pair
 
 
 @declare

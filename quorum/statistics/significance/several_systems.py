@@ -19,7 +19,7 @@ from quorum.statistics.inference import signed
 from quorum.statistics.inputs import BadShape, BadValue, floats_of, one_of, one_per_row, score_vector
 from quorum.statistics.significance.several_tests import CORRECTIONS, adjusted_p_values
 
-LEVEL = 0.05
+LEVEL = 0.05  # of tests, two-sided
 
 
 @dataclass(frozen=True, slots=True)
