@@ -16,7 +16,7 @@ from quorum.metrics import cider, comparison
 from quorum.metrics.text import tokens
 from quorum.numeric.parallel import LocalPool, map_parts, using
 from quorum.statistics import power, resampling
-from quorum.statistics.power import People
+from quorum.statistics.power import People, simulation
 from tests.installations import until
 
 WORDS = ("a", "dog", "cat", "runs", "on", "the", "grass.", "don't", "two", "Dogs,", "in", "snow", "cannot")
@@ -89,7 +89,7 @@ def test_every_block_of_resamples_has_random_numbers_of_its_own() -> None:
 
 
 def test_power_is_the_same_from_any_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(power, "AT_ONCE", 2_000)
+    monkeypatch.setattr(simulation, "AT_ONCE", 2_000)
     results = []
     for workers in (1, 2, 3):
         with using(LocalPool(workers)):

@@ -13,11 +13,13 @@ from quorum.statistics import (
     agreement,
     choosing,
     correlation,
+    drawing,
     inputs,
     meta,
     power,
     ranking,
     significance,
+    stopping,
 )
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
 
@@ -26,6 +28,8 @@ api: Any = SimpleNamespace()
 for module in (
     power,
     choosing,
+    drawing,
+    stopping,
     inputs,
     aggregation,
     agreement,
