@@ -1,4 +1,4 @@
-"""Examples that compile the kernels of metrics, statistics and ranking systems.
+"""Examples that compile the kernels of metrics and statistics, and those of features.
 
 `python -m config.compiling` compiles all kernels ahead of their first use (`quorum.numeric.compiling`); after
 `quorum run` a job does.
@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from django.conf import settings
 
-from evaluation.results.ranking_systems.kernels import TagRank
-from evaluation.results.ranking_systems.similarities import SimilarTrigrams, distributional_similarity
+from common.features import of_features
+from config.features import all_features
 from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
 from quorum.metrics.content import content_selection
 from quorum.metrics.content_baselines import BigramPrior, bigram_ranks
@@ -39,9 +40,8 @@ _ANSWERS = np.array([_FIRST, _SECOND])  # of two raters
 def compile_kernels(progress: Callable[[float, str], None] = lambda share, message: None) -> None:
     progress(0.0, "statistics")
     compile_statistics()
-    documents = [[["dog", "runs"]], [["cat", "sleeps"]]]
-    TagRank.of(documents)
-    SimilarTrigrams.of(documents, [distributional_similarity])(documents, documents)
+    for compile_own in of_features("kernels"):
+        compile_own()
     for number, name in enumerate(METRICS):
         progress(0.2 + 0.8 * number / len(METRICS), f"metric {name}")
         compile_metrics([name])
@@ -82,4 +82,5 @@ def compile_statistics() -> None:
 
 
 if __name__ == "__main__":  # pragma: no cover
+    settings.configure(FEATURES=all_features())
     compile_kernels()

@@ -17,8 +17,6 @@ from django.apps import AppConfig
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.functional import Promise
 
-from quorum.words import Commands
-
 if TYPE_CHECKING:
     from common.environment import Environment
 
@@ -55,6 +53,9 @@ class Feature(AppConfig):
             (``evaluation.reports.sections.registration.find_registered``).
         report_parts: paths of classes of parts of a report that are made on request
             (``evaluation.reports.parts.ReportPart``).
+        kernels: paths of functions that call each of its compiled kernels (``config.compiling``).
+        text_systems: paths of functions that return how well captions fit images that other captions describe, by
+            system; other features read them.
         reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
         scopes: scopes of tokens, each with what it opens.
         queues: what /health/metrics counts by state: by a name, a model and its field of the time.
@@ -67,7 +68,7 @@ class Feature(AppConfig):
     needs: ClassVar[tuple[str, ...]] = ()
     packages: ClassVar[tuple[str, ...]] = ()
     middleware: ClassVar[Mapping[str, str]] = {}
-    commands: ClassVar[Commands] = {}
+    commands: ClassVar[Mapping[str, Mapping[str, tuple[str, str, str]]]] = {}
     urls: ClassVar[str] = ""
     pages: ClassVar[tuple[str, ...]] = ()
     calls: ClassVar[str] = ""
@@ -81,6 +82,8 @@ class Feature(AppConfig):
     other_answers: ClassVar[tuple[str, ...]] = ()
     registered_plans: ClassVar[tuple[str, ...]] = ()
     report_parts: ClassVar[tuple[str, ...]] = ()
+    kernels: ClassVar[tuple[str, ...]] = ()
+    text_systems: ClassVar[tuple[str, ...]] = ()
     reference: ClassVar[Mapping[str, str]] = {}
     scopes: ClassVar[Mapping[str, str]] = {}
     queues: ClassVar[Mapping[str, tuple[str, str]]] = {}

@@ -30,8 +30,6 @@ SECTIONS: Commands = {
             "judgments.management.datasets.ImportRankings"),
         "dataset bounds": ("leave_one_out", "what people and unrelated texts reach by each metric",
             "evaluation.management.datasets.LeaveOneOut"),
-        "dataset rank": ("rank_captions", "baseline systems rank captions for pictures",
-            "evaluation.management.datasets.RankCaptions"),
         "dataset access": ("dataset_access", "who may read it",
             "judgments.management.datasets.DatasetAccess"),
     },

@@ -9,13 +9,13 @@ not.
 import ast
 import contextlib
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-_ROOT = Path(__file__).parents[2]
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -71,7 +71,8 @@ def _imported_names(module: str) -> Iterator[str]:
 
 
 def _file(module: str) -> Path:
-    path = _ROOT.joinpath(*module.split("."))
+    name, *inner = module.split(".")
+    path = Path(sys.modules[name].__path__[0], *inner)  # in a wheel, packages lie in several folders
     package = path / "__init__.py"
     # A folder of a former version may be left with its compiled files alone.
     return package if package.exists() else path.with_suffix(".py")

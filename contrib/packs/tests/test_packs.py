@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 from scipy.stats import pearsonr, ttest_1samp
 
 from annotation.models import Judgment
@@ -314,8 +315,8 @@ def write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
-def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
-    folder = tmp_path / "flickr8k"
+def write_flickr8k(folder: Path) -> None:
+    """Captions of all scenes, with grades and answers by how many words the scenes share."""
     folder.mkdir()
     images = [f"{number}.jpg" for number in range(len(SCENES))]
     token = [
@@ -335,6 +336,10 @@ def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
         crowd.append(f"{i}.jpg\t{j}.jpg#2\t{yes / 3:.4f}\t{yes}\t{3 - yes}")
     (folder / "ExpertAnnotations.txt").write_text("\n".join(experts))
     (folder / "CrowdFlowerAnnotations.txt").write_text("\n".join(crowd))
+
+
+def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
+    write_flickr8k(tmp_path / "flickr8k")
     found = ran("h13", tmp_path)
     by_id = {verdict.number.id: verdict for verdict in found.verdicts}
     assert by_id["crowd/kappa"].ours.value == pytest.approx(1.0)
@@ -366,6 +371,19 @@ def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
     assert all(
         isinstance(cell, float) and abs(cell) <= 1 for row in orders for cell in row[2:] if cell is not None
     )
+
+
+def test_h13_has_the_same_numbers_without_ranking_systems(tmp_path: Path, settings: Settings) -> None:
+    write_flickr8k(tmp_path / "flickr8k")
+    whole = ran("h13", tmp_path)
+    settings.FEATURES = {
+        name: feature for name, feature in settings.FEATURES.items() if name != "ranking_systems"
+    }
+    found = ran("h13", tmp_path)
+    assert found.verdicts == whole.verdicts
+    missing = {section.name for section in whole.sections} - {section.name for section in found.sections}
+    assert {"h13-rankings-annotation", "h13-rankings-search"} <= missing
+    assert all("controls" not in name for name in missing)
 
 
 def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise, product
 
 import numpy as np
 
 from annotation.rehearsal import Crowd
 from common.amounts import json_float
+from common.features import of_features
 from contrib.packs.published_sets import POOL, Flickr8k, Pairs, read_flickr8k, share_by_image
 from contrib.packs.running import Run, estimate_from, heat_plot, rehearse
 from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
-from evaluation.results.ranking_systems.kernels import (
-    BagOfWords,
-    Document,
-    TagRank,
-    Trigrams,
-    idf_of,
-    idf_overlaps,
-    words_of,
-)
-from evaluation.results.ranking_systems.ranking import ranked
-from evaluation.results.ranking_systems.similarities import (
-    SimilarTrigrams,
-    alignment_similarity,
-    distributional_similarity,
-)
 from evaluation.results.rankings import TABLE_7
 from quorum.metrics import bleu_pre_matrix, score
 from quorum.metrics.text.changes import STEM_FIRST, STOP_FIRST, changed
@@ -394,12 +380,15 @@ def _control_rule(run: Run) -> None:
 
 def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
     """R@k, median rank, S@k, R-precision and grades of first captions, for rankings made from captions."""
-    affinities = _text_systems(data, run.seed)
+    systems = of_features("text_systems")
+    if not systems:
+        return
+    affinities = _affinities(data, systems, run.seed)
     best = list(affinities)[-1]
     for task in ("annotation", "search"):
         run.progress(0.7 if task == "annotation" else 0.85, f"judging rankings ({task})")
         rankings = {
-            name: ranked(affinity if task == "annotation" else affinity.T)
+            name: np.argsort(-(affinity if task == "annotation" else affinity.T), axis=1, kind="stable")
             for name, affinity in affinities.items()
         }
         judged = shares if task == "annotation" else shares.T
@@ -428,33 +417,17 @@ def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
             _first_captions(run, data, {name: order[:, 0] for name, order in rankings.items()}, best)
 
 
-def _text_systems(data: Flickr8k, seed: int) -> dict[str, Floats]:
+def _affinities(
+    data: Flickr8k, systems: Sequence[Callable[..., dict[str, Floats]]], seed: int
+) -> dict[str, Floats]:
     """Return (images, captions) affinities by system."""
-    tokens = [words_of(texts) for texts in data.captions]
-    images: list[Document] = [
-        [caption for position, caption in enumerate(captions) if position != POOL] for captions in tokens
+    images = [
+        [text for position, text in enumerate(captions) if position != POOL] for captions in data.captions
     ]
-    captions: list[Document] = [[texts[POOL]] for texts in tokens]
-    idf = idf_of(images)
-    firsts = [document[:1] for document in images]
-    training = [words_of(texts) for texts in data.training]
-    both = distributional_similarity, alignment_similarity
-    return {
-        "random": np.random.default_rng(seed).random((len(images), len(captions))),
-        "f1-idf": idf_overlaps(images, captions, idf),
-        "tag4": TagRank.of(images)(images, captions),
-        "bow1": BagOfWords()(firsts, captions),
-        "bow1-idf": BagOfWords(idf)(firsts, captions),
-        "bow4": BagOfWords()(images, captions),
-        "bow4-idf": BagOfWords(idf)(images, captions),
-        "tri1": Trigrams()(firsts, captions),
-        "tri1-idf": Trigrams(idf)(firsts, captions),
-        "tri4": Trigrams()(images, captions),
-        "tri4-idf": Trigrams(idf)(images, captions),
-        "tri4-dist": SimilarTrigrams.of(training, [distributional_similarity])(images, captions),
-        "tri4-align": SimilarTrigrams.of(training, [alignment_similarity])(images, captions),
-        "tri4-sem": SimilarTrigrams.of(training, both, idf)(images, captions),
-    }
+    affinities = {"random": np.random.default_rng(seed).random((len(images), len(data.pool)))}
+    for affinities_of in systems:
+        affinities |= affinities_of(images, data.pool, data.training)
+    return affinities
 
 
 def _orders(

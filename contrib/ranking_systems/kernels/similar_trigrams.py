@@ -1,100 +1,29 @@
-"""The trigram kernel with lexical similarities, learned from training captions (H13 section 3.5: Tri5Sem).
+"""The trigram kernel with similar words (H13 section 3.5: Tri5Sem).
 
-A word is a vector of similarities to the words of a vocabulary, and two words match by the cosine of their vectors.
-Words of the vocabulary occur at least five times in the captions; any other word matches itself alone. Vectors are of
-
-- distributional similarity: the pointwise mutual information of two words in one caption, at least 0 (3.5.3). H13 also
-  take it from the British National Corpus, which is not free, and average the two.
-- alignment: probabilities that a word of one caption translates another of the same image, by IBM's model 1 (Brown et
-  al. 1993; 3.5.4). H13 align nouns and verbs apart, found by a tagger, and go on with model 2; here all words are
-  aligned together.
-
-Cosines below .01 and .05 are 0. Tri5Sem matches words by the larger of the two (3.5.6). H13's third similarity, Lin's,
-is of WordNet and not in Tri5Sem: it ranked no better than words as they are.
+Two words of the vocabulary match by their similarity; any other word matches itself alone. Tri5Sem takes the larger of
+the two similarities (3.5.6).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts load when they are first used
 
-from evaluation.results.ranking_systems.kernels import MATCH, Document
-from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
-from quorum.numeric.compiling import compiled
-
-Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
-LEAST_COUNT = 5
-LEAST_DISTRIBUTIONAL, LEAST_ALIGNED = 0.01, 0.05
-ITERATIONS = 5  # of model 1, as Giza++ has it
-OTHER_CAPTIONS = 4  # that a caption is aligned with: of five all
-
-
-def vocabulary_of(training: Sequence[Document]) -> dict[str, int]:
-    """Return word -> number, of words that occur at least five times."""
-    counts = Counter(chain.from_iterable(chain.from_iterable(training)))
-    return {word: n for n, word in enumerate(sorted(word for word in counts if counts[word] >= LEAST_COUNT))}
-
-
-def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) cosines of words' vectors of pointwise mutual information, over captions."""
-    captions = list(chain.from_iterable(training))
-    columns = [sorted({vocabulary[word] for word in caption if word in vocabulary}) for caption in captions]
-    starts = starts_of([len(row) for row in columns])
-    entries = np.array(list(chain.from_iterable(columns)), dtype=np.int64)
-    shape = (len(captions), len(vocabulary))
-    holds = scipy.sparse.csr_array((np.ones(len(entries)), entries, starts), shape=shape)
-    together = (holds.T @ holds).toarray()
-    alone = together.diagonal()
-    lift = ratio(together * len(captions), np.outer(alone, alone), otherwise=0.0)
-    return _cosines(np.log(np.maximum(lift, 1.0)), LEAST_DISTRIBUTIONAL)
-
-
-def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) cosines of words' vectors of translation probabilities, between captions of an image."""
-    return _cosines(translation_probabilities(training, vocabulary), LEAST_ALIGNED)
-
-
-def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) probabilities of each word (columns) as the translation of another (rows), by IBM's model 1."""
-    size = len(vocabulary)
-    links, targets, count = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
-    for document in training:
-        coded = [
-            np.array([vocabulary[w] for w in caption if w in vocabulary], np.int64) for caption in document
-        ]
-        steps = range(1, min(OTHER_CAPTIONS, len(coded) - 1) + 1)
-        for position, step in product(range(len(coded)), steps):
-            target = coded[(position + step) % len(coded)]
-            source = np.append(coded[position], size)  # the empty word, to which any word can be aligned
-            links.append((source[:, np.newaxis] * size + target).ravel())
-            targets.append(np.tile(np.arange(count, count + len(target)), len(source)))
-            count += len(target)
-    pairs, link = np.unique(np.concatenate(links), return_inverse=True)
-    target_of = np.concatenate(targets)
-    source_of, word_of = np.divmod(pairs, max(size, 1))
-    probability = np.ones(len(pairs))
-    for _ in range(ITERATIONS):
-        weight = probability[link]
-        weight /= np.bincount(target_of, weight, minlength=count)[target_of]
-        expected = np.bincount(link, weight, minlength=len(pairs))
-        probability = expected / np.bincount(source_of, expected, minlength=size + 1)[source_of]
-    table = np.zeros((size + 1, size))
-    table[source_of, word_of] = probability
-    return table[:size]
-
-
-def _cosines(vectors: Floats, least: float) -> Floats:
-    """Return (V, V) cosines of rows, 0 below `least`; a word is like itself, whatever its vector."""
-    lengths = np.sqrt((vectors**2).sum(axis=1))
-    cosines = ratio(vectors @ vectors.T, np.outer(lengths, lengths), otherwise=0.0)
-    np.fill_diagonal(cosines, 1.0)
-    return np.where(cosines < least, 0.0, cosines)
+from contrib.ranking_systems.kernels.texts import MATCH, Document
+from contrib.ranking_systems.kernels.word_similarity import Similarity, vocabulary_of
+from quorum.numeric.arrays import (
+    Floats,
+    Ints,
+    ratio,
+    starts_of,
+)
+from quorum.numeric.compiling import (
+    compiled,
+)
 
 
 class _Captions(NamedTuple):

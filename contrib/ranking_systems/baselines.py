@@ -1,0 +1,141 @@
+"""Run the systems of H13 on a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contrib.ranking_systems.kernels.picture_points import read_points
+from contrib.ranking_systems.kernels.pictures import (
+    Histograms,
+    find_codebooks,
+    histogram_kernel,
+    histograms_of,
+    pyramid_kernel,
+)
+from contrib.ranking_systems.kernels.similar_trigrams import SimilarTrigrams
+from contrib.ranking_systems.kernels.tag_rank import TagRank
+from contrib.ranking_systems.kernels.texts import (
+    BagOfWords,
+    Document,
+    TextKernel,
+    Trigrams,
+    idf_of,
+    idf_overlaps,
+)
+from contrib.ranking_systems.kernels.word_similarity import alignment_similarity, distributional_similarity
+from contrib.ranking_systems.pools import PARTS, DatasetPart, read_parts
+from contrib.ranking_systems.ranking import (
+    Kernels,
+    Setting,
+    Task,
+    join_rankings,
+    rank_by_kcca,
+    rank_by_neighbours,
+)
+from contrib.ranking_systems.systems import IMAGE_KERNELS, JOINED, NEIGHBOUR, SYSTEMS
+from judgments.models import Dataset
+from quorum.numeric.arrays import Ints
+
+SIMILARITIES = {
+    "tri5-dist": (distributional_similarity,),
+    "tri5-align": (alignment_similarity,),
+    "tri5sem": (distributional_similarity, alignment_similarity),
+}
+COMPARISONS = dict(zip(IMAGE_KERNELS, (pyramid_kernel, histogram_kernel), strict=True))
+PICTURES = 200  # H13: of the training images, for the codebooks
+Progress = Callable[[float, str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPool:
+    """Rankings of a test pool: (queries, pool) positions by system, and settings of KCCA systems."""
+
+    queries: list[str]
+    items: list[str]
+    rankings: dict[str, Ints]
+    settings: dict[str, list[Setting]]
+    sizes: tuple[int, int, int]
+
+    def run_lines(self) -> Iterator[str]:
+        """Yield the lines of a TREC run; the score falls with the rank."""
+        for system, rankings in self.rankings.items():
+            for query, ranking in zip(self.queries, rankings.tolist(), strict=True):
+                for position, item in enumerate(ranking):
+                    yield f"{query} Q0 {self.items[item]} {position + 1} {len(ranking) - position} {system}"
+
+
+def rank_pool(
+    dataset: Dataset,
+    *,
+    task: Task,
+    systems: Collection[str] = SYSTEMS,
+    image_kernel: str = "pyramid",
+    image_power: int = 2,
+    text_diagonal: float = 1.0,
+    caption: int = 0,
+    seed: int = 0,
+    progress: Progress = lambda share, message: None,
+) -> RankedPool:
+    """Learn from the split `train`, choose models on `dev`, and rank the pool of `test`. Raise
+    EvaluationError.
+
+    The pool has caption number `caption` of each image. `image_power` squares or cubes the kernel of pictures;
+    `text_diagonal` multiplies the diagonals of text kernels in training (H13 4.1.3: 1 to 15). Without splits, the
+    dataset is divided at random, three fifths for training.
+    """
+    parts = read_parts(dataset, caption, seed)
+    training, development, test = parts
+    generator = np.random.default_rng(seed)
+    images = _image_kernels(parts, image_kernel, image_power, generator, progress)
+    rankings: dict[str, Ints] = {}
+    settings: dict[str, list[Setting]] = {}
+    single = [[document[int(generator.integers(len(document)))]] for document in training.documents]
+    wanted = [name for name in SYSTEMS if name in systems and name != JOINED]
+    for number, name in enumerate(wanted):
+        progress(0.6 + 0.4 * number / len(wanted), f"ranking by {name}")
+        if name == NEIGHBOUR:
+            texts = idf_overlaps(test.pool_words, training.documents, idf_of(training.documents))
+            rankings[name] = rank_by_neighbours(images.test, texts, task)
+        else:
+            documents = single if name == "bow1" else training.documents
+            kernel = _text_kernel(name, documents)
+            captions = Kernels(
+                *(kernel(rows, documents) for rows in (documents, development.pool_words, test.pool_words))
+            )
+            np.fill_diagonal(captions.training, text_diagonal * captions.training.diagonal())
+            rankings[name], settings[name] = rank_by_kcca(images, captions, task)
+    if JOINED in systems:
+        rankings[JOINED] = join_rankings(list(rankings.values()))
+    queries, items = (test.images, test.pool) if task == "annotation" else (test.pool, test.images)
+    sizes = len(training.images), len(development.images), len(test.images)
+    return RankedPool(queries, items, rankings, settings, sizes)
+
+
+def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
+    idf = idf_of(documents) if name.endswith(("-idf", "sem")) else None
+    if name in SIMILARITIES:
+        return SimilarTrigrams.of(documents, SIMILARITIES[name], idf)
+    if name.startswith("bow"):
+        return BagOfWords(idf)
+    return TagRank.of(documents) if name == "tagrank" else Trigrams(idf)
+
+
+def _image_kernels(
+    parts: Sequence[DatasetPart], kernel: str, power: int, generator: np.random.Generator, progress: Progress
+) -> Kernels:
+    training = parts[0].pictures
+    few = training
+    if len(training) > PICTURES:
+        few = [training[index] for index in generator.choice(len(training), PICTURES, replace=False).tolist()]
+    progress(0.0, "finding the words of pictures")
+    codebooks = find_codebooks([read_points(path) for path in few], generator)
+    histograms: list[Histograms] = []
+    for part, purpose in zip(parts, PARTS, strict=True):
+        progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {purpose}")
+        histograms.append(histograms_of(map(read_points, part.pictures), codebooks))
+    progress(0.4, "comparing pictures")
+    compare = COMPARISONS[kernel]
+    return Kernels(*(compare(rows, histograms[0], power) for rows in histograms))

@@ -1,0 +1,11 @@
+"""Examples that compile the kernels ahead of their first use."""
+
+from contrib.ranking_systems.kernels.similar_trigrams import SimilarTrigrams
+from contrib.ranking_systems.kernels.tag_rank import TagRank
+from contrib.ranking_systems.kernels.word_similarity import distributional_similarity
+
+
+def compile_text_kernels() -> None:
+    documents = [[["dog", "runs"]], [["cat", "sleeps"]]]
+    TagRank.of(documents)
+    SimilarTrigrams.of(documents, [distributional_similarity])(documents, documents)

@@ -1,0 +1,110 @@
+"""Points of a picture, and their features (H13 section 3.3).
+
+A grid of points covers each picture. Each point has a colour (CIELAB), a texture (responses to edges and bars of
+several directions and sizes) and a SIFT descriptor (Lowe 2004: 4 x 4 cells of 8 directions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from PIL import Image, ImageCms
+
+from evaluation.errors import EvaluationError
+from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
+from quorum.numeric.arrays import Floats
+
+SIDE = 160  # pixels of the longer side of the picture that is looked at
+STEP = 4  # pixels between two points
+DIRECTIONS = 8
+CELL = 4  # pixels of a side of a cell of a SIFT descriptor
+TEXTURE_SIZES = (1.0, 2.0)
+TEXTURE_DIRECTIONS = 6
+SIFT_LIMIT = 0.2  # Lowe: a direction has at most this share of the descriptor's length
+_TO_LAB = ImageCms.buildTransform(ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), "RGB", "LAB")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """A picture's points: (P, 2) row and column as shares of the sides, and (P, D) features by name."""
+
+    places: Floats
+    features: dict[str, Floats]
+
+
+def read_points(path: Path) -> Points:
+    try:
+        with open_picture(path) as picture:
+            prepare_decoding(picture)
+            picture.thumbnail((SIDE, SIDE))
+            plain = picture.convert("RGB")
+    except (OSError, PictureProblem) as error:
+        raise EvaluationError(f"{path} is no picture that can be read: {error}.") from error
+    return points_of(plain)
+
+
+def points_of(picture: Image.Image) -> Points:
+    lab = np.asarray(ImageCms.applyTransform(picture, _TO_LAB), dtype=np.float64)
+    # Pillow stores a and b as signed bytes.
+    lab[:, :, 1:] = np.where(lab[:, :, 1:] > 127, lab[:, :, 1:] - 256, lab[:, :, 1:])
+    light = lab[:, :, 0] / 255
+    height, width = light.shape
+    rows, columns = (
+        np.arange(STEP // 2, max(size, STEP // 2 + 1), STEP).clip(max=size - 1) for size in (height, width)
+    )
+    grid = np.ix_(rows, columns)
+    maps = {"colour": lab, "texture": _texture(light), "sift": _sift(light)}
+    places = np.stack(np.meshgrid((rows + 0.5) / height, (columns + 0.5) / width, indexing="ij"), axis=-1)
+    return Points(
+        places.reshape(-1, 2),
+        {name: values[grid].reshape(rows.size * columns.size, -1) for name, values in maps.items()},
+    )
+
+
+def _texture(light: Floats) -> Floats:
+    """Return (H, W, D) response sizes to edges and bars in several directions."""
+    responses = []
+    for size in TEXTURE_SIZES:
+        dy, dx, dyy, dxx, dxy = (
+            scipy.ndimage.gaussian_filter(light, size, order=order)
+            for order in ((1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
+        )
+        for direction in range(TEXTURE_DIRECTIONS):
+            angle = np.pi * direction / TEXTURE_DIRECTIONS
+            cos, sin = np.cos(angle), np.sin(angle)
+            responses.append(np.abs(cos * dx + sin * dy) * size)
+            responses.append(np.abs(cos * cos * dxx + 2 * cos * sin * dxy + sin * sin * dyy) * size**2)
+    return np.stack(responses, axis=-1)
+
+
+def _sift(light: Floats) -> Floats:
+    """Return (H, W, 128) SIFT descriptors around every pixel, upright and of one size."""
+    dy, dx = (scipy.ndimage.gaussian_filter(light, 1.0, order=order) for order in ((1, 0), (0, 1)))
+    strength = np.hypot(dx, dy)
+    turn = (np.arctan2(dy, dx) / (2 * np.pi) * DIRECTIONS) % DIRECTIONS
+    low = np.floor(turn).astype(np.int64) % DIRECTIONS
+    share = turn - np.floor(turn)
+    by_direction = np.zeros((*light.shape, DIRECTIONS))
+    np.put_along_axis(by_direction, low[..., None], (strength * (1 - share))[..., None], axis=-1)
+    high = ((low + 1) % DIRECTIONS)[..., None]
+    np.put_along_axis(
+        by_direction,
+        high,
+        np.take_along_axis(by_direction, high, axis=-1) + (strength * share)[..., None],
+        axis=-1,
+    )
+    cells = scipy.ndimage.uniform_filter(by_direction, size=(CELL, CELL, 1), mode="nearest")
+    reach = 2 * CELL
+    wide = np.pad(cells, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
+    height, width = light.shape
+    offsets = [round((cell - 1.5) * CELL) + reach for cell in range(4)]
+    sift = np.concatenate(
+        [wide[down : down + height, right : right + width] for down in offsets for right in offsets], axis=-1
+    )
+    for limit in (SIFT_LIMIT, np.inf):
+        lengths = np.linalg.norm(sift, axis=-1, keepdims=True)
+        sift = np.minimum(np.divide(sift, lengths, out=np.zeros_like(sift), where=lengths > 0), limit)
+    return np.asarray(sift)

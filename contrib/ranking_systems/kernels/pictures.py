@@ -1,0 +1,109 @@
+"""Kernels between pictures (H13 section 3.3).
+
+k-means on points of training pictures finds codebooks of 128 colour, 256 texture and 256 SIFT words. The similarity of
+two pictures is the intersection of their word histograms, over the whole picture or, in a spatial pyramid (Lazebnik
+et al. 2006), by region.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from contrib.ranking_systems.kernels.picture_points import Points
+from quorum.numeric.arrays import Floats, Ints
+
+WORDS = {"colour": 128, "texture": 256, "sift": 256}
+POINTS = 1000  # H13: points of a picture for the codebooks
+LEVELS = 3  # of the pyramid: 1, 4 and 16 regions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histograms:
+    """Per feature and pyramid level, (pictures, regions, words) shares of points."""
+
+    levels: dict[str, list[Floats]]
+
+
+def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -> dict[str, Floats]:
+    """Return feature -> the centres of its words, found by k-means on a sample of points."""
+    centres = {}
+    for name, count in WORDS.items():
+        parts = []
+        for points in pictures:
+            values = points.features[name]
+            few = values.shape[0] > POINTS
+            parts.append(values[generator.choice(values.shape[0], POINTS, replace=False)] if few else values)
+        sample = np.concatenate(parts)
+        # Equal points, as of a blank picture, can give no more words than there are different ones.
+        size = min(count, np.unique(sample, axis=0).shape[0])
+        with warnings.catch_warnings():
+            # A word that no point is nearest to stays where it began, and does no harm.
+            warnings.filterwarnings("ignore", "One of the clusters is empty")
+            centres[name] = scipy.cluster.vq.kmeans2(sample, size, minit="points", rng=generator)[0]
+    return centres
+
+
+def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -> Histograms:
+    """Return histograms, reading one picture at a time."""
+    parts: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in codebooks}
+    for points in pictures:
+        for name, centres in codebooks.items():
+            codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
+            for level in range(LEVELS):
+                regions = _region(points.places, 2**level)
+                parts[name][level].append(_shares(regions, codes, 4**level, len(centres)))
+    return Histograms({name: [np.stack(shares) for shares in levels] for name, levels in parts.items()})
+
+
+def _region(places: Floats, side: int) -> Ints:
+    cells = np.minimum((places * side).astype(np.int64), side - 1)
+    return cells[:, 0] * side + cells[:, 1]
+
+
+def _shares(regions: Ints, codes: Ints, count: int, size: int) -> Floats:
+    """Return (regions, words) shares of the picture's points."""
+    table = np.bincount(regions * size + codes, minlength=count * size).reshape(count, size)
+    return np.asarray(table / regions.size)
+
+
+def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
+    """Return (first, second) intersections of whole pictures, averaged over features, to a power (K_Histo)."""
+    return _averaged(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
+
+
+def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
+    """Return (first, second) values of the pyramid kernel, averaged over features, to a power (K_Py).
+
+    With I_l the intersections at level l, I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).
+    """
+    return _averaged(first, second, _pyramid, power)
+
+
+def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
+    levels = [intersections(shares, other) for shares, other in zip(first, second, strict=True)]
+    finest = len(levels) - 1
+    total = levels[finest]
+    for level in range(finest):
+        total = total + (levels[level] - levels[level + 1]) / 2 ** (finest - level)
+    return total
+
+
+def intersections(first: Floats, second: Floats) -> Floats:
+    """Return (first, second) sums of the smaller shares of (pictures, regions, words)."""
+    wide = second.reshape(len(second), -1)
+    return np.stack([np.minimum(picture.reshape(-1), wide).sum(axis=1) for picture in first])
+
+
+def _averaged(
+    first: Histograms,
+    second: Histograms,
+    kernel: Callable[[Sequence[Floats], Sequence[Floats]], Floats],
+    power: int,
+) -> Floats:
+    parts = [kernel(first.levels[name], second.levels[name]) for name in first.levels]
+    return np.asarray(np.mean(parts, axis=0) ** power)

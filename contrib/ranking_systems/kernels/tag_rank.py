@@ -1,0 +1,135 @@
+"""The kernel of words' places in the sentence (Hwang, Grauman 2012; H13 section 3.4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from contrib.ranking_systems.kernels.texts import Document
+from quorum.numeric.arrays import (
+    Floats,
+    Ints,
+    starts_of,
+)
+from quorum.numeric.compiling import (
+    compiled,
+)
+
+
+class _Vectors(NamedTuple):
+    """Sparse vectors of captions.
+
+    Caption c has words[starts[c]:starts[c + 1]], document d the captions bounds[d] to bounds[d + 1] - 1.
+    """
+
+    stems: Ints
+    values: Floats
+    starts: Ints
+    bounds: Ints
+
+
+@dataclass(frozen=True)
+class TagRank:
+    """Two chi-square kernels over the places of words in the sentence, averaged (Hwang, Grauman 2012; H13
+    3.4.2).
+
+    A word at place p (from 1; the mean of several) weighs 1 / log2(1 + p), and in the second vector the share
+    of its training occurrences behind p. Each kernel is exp(-distance / scale), with the mean distance of
+    training captions as the scale, since H13 leave it open.
+    """
+
+    places: Mapping[str, Ints]
+    absolute_scale: float
+    relative_scale: float
+
+    @classmethod
+    def of(cls, training: Sequence[Document]) -> TagRank:
+        by_word: dict[str, list[int]] = {}
+        for caption in chain.from_iterable(training):
+            for position, word in enumerate(caption, start=1):
+                by_word.setdefault(word, []).append(position)
+        places = {word: np.sort(np.array(positions, dtype=np.int64)) for word, positions in by_word.items()}
+        raw = cls(places, 1.0, 1.0)
+        scales = [_mean_distance(vectors) for vectors in raw._vectors(training, {})]
+        return cls(places, scales[0], scales[1])
+
+    def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
+        numbers: dict[str, int] = {}
+        left, right = self._vectors(first, numbers), self._vectors(second, numbers)
+        scales = (self.absolute_scale, self.relative_scale)
+        kernels = [_averaged_over_captions(*parts) for parts in zip(left, right, scales, strict=True)]
+        return (kernels[0] + kernels[1]) / 2
+
+    def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
+        """Return each caption's absolute and relative word places; `numbers` grows."""
+        rows: list[list[tuple[int, float, float]]] = []
+        for caption in chain.from_iterable(documents):
+            by_word: dict[str, list[int]] = {}
+            for position, word in enumerate(caption, start=1):
+                by_word.setdefault(word, []).append(position)
+            rows.append(
+                sorted(
+                    (numbers.setdefault(word, len(numbers)), self._absolute(at), self._relative(word, at))
+                    for word, at in by_word.items()
+                )
+            )
+        starts = starts_of([len(row) for row in rows])
+        bounds = starts_of([len(document) for document in documents])
+        flat = list(chain.from_iterable(rows))
+        stems_of_rows = np.array([number for number, _, _ in flat], dtype=np.int64)
+        absolute, relative = (np.array([row[column] for row in flat], dtype=np.float64) for column in (1, 2))
+        return _Vectors(stems_of_rows, absolute, starts, bounds), _Vectors(
+            stems_of_rows, relative, starts, bounds
+        )
+
+    def _absolute(self, at: Sequence[int]) -> float:
+        return float(1 / np.log2(1 + np.mean(at)))
+
+    def _relative(self, word: str, at: Sequence[int]) -> float:
+        places = self.places.get(word)
+        if places is None:
+            return 1.0  # none of no occurrences lies before it
+        return float(1 - np.searchsorted(places, np.mean(at), side="right") / places.size)
+
+
+def _mean_distance(vectors: _Vectors) -> float:
+    """Return the mean chi-square distance of training captions; 1 if all are equal."""
+    mean = float(_chi_squares(vectors, vectors).mean()) if vectors.starts.size > 1 else 0.0
+    return mean or 1.0
+
+
+def _averaged_over_captions(first: _Vectors, second: _Vectors, scale: float) -> Floats:
+    """Return (first, second) means of exp(-distance / scale) over pairs of captions."""
+    similar = np.exp(-_chi_squares(first, second) / scale)
+    sums = np.add.reduceat(np.add.reduceat(similar, first.bounds[:-1], axis=0), second.bounds[:-1], axis=1)
+    return np.asarray(sums / np.outer(np.diff(first.bounds), np.diff(second.bounds)))
+
+
+@compiled
+def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
+    """Return (captions, captions) sums of (a - b)^2 / (a + b) over the words of either."""
+    sums = np.zeros((first.starts.size - 1, second.starts.size - 1))
+    for row in range(sums.shape[0]):
+        for column in range(sums.shape[1]):
+            i, j = first.starts[row], second.starts[column]
+            last, end = first.starts[row + 1], second.starts[column + 1]
+            total = 0.0
+            while i < last or j < end:
+                if j == end or (i < last and first.stems[i] < second.stems[j]):
+                    total += first.values[i]
+                    i += 1
+                elif i == last or second.stems[j] < first.stems[i]:
+                    total += second.values[j]
+                    j += 1
+                else:
+                    both = first.values[i] + second.values[j]
+                    if both > 0:
+                        total += (first.values[i] - second.values[j]) ** 2 / both
+                    i += 1
+                    j += 1
+            sums[row, column] = total
+    return sums

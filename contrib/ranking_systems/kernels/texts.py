@@ -1,0 +1,152 @@
+"""Kernels between texts that count words, or sequences of words (H13 sections 3.1 and 3.4).
+
+A text kernel is learned from the captions of training images, and compares documents: lists of captions. A document's
+captions are merged (bag of words), or its kernel values are summed over all pairs of captions before normalising
+(trigrams), as H13 do.
+
+Words are those of the `h13` tokenizer without stop words, stemmed: H13 correct the spelling and lemmatise instead. The
+weight of a word is its IDF, log(N / (n_w + 1)) with N training images and n_w whose captions have the word, at least
+0; kernels take its square root, which H13 found best.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.metrics.text.changes import (
+    STOP_FIRST,
+    changed,
+)
+from quorum.metrics.text.tokenizers import (
+    TOKENIZERS,
+)
+from quorum.numeric.arrays import Floats, ratio, starts_of
+from quorum.statistics.inputs import (
+    encode,
+)
+
+Document = Sequence[Sequence[str]]  # captions as lists of words
+MATCH, GAP = 0.5, 1.0  # H13: what a matched word and a gap multiply a match with
+
+
+def stems_of(captions: Sequence[str]) -> list[list[str]]:
+    """Return each caption's stems, without stop words."""
+    stems = changed(encode_texts(captions, TOKENIZERS["h13"]), STOP_FIRST)
+    names = (
+        np.array(stems.vocabulary, dtype=object)[stems.tokens]
+        if stems.tokens.size
+        else np.zeros(0, dtype=object)
+    )
+    return [part.tolist() for part in np.split(names, stems.starts[1:-1])]
+
+
+def idf_of(training: Sequence[Document]) -> dict[str, float]:
+    """Return word -> log(N / (n_w + 1)), at least 0, over training documents."""
+    seen = Counter(word for document in training for word in set(chain.from_iterable(document)))
+    return {word: max(0.0, float(np.log(len(training) / (count + 1)))) for word, count in seen.items()}
+
+
+class TextKernel(Protocol):
+    def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
+        """Return (first, second) kernel values."""
+
+
+@dataclass(frozen=True)
+class BagOfWords:
+    """The cosine of word counts; `idf` multiplies counts by the root of the word's weight (BoW)."""
+
+    idf: Mapping[str, float] | None = None
+
+    def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
+        return _cosines(
+            [_counted(doc, self._weight) for doc in first], [_counted(doc, self._weight) for doc in second]
+        )
+
+    def _weight(self, word: str) -> float:
+        return 1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.5
+
+
+@dataclass(frozen=True)
+class Trigrams:
+    """The truncated string kernel over sequences of at most three words, with gaps between them (Tri).
+
+    A sequence w matches a stretch of words that begins with its first and ends with its last word and has
+    those between in order. The value is the sum over sequences of m(s, w) m(s', w) match^(2 l(w)), where m
+    adds gap^(length - l(w)) per matching stretch. With `idf` it is multiplied by the root of the product of
+    the words' weights.
+    """
+
+    idf: Mapping[str, float] | None = None
+    match: float = MATCH
+    gap: float = GAP
+
+    def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
+        return _cosines([self._features(doc) for doc in first], [self._features(doc) for doc in second])
+
+    def _features(self, document: Document) -> dict[tuple[str, ...], float]:
+        counts: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for caption in document:
+            for begin, word in enumerate(caption):
+                counts[(word,)] += 1
+                for end in range(begin + 1, len(caption)):
+                    ends, length = (word, caption[end]), end - begin + 1
+                    counts[ends] += self.gap ** (length - 2)
+                    for between in set(caption[begin + 1 : end]):  # a stretch matches a sequence once
+                        counts[(word, between, caption[end])] += self.gap ** (length - 3)
+        return {feature: count * self._weight(feature) for feature, count in counts.items()}
+
+    def _weight(self, feature: tuple[str, ...]) -> float:
+        weight = self.match ** len(feature)
+        if self.idf is not None:
+            # The kernel has the root of the product of weights, and each side the root of that.
+            weight *= float(np.prod([self.idf.get(word, 0.0) for word in feature])) ** 0.25
+        return weight
+
+
+def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Mapping[str, float]) -> Floats:
+    """Return (first, second) F1 of merged captions' words, each occurrence weighted by IDF (H13 3.1)."""
+
+    def weights(document: Document) -> dict[tuple[str, int], float]:
+        # The n-th occurrence of a word is a feature of its own, so that a product of features is the smaller count.
+        counts = Counter(chain.from_iterable(document))
+        return {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in counts.items() for n in range(count)}
+
+    left, right = _features([weights(doc) for doc in first], [weights(doc) for doc in second])
+    sums = [(table * table).sum(axis=1) for table in (left, right)]
+    shared = (left @ right.T).toarray()
+    return ratio(2 * shared, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
+
+
+def _counted(document: Document, weight: Callable[[str], float]) -> dict[str, float]:
+    counts = Counter(chain.from_iterable(document))
+    return {word: count * weight(word) for word, count in counts.items()}
+
+
+def _features(
+    first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]
+) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
+    numbers: dict[Any, int] = {}
+    tables = []
+    for rows in (first, second):
+        columns = [numbers.setdefault(name, len(numbers)) for row in rows for name in row]
+        values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
+        tables.append((values, columns, starts_of([len(row) for row in rows])))
+    left, right = (
+        scipy.sparse.csr_array(table, shape=(len(rows), len(numbers)))
+        for table, rows in zip(tables, (first, second), strict=True)
+    )
+    return left, right
+
+
+def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]) -> Floats:
+    """Return (first, second) cosines; 0 without features."""
+    left, right = _features(first, second)
+    lengths = [np.sqrt((table * table).sum(axis=1)) for table in (left, right)]
+    return ratio((left @ right.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)

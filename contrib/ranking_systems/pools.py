@@ -1,0 +1,96 @@
+"""The images of a dataset that systems learn from, choose their settings on, and rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from contrib.ranking_systems.kernels.texts import Document, stems_of
+from evaluation.errors import EvaluationError
+from judgments.models import Caption, Dataset, Item
+
+PARTS = ("train", "dev", "test")
+SHARES = (0.6, 0.8)  # where a dataset has no splits: where the parts of a random order end
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPart:
+    """A split's images with pictures and captions, as ids and as words; the pool has one caption per image."""
+
+    images: list[str]
+    pictures: list[Path]
+    documents: list[Document]
+    pool: list[str]
+    pool_words: list[Document]
+
+
+def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
+    """Return the parts for training, for choosing settings and for the pool. Raise EvaluationError."""
+    items = list(dataset.items.order_by("position"))
+    captions: dict[int, list[tuple[str, str]]] = {}
+    rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by("position")
+    for owner, key, text in rows.values_list("item", "key", "text"):
+        captions.setdefault(owner, []).append((key, text))
+    splits = _splits(items, seed)
+    parts = []
+    for name in PARTS:
+        images = [item for item in items if splits[item.pk] == name]
+        if len(images) < 2:
+            raise EvaluationError(
+                f"Dataset {dataset.name!r} has {len(images)} images for {name!r}, expected two or more (splits "
+                f"{', '.join(PARTS)}, or none, to have them drawn)."
+            )
+        for item in images:
+            _check_image(item, captions.get(item.pk, ()), caption, name)
+        parts.append(_part(images, captions, caption))
+    return parts
+
+
+def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
+    """Return row id -> split of the items; drawn at random if none has one."""
+    splits = {item.pk: item.split for item in items}
+    if not any(splits.values()):
+        order = np.random.default_rng(seed).permutation(len(items)).tolist()
+        ends = [round(share * len(items)) for share in SHARES]
+        for position, number in enumerate(order):
+            splits[items[number].pk] = PARTS[sum(position >= end for end in ends)]
+    return splits
+
+
+def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, split: str) -> None:
+    """Raise EvaluationError for an image without a picture or enough captions, or with a blank in a name of the run."""
+    image = f"Image {item.name!r} of dataset {item.dataset.name!r}"
+    if not item.picture:
+        raise EvaluationError(
+            f"{image} has no picture file here; expected pictures imported with --images and a folder."
+        )
+    if len(captions) <= (0 if split == "train" else caption):
+        raise EvaluationError(f"{image} has {len(captions)} captions, expected caption number {caption}.")
+    # The run names the images and captions of the test split alone.
+    caption_key = captions[caption][0] if split == "test" else None
+    if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
+        raise EvaluationError(
+            f"{image}, or its caption {caption_key!r}, has a blank in its name, which a TREC run cannot hold; rename "
+            "it and import the dataset again."
+        )
+
+
+def _part(
+    images: Sequence[Item], captions: Mapping[int, Sequence[tuple[str, str]]], caption: int
+) -> DatasetPart:
+    tokens = stems_of([text for item in images for _, text in captions[item.pk]])
+    counts = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
+    documents: list[Document] = [
+        tokens[start:end] for start, end in zip([0, *counts], [*counts, len(tokens)], strict=True)
+    ]
+    chosen = [min(caption, len(document) - 1) for document in documents]
+    return DatasetPart(
+        [item.name for item in images],
+        [Path(item.picture.path) for item in images],
+        documents,
+        [captions[item.pk][number][0] for item, number in zip(images, chosen, strict=True)],
+        [[document[number]] for document, number in zip(documents, chosen, strict=True)],
+    )

@@ -1,0 +1,112 @@
+"""Rank a pool's captions for its images, or vice versa, by the systems of H13 (sections 3.1 and 4.1.3).
+
+Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item nearest to the
+query, and ranks by its other side. A KCCA system projects images and captions into one space, and ranks by
+cosine. Its regularisation and dimensions are chosen on development items: five settings with the best R@1,
+five more with the best R@5, and five more with the best R@10. Borda's count joins their rankings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from contrib.ranking_systems.kcca import Projections, fit_kcca
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation import borda_count
+
+Task = Literal["annotation", "search"]
+REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
+DIMENSIONS, FEWEST = 46, 10  # H13: as many values, from this one on
+CUTS, PER_CUT = (1, 5, 10), 5
+
+
+class Kernels(NamedTuple):
+    """Kernel values with the N training items: (N, N) training, (D, N) development, (T, N) test."""
+
+    training: Floats
+    development: Floats
+    test: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """A KCCA model's settings and results on development items."""
+
+    regularisation: float
+    dimensions: int
+    recalls: tuple[float, ...]
+    median_rank: float
+
+
+def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
+    """Return (queries, pool) positions, best first, from (T, N) similarities of test with training items."""
+    queries, pool = (images, captions) if task == "annotation" else (captions, images)
+    return rank_by_affinity(pool.T[queries.argmax(axis=1)])
+
+
+def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, list[Setting]]:
+    """Return (queries, pool) positions, best first, and the joined models' settings."""
+    tried: list[tuple[Setting, Projections]] = []
+    for regularisation in REGULARISATIONS:
+        fitted = fit_kcca(images.training, captions.training, regularisation)
+        sides = fitted.project_first(images.development), fitted.project_second(captions.development)
+        for size, affinity in affinities(*sides, _sizes(fitted.correlations.size)):
+            places = original_places(affinity if task == "annotation" else affinity.T)
+            recalls = tuple(float((places < cut).mean()) for cut in CUTS)
+            tried.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
+    chosen = _chosen([setting for setting, _ in tried])
+    rankings = []
+    for index in chosen:
+        setting, fitted = tried[index]
+        sides = fitted.project_first(images.test), fitted.project_second(captions.test)
+        ((_, affinity),) = affinities(*sides, [setting.dimensions])
+        rankings.append(rank_by_affinity(affinity if task == "annotation" else affinity.T))
+    return join_rankings(rankings), [tried[index][0] for index in chosen]
+
+
+def join_rankings(rankings: Sequence[Ints]) -> Ints:
+    """Join (queries, pool) rankings per query by Borda's count; ties go to the better median rank."""
+    return np.array([borda_count(orders.tolist()).ranking() for orders in np.stack(rankings, axis=1)])
+
+
+def rank_by_affinity(affinity: Floats) -> Ints:
+    """Return (queries, pool) positions by falling affinity; ties keep the pool's order."""
+    return np.argsort(-affinity, axis=1, kind="stable")
+
+
+def original_places(affinity: Floats) -> Ints:
+    """Return (queries,) ranks, from 0, of each query's own item."""
+    return np.argmax(rank_by_affinity(affinity) == np.arange(len(affinity))[:, None], axis=1)
+
+
+def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[tuple[int, Floats]]:
+    """Yield (size, (images, captions) cosines of the first ``size`` dimensions), for ascending sizes."""
+    products = np.zeros((len(first), len(second)))
+    squares = np.zeros(len(first)), np.zeros(len(second))
+    done = 0
+    for size in sizes:
+        left, right = first[:, done:size], second[:, done:size]
+        products = products + left @ right.T
+        squares = squares[0] + (left**2).sum(axis=1), squares[1] + (right**2).sum(axis=1)
+        lengths = np.sqrt(np.outer(*squares))
+        yield size, np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+        done = size
+
+
+def _sizes(most: int) -> list[int]:
+    spread = np.geomspace(min(FEWEST, most), most, DIMENSIONS)
+    return sorted(set(np.rint(spread).astype(int).tolist()))
+
+
+def _chosen(settings: Sequence[Setting]) -> list[int]:
+    """Return the positions of five settings per cut, each once; ties go to the better median rank."""
+    chosen: list[int] = []
+    for cut in range(len(CUTS)):
+        left = [index for index in range(len(settings)) if index not in chosen]
+        left.sort(key=lambda index: (-settings[index].recalls[cut], settings[index].median_rank))
+        chosen += left[:PER_CUT]
+    return chosen

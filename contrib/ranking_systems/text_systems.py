@@ -1,0 +1,51 @@
+"""Systems that know an image by its captions alone: H13's text kernels between those and a pool's captions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contrib.ranking_systems.kernels.similar_trigrams import SimilarTrigrams
+from contrib.ranking_systems.kernels.tag_rank import TagRank
+from contrib.ranking_systems.kernels.texts import (
+    BagOfWords,
+    Document,
+    Trigrams,
+    idf_of,
+    idf_overlaps,
+    stems_of,
+)
+from contrib.ranking_systems.kernels.word_similarity import alignment_similarity, distributional_similarity
+from quorum.numeric.arrays import Floats
+
+
+def affinities_of_texts(
+    images: Sequence[Sequence[str]], captions: Sequence[str], training: Sequence[Sequence[str]]
+) -> dict[str, Floats]:
+    """Return (images, captions) affinities by system.
+
+    Args:
+        images: each image's captions, four in the names of systems.
+        captions: the pool.
+        training: captions of other images, from which similarities of words are learned.
+    """
+    described: list[Document] = [stems_of(texts) for texts in images]
+    pool: list[Document] = [stems_of([text]) for text in captions]
+    known = [stems_of(texts) for texts in training]
+    idf = idf_of(described)
+    firsts = [document[:1] for document in described]
+    both = distributional_similarity, alignment_similarity
+    return {
+        "f1-idf": idf_overlaps(described, pool, idf),
+        "tag4": TagRank.of(described)(described, pool),
+        "bow1": BagOfWords()(firsts, pool),
+        "bow1-idf": BagOfWords(idf)(firsts, pool),
+        "bow4": BagOfWords()(described, pool),
+        "bow4-idf": BagOfWords(idf)(described, pool),
+        "tri1": Trigrams()(firsts, pool),
+        "tri1-idf": Trigrams(idf)(firsts, pool),
+        "tri4": Trigrams()(described, pool),
+        "tri4-idf": Trigrams(idf)(described, pool),
+        "tri4-dist": SimilarTrigrams.of(known, [distributional_similarity])(described, pool),
+        "tri4-align": SimilarTrigrams.of(known, [alignment_similarity])(described, pool),
+        "tri4-sem": SimilarTrigrams.of(known, both, idf)(described, pool),
+    }
