@@ -8,7 +8,6 @@ import numpy as np
 from django.db.models import F
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.work.arena import has_chances
 from common.amounts import as_json, json_float
 from common.rows import columns_of
 from contrib.strengths.rows import rank_bands_of, system_rows
@@ -22,7 +21,7 @@ from evaluation.results.consensus import consensus_of, scope_of
 from evaluation.results.standings import standings_of_pairs
 from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, has_chances
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation import StrengthResult, preference_strengths
 from quorum.statistics.aggregation.votes_and_means import preferences_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from annotation.work.arena import has_chances
 from contrib.strengths.choices import LUCE
 from contrib.strengths.strengths import strengths_of
 from evaluation.errors import EvaluationError
@@ -13,7 +12,7 @@ from evaluation.presentation.rendering import add_wording, plot, say, section, t
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, has_chances
 
 add_wording(Path(__file__).parent / "wording.toml")
 
