@@ -124,8 +124,9 @@ def time_of_a_draw(
         from django.utils import timezone
 
         from annotation.models import Assignment, Judgment, Participation, Worker
-        from annotation.work import arena, claims
+        from annotation.work import claims, system_pairs
         from common.rows import insert_rows
+        from contrib.arena.drawing import draw_missing_units
         from judgments.design.reading import make_design
         from judgments.models import HIT, Caption, Dataset, DrawState, HITUnit, Item, Output, System
         from judgments.studies.generation import generate_hits
@@ -198,7 +199,7 @@ def time_of_a_draw(
             ((key, unit, 1 + unit % 2, now) for key, own in zip(keys, drawn, strict=True) for unit in own),
         )
         DrawState.objects.filter(study=study).update(number=1)
-        arena.recount(study)
+        system_pairs.recount(study)
         study.draw_states.model.objects.create(
             study=study,
             number=2,
@@ -221,11 +222,11 @@ def time_of_a_draw(
             hit = HIT.objects.filter(study=study, drawn_from=None).order_by("-position")[0]
             start = time.process_time()
             with transaction.atomic():
-                arena.draw_missing_units(study=study, hit=hit, worker=worker, own_captions=())
+                draw_missing_units(study=study, hit=hit, worker=worker, own_captions=())
             alone.append(time.process_time() - start)
             start = time.process_time()
             with transaction.atomic():
-                arena.count_answers(
+                system_pairs.count_answers(
                     study=study, answers=[(page_unit.unit, 1) for page_unit in claim.page_units]
                 )
             submitted.append(time.process_time() - start)

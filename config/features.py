@@ -42,6 +42,8 @@ class Feature(AppConfig):
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
         crowd_offers: paths of what crowds offer (``judgments.design.requirements.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
+        draws_at_claim: paths of functions that draw the units of a page when it is claimed
+            (``judgments.design.arena.drawing_at_claim``).
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
         enums: names that choices have in the description of the API, with their paths.
@@ -75,6 +77,7 @@ class Feature(AppConfig):
     kinds: ClassVar[tuple[str, ...]] = ()
     crowd_offers: ClassVar[tuple[str, ...]] = ()
     crowds: ClassVar[tuple[str, ...]] = ()
+    draws_at_claim: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
     enums: ClassVar[Mapping[str, str]] = {}

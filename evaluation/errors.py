@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
+
 from common.errors import QuorumError
 
 
@@ -19,6 +21,14 @@ class EvaluationError(QuorumError):
 
 class NothingToCompare(EvaluationError):
     """Metrics cannot be held against people: references or a consensus are missing, and nothing went wrong."""
+
+
+class NothingToRank(EvaluationError):
+    """No judgment is of two systems; ``why`` says so in English."""
+
+    def __init__(self, why: str, slug: str) -> None:
+        super().__init__(gettext(why) % {"slug": slug})
+        self.why = why
 
 
 class ExportError(QuorumError):

@@ -77,8 +77,6 @@ SECTIONS: Commands = {
             "evaluation.management.results.Aggregate"),
         "evaluate": ("evaluate", "which metric agrees with the consensus",
             "evaluation.management.results.Evaluate"),
-        "strengths": ("strengths", "systems by people's choices, with ties and rank bands",
-            "evaluation.management.results.Strengths"),
         "weigh": ("weigh_back", "what chosen items say of all, and what choosing saves",
             "evaluation.management.results.WeighBack"),
         "errors": ("error_spans", "scores of systems by marked errors",

@@ -100,7 +100,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
 
     The search also reads a page's tags: the questions that it answers. Reasons and lists come after answers.
     """
-    markdown = re.sub(r"\]\(\.\./((?:\.\./)*contrib/\w+)/README\.md", r"](\1.md", markdown)
+    markdown = re.sub(
+        r"\[([^]]*)\]\(((?:\.\./)*)\.\./contrib/(\w+)/README\.md(#[\w-]+)?\)", _link_to_feature, markdown
+    )
     page.meta["tags"] = config.extra["questions"].get(page.file.src_uri, [])
     if page.file.src_uri.startswith(("decisions/", "reference/")):
         page.meta["search"] = {"boost": 0.2}
@@ -108,9 +110,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
         return re.sub(
             r"^## (.+)$", lambda head: f"## [{head[1]}](reference/{_slug(head[1])}.md)", markdown, flags=re.M
         )
-    markdown = re.sub(
-        r"\[([^]]*)\]\(((?:\.\./)*)\.\./contrib/(\w+)/README\.md(#[\w-]+)?\)", _link_to_feature, markdown
-    )
     return re.sub(r"reference\.md#([a-z-]+)", r"reference/\1.md", markdown)
 
 

@@ -78,9 +78,11 @@ def test_the_readme_repeats_the_table_of_the_pack() -> None:
 
 
 def test_a_number_of_a_page_that_no_code_is_named_for_is_told() -> None:
-    assert stale.unknown(stale.pages() | {"arena.md": "In simulations .9 of 10 are right."}) == [
-        "arena.md | off by .302, with weights by .017",
-        "arena.md: In simulations .9 of 10 are right.",
+    assert stale.unknown(
+        stale.pages() | {"contrib/arena/README.md": "In simulations .9 of 10 are right."}
+    ) == [
+        "contrib/arena/README.md | off by .302, with weights by .017",
+        "contrib/arena/README.md: In simulations .9 of 10 are right.",
     ]
 
 

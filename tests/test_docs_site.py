@@ -62,7 +62,7 @@ QUESTIONS = {
     "exclude careless workers": "quality.html",
     "pay workers": "crowds/index.html",
     "krippendorff alpha": "statistics.html",
-    "which system is better": "arena.html",
+    "which system is better": "contrib/arena.html",
 }
 
 

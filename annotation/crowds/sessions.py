@@ -31,7 +31,6 @@ from annotation.models import (
 from annotation.models.assignments import LIVE_STATES
 from annotation.money.ledger import pay_screen_out
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
-from annotation.work.arena import recount
 from annotation.work.claims import ATTEMPTS, Candidate, Claim, SlotLost, claim_slot, release_slots
 from annotation.work.joining import has_reached_limit, join_from_crowd
 from annotation.work.seats import share_pause_lock
@@ -51,6 +50,7 @@ from annotation.work.suitability import (
     may_repeat_controls,
     units_left_out,
 )
+from annotation.work.system_pairs import recount
 from annotation.work.worksheet import answer_key, page_units_of, units_of_hit
 from common import rate_limits
 from common.errors import QuorumError

@@ -57,9 +57,9 @@ from annotation.models import (
 from annotation.models.assignments import LIVE_STATES
 from annotation.models.people import identifying_word_wanted, person_erased
 from annotation.privacy.receipts import canonical_json, commitment_to, new_receipt, replacer
-from annotation.work.arena import recount
 from annotation.work.claims import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
+from annotation.work.system_pairs import recount
 from common.errors import Busy, NotThere, WrongState
 from judgments.access.roles import note_event
 from judgments.jobs import enqueue

@@ -32,7 +32,6 @@ from annotation.models import Assignment, CrowdSession, Participation, StudyAlar
 from annotation.models.assignments import LEASED_STATES, LIVE_STATES, AssignmentQuerySet
 from annotation.privacy.consent import refuse_old_consent
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
-from annotation.work.arena import draw_missing_units
 from annotation.work.joining import check_may_work, has_reached_limit, instructions_version
 from annotation.work.seats import FEWEST_SEATS, may_take_seat, note_seat, people_beside, share_pause_lock
 from annotation.work.stopping import count_in_work_by_hit, decided_units, free_slot, reopen_slots
@@ -55,6 +54,7 @@ from annotation.work.worksheet import (
     units_of_hit,
 )
 from common.rows import PreparedQuery, PreparedUpdate, insert_object, query_parameter
+from judgments.design.arena import drawing_at_claim
 from judgments.drawing.controls import Mark
 from judgments.drawing.material import rng_for
 from judgments.models import HIT, Study, Unit
@@ -430,7 +430,8 @@ def claim_slot(
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_at_claim(study):
         written = own_captions(study, worker).values_list("caption", flat=True)
-        settled = draw_missing_units(study=study, hit=hit, worker=worker, own_captions=set(written))
+        draw = drawing_at_claim()
+        settled = draw(study=study, hit=hit, worker=worker, own_captions=set(written))
         units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:

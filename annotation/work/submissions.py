@@ -27,10 +27,10 @@ from annotation.errors import (
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
 from annotation.models.assignments import assignment_submitted, submission_annotations
 from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
-from annotation.work.arena import count_answers, recount
 from annotation.work.claims import Claim, SlotLost, claim_assignment, commit_claim, find_candidate
 from annotation.work.seats import share_pause_lock
 from annotation.work.stopping import settle_submission
+from annotation.work.system_pairs import count_answers, recount
 from annotation.work.worksheet import OPTIONAL_FIELDS, PageUnit, answer_key, checked_answers, page_units_of
 from common.audit import log_about
 from common.errors import NotThere, QuorumError

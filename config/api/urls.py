@@ -38,7 +38,6 @@ from evaluation.results.dashboard import views as dashboard_api
 from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
-from evaluation.results.strengths import views as strengths_api
 from judgments.access import views as access_api
 from judgments.api import resources as judgments
 from judgments.api.resources import operation_path
@@ -168,7 +167,6 @@ urlpatterns = [
         quality_api.ControlItemResource.as_view({"get": "list"}),
         name="control-items",
     ),
-    path(f"{STUDY}/strengths/", strengths_api.StrengthsView.as_view(), name="strengths"),
     path(f"{STUDY}/board/", dashboard_api.BoardView.as_view(), name="board"),
     path(f"{STUDY}/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     path("spending/", SpendingView.as_view(), name="spending"),

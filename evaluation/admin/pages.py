@@ -23,7 +23,6 @@ from evaluation.results import views as results_page
 from evaluation.results.dashboard import views as dashboard_page
 from evaluation.results.error_spans import views as error_spans_page
 from evaluation.results.leave_one_out import views as leave_one_out_page
-from evaluation.results.strengths import views as strengths_page
 from judgments.access.roles import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, in_short, study_column, study_words
 from judgments.kinds import KINDS
@@ -139,5 +138,4 @@ __all__ = [
     "releases_page",
     "report_page",
     "results_page",
-    "strengths_page",
 ]

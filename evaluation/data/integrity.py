@@ -36,7 +36,6 @@ from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.privacy.erasing import digest_of
 from annotation.privacy.retention import restored_after_erasure
-from annotation.work.arena import count_answers_by_pair, counts_for_pair
 from common.amounts import spell_cents
 from evaluation.data.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis
@@ -323,23 +322,6 @@ def units_stand_in_one_hit() -> Sentences:
         yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
 
 
-def arenas_say_how_they_drew() -> Sentences:
-    """Each judged unit of an arena's HIT has its probability, and each pair of systems counts its answers."""
-    arenas = SystemPair.objects.values("study")
-    places = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
-        Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)
-    )
-    for slug, hit, unit in places.values_list("hit__study__slug", "hit__key", "unit__key"):
-        yield f"Study {slug}: unit {unit} stands in HIT {hit} without the chance it was drawn by."
-    for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
-        counted = count_answers_by_pair(study)
-        for row in SystemPair.objects.filter(study=study).order_by("position"):
-            stored = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
-            expected = counts_for_pair(counted, row.first_system_id, row.second_system_id)
-            if stored != expected:
-                yield f"Study {study.slug}: pair {row.position} of systems counts {stored}; its answers are {expected}."
-
-
 def rows_of_a_study_belong_together() -> Sentences:
     places = HITUnit.objects.exclude(hit__study=F("unit__study"))
     for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_AT_ONCE):
@@ -582,7 +564,6 @@ CHECKS = (
     drafts_are_empty,
     generated_studies_have_hits,
     units_stand_in_one_hit,
-    arenas_say_how_they_drew,
     rows_of_a_study_belong_together,
     pairs_have_units,
     pairs_name_known_references,

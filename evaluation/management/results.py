@@ -12,7 +12,6 @@ from common.amounts import as_json, counted
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import (
-    Cell,
     Estimate,
     estimate_of,
     format_cell,
@@ -177,82 +176,6 @@ class Evaluate(OperationCommand):
             self.say(f"{name}: {signature}")
         for note in result["notes"]:
             self.say(f"Note: {note}")
-
-
-class Strengths(QuorumCommand):
-    help = (
-        "Rank the systems of a study by people's choices: of triplets and pairs by Bradley-Terry strengths with ties "
-        "and strength of preference (docs/ties.md), of the best of several by Luce's choice model (docs/best-of-n.md). "
-        "With intervals by item and person, rank bands, and the pairs of which one more judgment says most."
-    )
-    example = "manage.py strengths arena --control length --output strengths.json"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        from evaluation.results.strengths.computing import StrengthsRequest
-
-        parser.add_argument("study")
-        add_parameters(parser, StrengthsRequest())
-        self.add_output(parser)
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.agreement import is_biased, side_sentence
-        from evaluation.results.consensus import scope_sentence
-        from evaluation.results.strengths.computing import LUCE, MAJORITIES, StrengthsRequest, strengths_of
-
-        study = find_study(options["study"])
-        values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
-        strengths = strengths_of(study, **values)
-        self.write_output(options, strengths)
-        chosen = strengths["model"] == LUCE
-        ties = 100 * strengths["ties"]
-        title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties:.0f} % without a side"
-        if chosen:
-            title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
-        columns = [
-            ("system", "text"),
-            ("strength [95 %]", "signed"),
-            ("best rank", "count"),
-            ("worst rank", "count"),
-        ]
-        rows: list[tuple[Cell, ...]] = [
-            (
-                system["system"],
-                estimate_of({"value": system["strength"], **system}),
-                system["best_rank"],
-                system["worst_rank"],
-            )
-            for system in strengths["systems"]
-        ]
-        share = "best" if chosen else "won"
-        columns += [(f"{share}, % [95 %]", "share"), ("p, Holm", "p")]
-        names = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
-        rows = [
-            (*row, estimate_of({key: system[name] for key, name in names.items()}), system["p"])
-            for row, system in zip(rows, strengths["systems"], strict=True)
-        ]
-        self.say_tables([plain_table(title, columns, rows)])
-        if not chosen:
-            self.say(MAJORITIES)
-        if strengths["length"]:
-            added = format_cell(strengths["length"]["value"], "signed")
-            self.say(f"A standard deviation in length adds {added} to the log-odds.")
-        if strengths["order_effect"]:
-            added = format_cell(estimate_of(strengths["order_effect"]), "signed")
-            self.say(f"Standing on the left adds {added} to the log-odds; these are strengths without it.")
-        elif is_biased(strengths["side_bias"], drawn=study.source == Study.Source.DESIGNED):
-            self.say(
-                f"{side_sentence(strengths['side_bias'], drawn=True)} --order-effect gives strengths without this bias."
-            )
-        for pair in strengths["next"]:
-            self.say(
-                f"One more judgment says most of {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."
-            )
-        if strengths["weighted"]:
-            self.say("Judgments weigh one over the chance that drew what they compare (docs/ties.md).")
-        for sentence in (strengths["reason"], strengths["note"], scope_sentence(strengths)):
-            if sentence:
-                self.say(f"Note: {sentence}")
-        self.say(strengths["signature"])
 
 
 class ErrorSpans(QuorumCommand):

@@ -33,7 +33,7 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.releases.storage import erased_since
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis
-from evaluation.presentation.content import Report, Section
+from evaluation.presentation.content import Report, Section, reading_order
 from evaluation.presentation.rendering import (
     fill_template,
     render_methods,
@@ -48,7 +48,6 @@ from evaluation.reports.sections.people import SPLITS
 from evaluation.reports.sections.registration import find_registered, registration_section
 from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.rankings import audit_sentence
-from evaluation.results.strengths.computing import ranking_section
 from evaluation.results.systems import systems_sentence
 from judgments.models import Study
 from judgments.operations import background_operation
@@ -206,15 +205,8 @@ def build_report(
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
-    sections += [
-        section
-        for section in (
-            systems_section(study),
-            ranking_section(study),
-            *(section_of(study) for section_of in of_features("report_sections")),
-        )
-        if section is not None
-    ]
+    more = [systems_section(study), *(section_of(study) for section_of in of_features("report_sections"))]
+    sections += sorted(filter(None, more), key=lambda section: reading_order(section.name))
     sections += [part.section(results[part.name]) for part in wanted]
     plan = find_registered(study)
     if plan is not None:

@@ -13,7 +13,10 @@ from django.utils.translation import gettext as _
 from common.amounts import coefficient, json_float, thousands
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.errors import NothingToRank
 from evaluation.presentation.content import interval_in_text, join_names, p_in_text, percent, percent_number
+from evaluation.results.best_of.choices import PEOPLE, fit_choices
+from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus import StudyConsensus, scope_sentence
 from evaluation.results.error_spans.scores import outputs_of, segments_of
 from evaluation.results.larger_studies import (
@@ -33,12 +36,6 @@ from evaluation.results.standings import (
     Standings,
     measure_of,
     standings_of_pairs,
-)
-from evaluation.results.strengths.computing import (
-    PEOPLE,
-    NothingToRank,
-    fit_choices,
-    standings_of_choices,
 )
 from judgments.models import CandidatePair, Item, Study, Unit
 from judgments.studies.studies import design_of, kind_of

@@ -191,7 +191,7 @@ class AnswerOptions(Part):
 
 
 class Arena(Part):
-    """Pairs of systems that are drawn while people work, by what their answers leave open (docs/arena.md)."""
+    """Pairs of systems that are drawn while people work, by what their answers leave open (contrib/arena/README.md)."""
 
     pages: Count = Field(
         0,

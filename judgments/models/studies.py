@@ -231,7 +231,7 @@ def credited(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
 
 
 class SystemPair(models.Model):
-    """Two systems of an arena, the units that compare them, and the current answers (docs/arena.md)."""
+    """Two systems of an arena, the units that compare them, and the current answers (contrib/arena/README.md)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_pairs", db_index=False)
     position = models.PositiveIntegerField()

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import note_event, refuse_other_readers, visible_rows
+from judgments.design.arena import drawing_at_claim
 from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
@@ -89,6 +90,13 @@ def stops_early(study: Study) -> bool:
 def draws_at_claim(study: Study) -> bool:
     """Return whether pages are drawn when they are claimed (an arena)."""
     return bool(study.design.get("arena", {}).get("pages", 0))
+
+
+def has_chances(study: Study) -> bool:
+    """Return whether units have the chance with which they were drawn: in an arena, or in an import of one."""
+    if study.source != Study.Source.IMPORTED:
+        return draws_at_claim(study)
+    return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()
 
 
 def find_study(slug: str) -> Study:
@@ -307,6 +315,8 @@ def refuse_opening(*, study: Study) -> None:
         raise WrongState(
             gettext("Study %(slug)r holds imported judgments; it has no HITs to open.") % {"slug": study.slug}
         )
+    if draws_at_claim(study):
+        drawing_at_claim()
 
 
 @transaction.atomic

@@ -9,12 +9,11 @@ from django.core.files.base import ContentFile
 from django.test import Client
 from PIL import Image
 
-from annotation.models import Assignment, Participation, Worker
+from annotation.models import Participation, Worker
 from annotation.views.common import WORKER_COOKIE
-from annotation.work.arena import DrawnUnit, draw_page
 from annotation.work.joining import join_study
 from judgments.design.reading import make_design
-from judgments.models import HIT, Caption, Dataset, DrawState, HITUnit, Item, Output, Study, System
+from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study, mark_open
 
@@ -113,19 +112,3 @@ def joined(study: Study, name: str = "ada", **values: Any) -> Person:
 
 def with_person(study: Study, name: str = "ada") -> tuple[Study, Person]:
     return study, joined(study, name)
-
-
-def draw_page_again(hit: HIT) -> list[DrawnUnit]:
-    """Draw the units of a drawn page of an arena from what is stored, for a worker who wrote none of the captions."""
-    first = Assignment.objects.filter(hit=hit).select_related("study", "worker").earliest("accepted_at")
-    before = Assignment.objects.filter(
-        study=first.study, worker=first.worker, accepted_at__lt=first.accepted_at
-    ).exclude(hit=hit)
-    met = HITUnit.objects.filter(hit__in=before.values("hit"), chance__isnull=False)
-    return draw_page(
-        study=first.study,
-        state=DrawState.objects.get(hits=hit),
-        hit=hit,
-        met=set(met.values_list("unit__position", flat=True)),
-        own_captions=(),
-    )

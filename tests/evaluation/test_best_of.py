@@ -1,11 +1,9 @@
 """The best of several, without the worst: from the study file to the ranking of systems."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
 from annotation.importing import import_judgments
@@ -13,21 +11,26 @@ from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError
 from evaluation.data.integrity import check_integrity
-from evaluation.errors import EvaluationError
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.strengths.computing import ranking_section, strengths_of
+from evaluation.results.best_of.choices import fit_choices
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import HIT, Output, Study, Unit
 from judgments.studies.studies import kind_of
-from quorum.statistics.aggregation import luce_choice
 from tests.annotation.casting import joined
 from tests.evaluation.test_scales import better_and_worse, exported, rehearsed
-from tests.judgments.desk import page
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 BEST_ALONE: dict[str, Any] = {"answers": {"worst": False}, "sampling": {"options": "all"}}
+
+
+def best_of_several() -> Study:
+    """Five systems, each list with all of them, that eight people who err now and then filled."""
+    controls = {"per_hit": 1, "threshold": 0.0}
+    return rehearsed(
+        "best-worst", "best-of", accuracy=0.7, judgments_per_unit=8, controls=controls, **BEST_ALONE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +40,7 @@ def animals(module_db: None) -> None:
 
 @pytest.fixture(scope="module")
 def study(animals: None) -> Study:
-    """Five systems, each list with all of them, that eight people who err now and then filled."""
-    controls = {"per_hit": 1, "threshold": 0.0}
-    return rehearsed(
-        "best-worst", "best-of", accuracy=0.7, judgments_per_unit=8, controls=controls, **BEST_ALONE
-    )
+    return best_of_several()
 
 
 def best_of(judgment: Judgment) -> int:
@@ -170,73 +169,6 @@ def test_the_consensus_is_the_text_that_was_the_best_most_often(study: Study) ->
     assert check_integrity().problems == []
 
 
-def test_systems_are_ranked_by_luce_s_model(study: Study) -> None:
-    found = strengths_of(study)
-    assert found["model"] == "luce"
-    judged = Judgment.objects.of_study(study).current().filter(unit__control=False, set_aside=False)
-    assert found["comparisons"] == judged.count()
-    system_of = {
-        (item, text): name
-        for item, text, name in Output.objects.values_list("item", "caption__text", "system__name")
-    }
-    lists, best = [], []
-    for one in judged.select_related("unit"):
-        options = [option["text"] for option in one.unit.content["options"]]
-        lists.append([system_of[one.unit.item_id, text] for text in options])
-        best.append(lists[-1][best_of(one) - 1])
-    plain = luce_choice(lists, best)
-    strength = dict(zip(plain.items.tolist(), plain.log_strength.tolist(), strict=True))
-    assert {row["system"]: row["strength"] for row in found["systems"]} == pytest.approx(strength)
-    assert [row["strength"] for row in found["systems"]] == sorted(strength.values(), reverse=True)
-    for row in found["systems"]:
-        assert row["low"] < row["strength"] < row["high"]
-        assert 1 <= row["best_rank"] <= row["worst_rank"] <= 5
-        assert row["best"] == pytest.approx(best.count(row["system"]) / len(best))
-        assert row["shown"] == len(best)
-        assert row["best_low"] <= row["best"] <= row["best_high"]
-    assert set(found["clusters"]) == {"item", "rater"}
-
-
-def test_the_model_has_no_other_settings(study: Study) -> None:
-    settings: list[dict[str, Any]] = [{"model": "cumulative"}, {"control": "length"}, {"order_effect": True}]
-    for asked in settings:
-        with pytest.raises(EvaluationError, match="its model is Luce's"):
-            strengths_of(study, **asked)
-
-
-def test_the_page_the_command_and_the_call_say_the_same(
-    study: Study, designer: Client, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    first = strengths_of(study)["systems"][0]
-    shown = designer.get(page(study, "ranking")).content.decode()
-    assert "Luce’s choice model" in shown
-    assert first["system"] in shown
-    assert 'name="model"' not in shown
-    call_command("strengths", study.slug, output=tmp_path / "s.json")
-    said = capsys.readouterr().out
-    assert "choices of the best" in said
-    assert json.loads((tmp_path / "s.json").read_text())["systems"][0] == pytest.approx(first)
-    called = designer.get(f"/api/studies/{study.slug}/strengths/").json()
-    assert called["systems"][0]["system"] == first["system"]
-    assert called["model"] == "luce"
-    aggregate_study(study=study)
-    results = designer.get(page(study, "results")).content.decode()
-    assert "was the best of those shown with it" in results
-
-
-def test_the_report_ranks_the_systems(study: Study) -> None:
-    section = ranking_section(study)
-    assert section is not None
-    assert "Luce's choice model" in str(section)
-
-
-def test_a_best_worst_study_ranks_its_systems_by_the_best_too(animals: None) -> None:
-    both = rehearsed("best-worst", "both-ends", controls={"per_hit": 0})
-    found = strengths_of(both)
-    assert found["model"] == "luce"
-    assert ranking_section(both) is None, "its report stays as it was"
-
-
 def test_answers_go_out_by_id_and_come_back(study: Study, tmp_path: Path) -> None:
     rows = exported(study, tmp_path / "out.jsonl")
     assert all(set(row["answer"]) == {"best"} for row in rows)
@@ -246,6 +178,6 @@ def test_answers_go_out_by_id_and_come_back(study: Study, tmp_path: Path) -> Non
     again = Study.objects.get(slug="again")
     assert again.design["answers"] == {"worst": False}
     assert HIT.objects.filter(study=again).exists()
-    mine, theirs = strengths_of(study)["systems"], strengths_of(again)["systems"]
-    assert [row["system"] for row in theirs] == [row["system"] for row in mine]
-    assert [row["strength"] for row in theirs] == pytest.approx([row["strength"] for row in mine])
+    mine, theirs = fit_choices(study).strengths, fit_choices(again).strengths
+    assert theirs.items.tolist() == mine.items.tolist()
+    assert theirs.log_strength == pytest.approx(mine.log_strength)

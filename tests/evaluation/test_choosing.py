@@ -16,7 +16,6 @@ from evaluation.planning.choosing.selecting import judged_population, population
 from evaluation.planning.choosing.weighing import compute_weighed
 from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.results.strengths.computing import strengths_of
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.jobs import run_job
 from judgments.models import Study
@@ -135,13 +134,9 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
     accuracy = {(row["name"], row["kind"]): row["value"] for row in rows if row["what"] == "accuracy"}
     assert accuracy["bleu-1 − rouge-l", ""] == pytest.approx(accuracy["bleu-1", ""] - accuracy["rouge-l", ""])
     assert {kind for _, kind in accuracy} == {"", "HM", "MM"}
-    # strengths count the same weights, and other figures say that they do not
-    assert strengths_of(study)["weighted"]
     report = build_report(study=study)
     (collected,) = [one for one in report.sections if one.name == "collection"]
     assert "hold for the chosen items alone" in collected.sentences[1]
-    (ranking,) = [one for one in report.sections if one.name == "ranking"]
-    assert "each judgment weighs one over its chance" in ranking.sentences[0]
     call_command("aggregate", study.slug)
     assert "hold for the chosen items alone" in capsys.readouterr().out
     assert uncommon_fields(study)["chosen"] == "disagreement,60-of-120-pairs"

@@ -16,7 +16,7 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Dataset, Output, Study, Unit
 from quorum.metrics import score
 from tests.evaluation.studies import make_dataset
-from tests.evaluation.test_outputs import OF_PAIRS, again, brought, means, rows_of, strengths
+from tests.evaluation.test_outputs import OF_PAIRS, again, brought, means, rows_of, verdict
 from tests.judgments.desk import page
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +66,7 @@ def test_an_empty_output_goes_out_and_comes_back(dataset: Dataset, tmp_path: Pat
     call_command(
         "import_judgments", form, str(path), dataset="shared", study="pairs-again", stdout=StringIO()
     )
-    assert strengths(Study.objects.get(slug="pairs-again")) == strengths(pairs)
+    assert verdict(Study.objects.get(slug="pairs-again")) == verdict(pairs)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "json"])
@@ -103,7 +103,7 @@ def test_columns_with_our_names_need_no_mapping(dataset: Dataset, tmp_path: Path
 def test_a_vote_on_an_empty_output_counts(dataset: Dataset, tmp_path: Path) -> None:
     study = brought(rows_of(PAIRS), "pairwise", OF_PAIRS, tmp_path)
     assert study.pairs.count() == 3
-    assert strengths(study) == {"s1": 0.35, "s2": -0.35}
+    assert verdict(study) == pytest.approx({"s1": 2 / 3, "s2": 1 / 3})
 
 
 def test_what_is_missing_from_an_empty_output_is_marked(dataset: Dataset, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from django.utils.translation import override
 from common.amounts import spell_number, spell_seconds
 from evaluation.presentation.content import format_cell
 from evaluation.results.plots import progress_sentence
-from evaluation.results.strengths.views import with_sign
 from judgments.templatetags.judgments_tags import coefficient, file_size, hours
 
 
@@ -30,11 +29,6 @@ def test_participants_read_decimals_as_in_their_language_and_staff_a_point() -> 
         assert spell_number(97.5) == "97,5"
         assert spell_number(100.0) == "100"
         assert file_size(1_234_567) == "1.2\N{NO-BREAK SPACE}MB"
-
-
-def test_a_strength_that_rounds_to_nothing_has_no_sign() -> None:
-    assert [with_sign(value) for value in (-0.004, 0.0, 0.004)] == [".00", ".00", ".00"]
-    assert [with_sign(value) for value in (-0.006, 0.006, 1.5, None)] == ["−.01", "+.01", "+1.50", "–"]
 
 
 def test_what_a_metric_gives_captions_has_three_digits_and_coefficients_two() -> None:

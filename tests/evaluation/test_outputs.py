@@ -28,7 +28,6 @@ from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.error_spans.scores import segments_of, system_scores
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.results.strengths.computing import strengths_of
 from judgments.datasets.importing import import_candidates
 from judgments.drawing.material import content_key
 from judgments.importers import ColumnMapping, ImportProblem
@@ -128,10 +127,6 @@ def archived(study: Study, folder: Path) -> dict[str, float]:
     return {line.split("\t")[0]: float(line.split("\t")[1]) for line in lines}
 
 
-def strengths(study: Study) -> dict[str, float]:
-    return {row["system"]: round(row["strength"], 2) for row in strengths_of(study)["systems"]}
-
-
 @pytest.mark.parametrize("order", list(permutations(range(4)))[::5])
 def test_grades_of_one_text_belong_to_the_system_that_was_graded(
     dataset: Dataset, tmp_path: Path, order: tuple[int, ...]
@@ -177,19 +172,19 @@ def test_votes_on_a_pair_are_those_of_its_two_systems(dataset: Dataset, tmp_path
     rows = rows_of(PAIRS)
     for number, some in enumerate((rows, rows[::-1], rows[3:] + rows[:3])):
         study = brought(some, "pairwise", OF_PAIRS, tmp_path, f"pairs-{number}")
-        assert strengths(study) == {"s1": 0.69, "s2": 0.0, "s3": -0.69}
-        assert list(strengths(study)) == ["s1", "s2", "s3"]
+        assert verdict(study) == {"s1": 0.75, "s2": 0.5, "s3": 0.25}
+        assert list(verdict(study)) == ["s1", "s2", "s3"]
         assert CandidatePair.objects.filter(study=study).count() == 4
-    assert strengths(again(study, tmp_path)) == {"s1": 0.69, "s2": 0.0, "s3": -0.69}
+    assert verdict(again(study, tmp_path)) == {"s1": 0.75, "s2": 0.5, "s3": 0.25}
 
 
 def test_two_systems_of_one_text_meet_in_a_pair(dataset: Dataset, tmp_path: Path) -> None:
     """Whoever wins, both sides show the same caption, and each is of its own system."""
     rows = [row | {"y": row["x"]} for row in rows_of(PAIRS)[:2]] + rows_of(PAIRS)[2:]
     study = brought(rows, "pairwise", OF_PAIRS, tmp_path)
-    found = strengths(study)
+    found = verdict(study)
     assert list(found) == ["s1", "s2", "s3"]
-    assert strengths(again(study, tmp_path)) == found
+    assert verdict(again(study, tmp_path)) == found
 
 
 LISTS: list[dict[str, Any]] = [
@@ -218,14 +213,7 @@ def test_the_best_of_a_list_is_that_of_its_system(dataset: Dataset, tmp_path: Pa
         path.write_text("".join(f"{json.dumps(line)}\n" for line in some), encoding="utf-8")
         import_judgments(format="jsonl", path=path, dataset="shared", study=name, protocol="best-worst")
         study = Study.objects.get(slug=name)
-        found = {
-            row["system"]: (round(row["strength"], 2), row["best"]) for row in strengths_of(study)["systems"]
-        }
-        assert {name: best for name, (_, best) in found.items()} == {"s1": 2 / 3, "s2": 0.5, "s3": 1 / 3}
-        assert [found[name][0] > found[other][0] for name, other in (("s1", "s2"), ("s2", "s3"))] == [
-            True,
-            True,
-        ]
+        assert list(verdict(study).items()) == [("s1", 2 / 3), ("s2", 0.5), ("s3", 1 / 3)]
         scores = archived(study, tmp_path)
         assert scores == pytest.approx({"s1": 0.5, "s2": 0.0, "s3": -0.5})
     assert archived(again(study, tmp_path), tmp_path) == scores
@@ -317,18 +305,6 @@ def test_every_door_says_the_same_figure(dataset: Dataset, tmp_path: Path, admin
     shown = admin_client.get(page(study, "results")).content.decode()
     assert "1.50" in shown
     assert "3.00" not in shown
-
-
-def test_the_page_the_call_and_the_command_say_one_strength(
-    dataset: Dataset, tmp_path: Path, admin_client: Client
-) -> None:
-    brought(rows_of(PAIRS), "pairwise", OF_PAIRS, tmp_path)
-    output = tmp_path / "strengths.json"
-    call_command("strengths", "brought", "--output", str(output), stdout=StringIO())
-    printed = {row["system"]: row["strength"] for row in json.loads(output.read_text())["systems"]}
-    called = admin_client.get("/api/studies/brought/strengths/").json()
-    assert printed == {row["system"]: row["strength"] for row in called["systems"]}
-    assert {name: round(value, 2) for name, value in printed.items()} == {"s1": 0.69, "s2": 0.0, "s3": -0.69}
 
 
 def test_board_page_call_and_command_say_one_agreement_and_one_tau(
@@ -581,13 +557,12 @@ def test_order_names_and_writing_change_no_winner_of_triplets(
         won[row["b"]][row["image"]].append(int(row["best"] == "2"))
     right = {system: mean(map(mean, values.values())) for system, values in won.items()}
     names, others = told_otherwise(rows, data, ("a", "b"), ("x", "y", "by_people"))
-    strengths_found = []
+    verdicts = []
     for some, expected in ((rows, right), (others, renamed(right, names))):
         study = in_a_data_set_of_its_own(some, "triplet", OF_TRIPLETS, tmp_path)
-        strengths_found.append({row["system"]: row["strength"] for row in strengths_of(study)["systems"]})
+        verdicts.append(verdict(study))
         assert archived(study, tmp_path) == pytest.approx(expected)
-    if None not in strengths_found[0].values():
-        assert strengths_found[1] == pytest.approx(renamed(strengths_found[0], names), abs=1e-6)
+    assert verdicts[1] == pytest.approx(renamed(verdicts[0], names))
 
 
 @given(votes=VOTES, texts=TEXTS, data=st.data())
@@ -626,8 +601,7 @@ def test_order_names_and_writing_change_no_share_of_best(
         study = Study.objects.get(slug=own)
         forward = {old: new for new, old in back.items()}
         assert archived(study, tmp_path) == pytest.approx(renamed(right, forward))
-        shares = {row["system"]: row["best"] for row in strengths_of(study)["systems"]}
-        assert shares == pytest.approx(renamed(best_of, forward))
+        assert verdict(study) == pytest.approx(renamed(best_of, forward))
 
 
 def line_of(texts: dict[tuple[str, str], str], back: dict[str, str]) -> Callable[[Any], str]:
@@ -666,34 +640,6 @@ def told_otherwise(
     ]
 
 
-@given(votes=VOTES, texts=TEXTS, data=st.data())
-@EXAMPLES
-def test_order_names_and_writing_change_no_strength(
-    votes: list[tuple[str, list[str], int]], texts: Any, data: Any, tmp_path: Path
-) -> None:
-    """Each system wins as often as its own side was chosen, whatever others wrote."""
-    rows = [
-        {"image": image, "x": texts[image, one], "y": texts[image, other], "a": one, "b": other,
-         "rater": f"w{number}", "best": str(value)}
-        for number, (image, (one, other, _), value) in enumerate(votes)
-    ]  # fmt: skip
-    names = dict(zip(["s1", "s2", "s3"], data.draw(NAMES), strict=True))
-    others = [
-        row
-        | {"a": names[row["a"]], "b": names[row["b"]]}
-        | {side: data.draw(st.sampled_from(FORMS))(row[side]) for side in "xy"}
-        for row in data.draw(st.permutations(rows))
-    ]
-    found = []
-    for some in (rows, others):
-        study = in_a_data_set_of_its_own(some, "pairwise", OF_PAIRS, tmp_path)
-        found.append({row["system"]: row["strength"] for row in strengths_of(study)["systems"]})
-        pairs = {(row["image"], frozenset((row["a"], row["b"]))) for row in some}
-        assert CandidatePair.objects.filter(study=study).count() == len(pairs)
-    if None not in found[0].values():
-        assert found[1] == pytest.approx(renamed(found[0], names), abs=1e-6)
-
-
 @pytest.mark.parametrize("protocol", ["graded", "pairwise"])
 def test_a_system_may_have_several_outputs_for_an_item(
     dataset: Dataset, tmp_path: Path, protocol: str
@@ -703,7 +649,7 @@ def test_a_system_may_have_several_outputs_for_an_item(
     if protocol == "pairwise":
         rows, columns = rows_of(PAIRS), OF_PAIRS
         study = brought([*rows, rows[0] | {"x": "another"}], protocol, columns, tmp_path)
-        assert list(strengths(study)) == ["s1", "s2", "s3"]
+        assert list(verdict(study)) == ["s1", "s2", "s3"]
     else:
         study = brought([*rows, rows[0] | {"out": "more", "stars": "1"}], protocol, columns, tmp_path)
         assert means(study) == means(again(study, tmp_path)) == {"s1": 3.0, "s2": 1.5}

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.utils.translation import override
-from pytest_django import DjangoAssertNumQueries
 
 from annotation.importing import import_judgments
 from annotation.models import Assignment, Judgment
@@ -18,17 +16,13 @@ from common.errors import DesignError
 from evaluation.data.judgment_sets.files import read_source
 from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
-from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from evaluation.presentation.content import Estimate
-from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, run_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.results.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Study
+from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 from tests.annotation.casting import joined
 from tests.annotation.posting import positions_on, submit, work_of
@@ -186,63 +180,15 @@ def test_a_whole_study_with_every_answer() -> None:
     assert kind_of(study).outcomes == (1, 2, 0, 3)
 
 
-def test_systems_are_ranked_and_metrics_held_against_ties() -> None:
+def test_metrics_are_held_against_ties() -> None:
     sizes: dict[str, Any] = {"sampling": {"pairs": {"MM": 6}}, "units_per_hit": 4, "judgments_per_unit": 8}
     study = make_study("pairwise", answers={"no_difference": True}, **sizes)
     rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, seed=1))
-    found = strengths_of(study)
-    assert {one["system"] for one in found["systems"]} == {"system-0", "system-1"}
-    assert sum(one["strength"] for one in found["systems"]) == pytest.approx(0)
-    table = load_judgments(study)
-    first_of = dict(CandidatePair.objects.filter(study=study).values_list("pk", "first_system__name"))
-    units = dict(study.units.filter(control=False).values_list("pk", "pair"))
-    wins: Counter[str] = Counter()
-    for unit, side in zip(
-        table.unit[table.counted].tolist(), table.value[table.counted].tolist(), strict=True
-    ):
-        name = first_of[units[unit]]
-        wins["tie" if side == 0 else name if side == 1 else "other"] += 1
-    first = next(iter(first_of.values()))
-    assert found["comparisons"] == sum(wins.values())
-    assert found["ties"] == pytest.approx(wins["tie"] / sum(wins.values()))
-    if len(set(first_of.values())) == 1:
-        # of two systems the log-odds of a win are the difference of their strengths
-        strength = {one["system"]: one["strength"] for one in found["systems"]}
-        assert 2 * strength[first] == pytest.approx(np.log(wins[first] / wins["other"]), abs=1e-6)
-    (ranking,) = [one for one in build_report(study).sections if one.name == "ranking"]
-    rows = {row[0]: row[1:] for row in ranking.tables[0].rows}
-    assert rows == {
-        one["system"]: (
-            Estimate(one["strength"], one["low"], one["high"]),
-            one["best_rank"],
-            one["worst_rank"],
-        )
-        for one in found["systems"]
-    }
-    assert f"{found['comparisons']} judgments" in ranking.sentences[0]
-    assert strengths_of(study, model="cumulative", control="length")["model"] == "cumulative"
-    with pytest.raises(EvaluationError, match="compares no pairs"):
-        strengths_of(make_study("graded"))
-
     readings = evaluate_study(study=study, metrics=["bleu-1"], ties=True)["readings"]["ties"]["bleu-1"]
     assert readings["calibrated"]["value"] >= readings["plain"]["value"]
     assert readings["plain"]["n"] == 6
     assert 0 <= readings["soft"]["value"] <= 1
     assert readings["soft"]["pairs"] == 1
-
-
-def test_that_there_is_nothing_to_rank_is_found_once_and_said_in_each_language(
-    django_assert_num_queries: DjangoAssertNumQueries,
-) -> None:
-    study = make_study("pairwise")
-    with pytest.raises(EvaluationError, match="no judgment that counts of a pair of two different systems"):
-        cached_strengths(study, model="adjacent")
-    with (
-        django_assert_num_queries(2),
-        override("de"),
-        pytest.raises(EvaluationError, match="hat kein"),
-    ):
-        cached_strengths(study, model="adjacent")
 
 
 def test_a_file_of_judgments_brings_its_ties_along(tmp_path: Any) -> None:

@@ -14,14 +14,11 @@ from django.test import Client
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import page_units_of
-from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.reports.releases.verification import verify_study
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.dashboard.snapshot import compute_snapshot
-from evaluation.results.strengths.computing import strengths_of
 from judgments.models import Caption, Study
-from quorum.statistics.aggregation import bradley_terry_of_comparisons
 from tests.annotation.voting import joined
 from tests.evaluation import studies
 from tests.evaluation.reporting import exported, words, written
@@ -66,12 +63,16 @@ def answered(slug: str, habit: float) -> Study:
     return study
 
 
-@pytest.fixture(scope="module")
-def animals(module_db: None) -> None:
+def lengthen_captions() -> None:
     better_and_worse()
     for number, caption in enumerate(Caption.objects.filter(role="candidate").order_by("pk")):
         caption.text += " again" * (number * 7 % 5)
         caption.save()
+
+
+@pytest.fixture(scope="module")
+def animals(module_db: None) -> None:
+    lengthen_captions()
 
 
 @pytest.fixture(scope="module")
@@ -126,76 +127,6 @@ def test_every_door_says_it(
     assert compute_snapshot(study=biased).values["result"]["side_bias"] == bias
 
 
-def test_strengths_without_the_bias_are_davidson_and_beavers(biased: Study, tmp_path: Path) -> None:
-    rows = rows_of(biased, tmp_path)
-    sides, winners = [], []
-    systems = systems_by(biased, "key")
-    for row in rows:
-        first_left = row["presented"] == "first-left"
-        sides.append(systems[row["pair"]][:: 1 if first_left else -1])
-        winners.append(0 if row["value"] == 0 else 1 if (row["value"] == 1) == first_left else 2)
-    left, right = zip(*sides, strict=True)
-    clusters = {"item": [row["image"] for row in rows], "rater": [row["worker"] for row in rows]}
-    theirs = bradley_terry_of_comparisons(
-        left, right, winners, tie_model="davidson", order_effect=True, clusters=clusters
-    )
-    ours = strengths_of(biased, order_effect=True)
-    expected = {
-        name: (theirs.log_strength[place], theirs.low[place], theirs.high[place])
-        for place, name in enumerate(theirs.items.tolist())
-    }
-    assert 0 in winners
-    for row in ours["systems"]:
-        assert [row[name] for name in ("strength", "low", "high")] == pytest.approx(
-            expected[row["system"]], abs=1e-6
-        )
-    assert [ours["order_effect"][name] for name in ("value", "low", "high")] == pytest.approx(
-        [theirs.order_effect, theirs.order_effect_low, theirs.order_effect_high], abs=1e-6
-    )
-    assert ours["order_effect"]["low"] > 0
-    without = strengths_of(biased)
-    assert without["order_effect"] is None
-    assert without["systems"] != ours["systems"]
-    both = strengths_of(biased, order_effect=True, control="length")
-    assert both["length"] == pytest.approx(strengths_of(biased, control="length")["length"], abs=0.1)
-    assert both["order_effect"] == pytest.approx(ours["order_effect"], abs=0.1)
-    assert both["length"]["high"] < both["order_effect"]["low"]
-
-
-def test_the_page_offers_them_where_a_bias_is_found(biased: Study, fair: Study, designer: Client) -> None:
-    offer = "Show the strengths without side bias"
-    shown = designer.get(page(biased, "ranking"), {"control": "length"})
-    assert offer in words(shown)
-    assert "choices fell on the left" in words(shown)
-    (link,) = re.findall(r'href="(\?[^"]*order_effect=on)"', unescape(shown.content.decode()))
-    assert "control=length" in link
-    without = designer.get(page(biased, "ranking") + link)
-    assert offer not in words(without)
-    effect = strengths_of(biased, order_effect=True, control="length")["order_effect"]
-    said = f"standing there changes the log-odds by +{effect['value']:.2f}".replace("+0.", "+.")
-    assert said in words(without)
-    assert re.search(r'name="order_effect"[^>]*checked', without.content.decode())
-    assert offer not in words(designer.get(page(fair, "ranking")))
-
-
-def test_the_command_and_the_call_take_the_option(
-    biased: Study, fair: Study, designer: Client, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    call_command("strengths", biased.slug)
-    assert "--order-effect gives strengths without this bias" in capsys.readouterr().out
-    call_command("strengths", fair.slug)
-    assert "--order-effect" not in capsys.readouterr().out
-    call_command("strengths", biased.slug, "--order-effect", "--output", str(tmp_path / "s.json"))
-    assert "Standing on the left adds +" in capsys.readouterr().out
-    stored = json.loads((tmp_path / "s.json").read_text())
-    address = f"/api/studies/{biased.slug}/strengths/"
-    called = designer.get(address, {"order_effect": "true"}).json()
-    assert called["order_effect"] == pytest.approx(stored["order_effect"])
-    assert called["side_bias"]["p"] < 0.05
-    assert designer.get(address).json()["order_effect"] is None
-    assert designer.get(address, {"order_effect": "perhaps"}).status_code == 400
-
-
 def test_without_a_habit_nothing_is_claimed(fair: Study) -> None:
     bias = aggregate_study(study=fair)["agreement"]["side_bias"]
     assert bias["low"] < 0.5 < bias["high"]
@@ -230,15 +161,6 @@ def test_a_half_is_expected_only_where_sides_were_drawn(
         assert "fell on the left" not in printed
     else:
         assert re.search(rf"83 % of 6 choices fell on the left \(95 % {sentence}", printed)
-
-
-def test_sides_that_nobody_knows_have_no_order_effect(animals: None) -> None:
-    study = studies.StudyOf(studies.make_dataset("toy", {"a.jpg": ["a dog runs"]}), "pairwise")
-    systems = [study.dataset.systems.create(name=name) for name in ("s1", "s2")]
-    pair = study.pair("p", "a.jpg", "a dog", "a cat", first_system=systems[0], second_system=systems[1])
-    study.answer(study.hit("h1", [study.unit("u", pair=pair)]), "alma", [1])
-    with pytest.raises(EvaluationError, match="there is no order effect to fit"):
-        strengths_of(study.study, order_effect=True)
 
 
 def test_results_of_earlier_versions_verify(biased: Study) -> None:

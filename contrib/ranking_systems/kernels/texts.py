@@ -27,10 +27,8 @@ from quorum.metrics.text.changes import (
 from quorum.metrics.text.tokenizers import (
     TOKENIZERS,
 )
+from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, ratio, starts_of
-from quorum.statistics.inputs import (
-    encode,
-)
 
 Document = Sequence[Sequence[str]]  # captions as lists of words
 MATCH, GAP = 0.5, 1.0  # H13: what a matched word and a gap multiply a match with

@@ -15,6 +15,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.amounts import thousands
 from common.errors import DesignError
 from judgments.access.roles import Person
+from judgments.design.arena import draws_arenas
 from judgments.design.reading import PRESETS, Preset, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import PURPOSES, StudyDesign
@@ -276,7 +277,7 @@ class _Fitting:
                 )
         if not any(there.values()):
             return
-        if self.purpose == "ranking" and there["MM"]:
+        if self.purpose == "ranking" and there["MM"] and draws_arenas():
             sampling["pairs"] = {"MM": there["MM"]}
             pages = -(-ROUNDS * there["MM"] // self.values["units_per_hit"])
             self.values["arena"] = {"pages": pages, "even": Arena().even}

@@ -7,7 +7,7 @@ Comparison Data*), symmetric in first and second:
 adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). With -1, 0, 1 it is Davidson's (1970), nu = exp(a_0).
 cumulative: P(preference <= c) = F(t_c - d) with the logistic F. With -1, 0, 1 it is Rao and Kupper's (1967).
 
-Covariates control for style, weights undo adaptive drawing (docs/ties.md).
+Covariates control for style, weights undo adaptive drawing.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from django.db.models.expressions import RawSQL
 from annotation.models import Assignment, Demographics
 from annotation.models.assignments import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
-from annotation.work.arena import has_chances
 from common.files import HashedFile, guard_formula
 from common.rows import batched, columns_of, converted_rows, plain_rows
 from common.texts import one_text
@@ -37,7 +36,7 @@ from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
 from judgments.models import Caption, HITUnit, Item, Output, Study, System, Unit
 from judgments.models.studies import credited
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, has_chances
 from quorum.numeric.arrays import Ints
 from quorum.numeric.signatures import quorum_version
 

@@ -13,21 +13,19 @@ from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.rehearsal import Crowd, rehearse
-from annotation.work.arena import count_answers_by_pair, counts_for_pair, recount
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
+from annotation.work.system_pairs import count_answers_by_pair, counts_for_pair, recount
 from common.errors import DesignError
+from contrib.arena.tests.drawing_again import draw_page_again
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets.study_signatures import uncommon_fields
-from evaluation.results.strengths.computing import cached_strengths, strengths_of
 from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.generation import plan_study
 from judgments.studies.studies import design_of
-from quorum.statistics.aggregation import preference_strengths
-from tests.annotation.casting import draw_page_again, joined
+from tests.annotation.arenas import arena
+from tests.annotation.casting import joined
 from tests.annotation.leasing import claimed
-from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -35,14 +33,6 @@ CHOSEN = {
     "method": "even", "scores": {}, "seed": 0, "floor": 1.0, "per": "pairs", "budget": 1, "population": 2,
     "chances": {"one": 0.5},
 }  # fmt: skip
-
-
-def arena(pages: int = 12, **values: Any) -> Study:
-    make_dataset(images=24, systems=4)
-    usual: dict[str, Any] = {"judgments_per_unit": 1, "units_per_hit": 5, "sampling": {}}
-    return make_study(
-        "pairwise", **(usual | {"arena": {"pages": pages}, "answers": {"no_difference": True}} | values)
-    )
 
 
 def answers_of(claim: Any, value: int = 1) -> list[dict[str, Any]]:
@@ -181,32 +171,7 @@ def test_the_plan_counts_pages_and_a_design_without_an_arena_is_as_before() -> N
     assert "arena" not in make_design({"name": "x", "dataset": "x", "protocol": "pairwise"}).model_dump()
 
 
-def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
-    study = arena(pages=40, controls={"per_hit": 0})
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=2))
-    found, plain = strengths_of(study), strengths_of(study, weights="none")
-    assert (found["weighted"], plain["weighted"]) == (True, False)
-    # the same from the stored rows, one by one
-    first, second, preferences, weights = [], [], [], []
-    rows = Judgment.objects.filter(assignment__study=study, unit__control=False)
-    for row in rows.select_related("unit__pair__first_system", "unit__pair__second_system", "assignment"):
-        pair = row.unit.pair
-        assert pair is not None
-        assert pair.first_system is not None
-        assert pair.second_system is not None
-        first.append(pair.first_system.name)
-        second.append(pair.second_system.name)
-        preferences.append({1: 1, 2: -1, 0: 0}[int(row.value or 0)])
-        weights.append(1 / (HITUnit.objects.get(hit=row.assignment.hit, unit=row.unit).chance or 0))
-    expected = preference_strengths(first, second, preferences, weights=weights)
-    assert {one["system"]: one["strength"] for one in found["systems"]} == pytest.approx(
-        dict(zip(expected.items.tolist(), expected.log_strength.tolist(), strict=True)), abs=1e-6
-    )
-    assert found["systems"] != plain["systems"]
-    assert uncommon_fields(study)["drawn"] == "live,even-0.2"
-
-
-def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: Path) -> None:
+def test_exported_files_have_chances_and_bring_them_back(tmp_path: Path) -> None:
     study = arena(pages=20, controls={"per_hit": 1, "threshold": 0})
     rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
     for form in ("jsonl", "csv"):
@@ -217,18 +182,6 @@ def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: P
     chances = {(hit, unit): chance for hit, unit, chance in stored}
     assert [row["chance"] for row in rows] == [chances[row["hit"], row["unit"]] for row in rows]
     assert {row["chance"] is None for row in rows if row["control"]} == {True}
-    judged = [row for row in rows if not row["control"]]
-    systems = [[row["systems"][row[side]][0]["system"] for side in ("first", "second")] for row in judged]
-    expected = preference_strengths(
-        [first for first, _ in systems],
-        [second for _, second in systems],
-        [{1: 1, 2: -1, 0: 0}[row["value"]] for row in judged],
-        weights=[1 / row["chance"] for row in judged],
-    )
-    found = {one["system"]: one["strength"] for one in strengths_of(study)["systems"]}
-    assert found == pytest.approx(
-        dict(zip(expected.items.tolist(), expected.log_strength.tolist(), strict=True)), abs=1e-6
-    )
     with (tmp_path / "arena.csv").open(encoding="utf-8", newline="") as file:
         assert [row["chance"] for row in csv.DictReader(file)] == [
             "" if row["chance"] is None else repr(row["chance"]) for row in rows
@@ -238,10 +191,6 @@ def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: P
     )
     back = Study.objects.get(slug="back")
     assert Judgment.objects.filter(assignment__study=back).count() == len(rows)
-    again = strengths_of(back)
-    assert again["weighted"]
-    assert {one["system"]: one["strength"] for one in again["systems"]} == pytest.approx(found, abs=1e-9)
-    assert strengths_of(back, weights="none")["systems"] != again["systems"]
     # and exported once more, as the file has the same chances
     call_command("export_judgments", "back", format="jsonl", output=tmp_path / "back.jsonl")
     returned = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()]
@@ -266,10 +215,3 @@ def test_a_file_with_chances_has_them_in_every_judged_row(tmp_path: Path) -> Non
         with pytest.raises(CommandError, match=problem):
             call_command("import_judgments", "jsonl", str(place), dataset=study.dataset.name, study="back")
     assert not Study.objects.filter(slug="back").exists()
-
-
-def test_the_kept_ranking_knows_which_parameter_is_none() -> None:
-    study = arena(pages=10)
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
-    assert cached_strengths(study, control="none")["weighted"]
-    assert not cached_strengths(study, weights="none")["weighted"]

@@ -1,0 +1,82 @@
+"""Count the answers to the pairs of systems of an arena.
+
+Lock order: assignments, HITs, crowd sessions, pairs of systems. A submission that counts its answers takes no HIT in
+its transaction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.db.models import Count, F
+
+from annotation.models import Judgment
+from judgments.models import CandidatePair, Study, SystemPair, Unit
+from judgments.studies.studies import draws_at_claim
+from quorum.statistics.aggregation.pair_answers import (
+    FIRST,
+    MUCH,
+    SECOND,
+)
+
+RESULTS = {FIRST: "wins", SECOND: "losses"}
+
+
+def count_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
+    """Add the answers of a submission to an arena's pairs of systems, in the transaction that stores them."""
+    judged = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
+    rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in judged})
+    systems = {pk: both for pk, *both in rows.values_list("pk", "first_system_id", "second_system_id")}
+    tally: Counter[tuple[int, int, str]] = Counter()
+    for pair, value in judged:
+        first, second = systems[pair]
+        tally[first, second, _result_of(value)] += 1
+    _add_counts(study, tally)
+
+
+def recount(study: Study) -> None:
+    """Count the answers to each pair of systems anew, after judgments were revised, excluded or included.
+
+    This locks the pairs: answers stored meanwhile are added once the transaction ends.
+    """
+    if not draws_at_claim(study):
+        return
+    with transaction.atomic():
+        rows = SystemPair.objects.filter(study=study)
+        list(rows.select_for_update().order_by("pk").values_list("pk"))
+        rows.update(wins=0, ties=0, losses=0)
+        _add_counts(study, count_answers_by_pair(study))
+
+
+def count_answers_by_pair(study: Study) -> Counter[tuple[int, int, str]]:
+    """Count current judgments by first system, second system and side, in the order of their pairs."""
+    judged = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
+    names = ("unit__pair__first_system", "unit__pair__second_system", "value")
+    tally: Counter[tuple[int, int, str]] = Counter()
+    for first, second, value, n in judged.values_list(*names).annotate(n=Count("pk")):
+        tally[first, second, _result_of(value)] += n
+    return tally
+
+
+def counts_for_pair(tally: Counter[tuple[int, int, str]], first: int, second: int) -> dict[str, int]:
+    """Return wins, ties and losses of ``first`` against ``second``, in either order of the pair."""
+    return {
+        "wins": tally[first, second, "wins"] + tally[second, first, "losses"],
+        "ties": tally[first, second, "ties"] + tally[second, first, "ties"],
+        "losses": tally[first, second, "losses"] + tally[second, first, "wins"],
+    }
+
+
+def _result_of(value: float | None) -> str:
+    return RESULTS.get(int(value or 0) % MUCH, "ties")
+
+
+def _add_counts(study: Study, tally: Counter[tuple[int, int, str]]) -> None:
+    systems = {system for first, second, _ in tally for system in (first, second)}
+    rows = SystemPair.objects.filter(study=study, first_system__in=systems, second_system__in=systems)
+    for pk, first, second in rows.order_by("pk").values_list("pk", "first_system_id", "second_system_id"):
+        more = {name: F(name) + n for name, n in counts_for_pair(tally, first, second).items() if n}
+        if more:
+            SystemPair.objects.filter(pk=pk).update(**more)

@@ -1,0 +1,1 @@
+"""Arenas: the pairs of systems on a page are drawn when somebody takes it, from the answers so far."""

@@ -1,0 +1,25 @@
+"""What check_integrity looks for in arenas."""
+
+from collections.abc import Iterator
+
+from django.db.models import Q
+
+from annotation.work.system_pairs import count_answers_by_pair, counts_for_pair
+from judgments.models import HITUnit, Study, SystemPair
+
+
+def arenas_say_how_they_drew() -> Iterator[str]:
+    """Each judged unit of an arena's HIT has its probability, and each pair of systems counts its answers."""
+    arenas = SystemPair.objects.values("study")
+    places = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
+        Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)
+    )
+    for slug, hit, unit in places.values_list("hit__study__slug", "hit__key", "unit__key"):
+        yield f"Study {slug}: unit {unit} stands in HIT {hit} without the chance it was drawn by."
+    for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
+        counted = count_answers_by_pair(study)
+        for row in SystemPair.objects.filter(study=study).order_by("position"):
+            stored = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
+            expected = counts_for_pair(counted, row.first_system_id, row.second_system_id)
+            if stored != expected:
+                yield f"Study {study.slug}: pair {row.position} of systems counts {stored}; its answers are {expected}."

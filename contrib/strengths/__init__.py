@@ -1,0 +1,1 @@
+"""Strengths of systems, from people's choices between their texts."""

@@ -1,0 +1,19 @@
+"""What strengths of systems add to the platform."""
+
+from config.features import Feature
+
+
+class StrengthsConfig(Feature):
+    name = "contrib.strengths"
+    pages = ("contrib.strengths.views",)
+    calls = "contrib.strengths.calls"
+    report_sections = ("contrib.strengths.section.ranking_section",)
+    commands = {
+        "Results": {
+            "strengths": (
+                "strengths",
+                "systems by people's choices, with ties and rank bands",
+                "contrib.strengths.management.Strengths",
+            )
+        }
+    }

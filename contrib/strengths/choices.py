@@ -1,0 +1,57 @@
+"""Strengths of systems in Luce's choice model, from which of several captions people named the best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext
+
+from common.amounts import as_json
+from contrib.strengths.rows import rank_bands_of, system_rows
+from evaluation.errors import EvaluationError
+from evaluation.results.best_of.choices import fit_choices
+from evaluation.results.best_of.standings import standings_of_choices
+from evaluation.results.consensus import scope_of
+from judgments.models import Study
+from quorum.statistics.aggregation.strengths import MODELS
+from quorum.statistics.crossed import RATER
+
+LUCE = "luce"
+
+
+def strengths_of_choices(study: Study, *, model: str, control: str, order_effect: bool) -> dict[str, Any]:
+    """Return strengths and rank bands from which caption of several was named the best.
+
+    A caption that several systems gave counts for each of them in part.
+    """
+    if model != MODELS[0] or control != "none" or order_effect:
+        raise EvaluationError(
+            gettext(
+                "Study %(slug)r asks for the best of several: its model is Luce's, and controls for nothing."
+            )
+            % {"slug": study.slug}
+        )
+    choices = fit_choices(study)
+    strengths, shares = choices.strengths, choices.shares()
+    bands, compared = rank_bands_of(strengths), standings_of_choices(choices).compare().compared
+    return {
+        "systems": [
+            row | shares[row["system"]] | {"p": compared.get(row["system"])}
+            for row in system_rows(strengths, bands)
+        ],
+        "next": [],
+        "length": None,
+        "order_effect": None,
+        "side_bias": None,
+        "ties": 0.0,
+        "levels": [],
+        "cuts": [],
+        "control": control,
+        "clusters": dict(strengths.clusters),
+        "scope": scope_of(strengths.clusters.get(RATER)),
+        "model": LUCE,
+        "comparisons": strengths.choices,
+        **as_json(strengths, "log_likelihood", "converged", "reason", "note", "signature"),
+        "ranks": bands.signature,
+        "weighted": False,
+    }

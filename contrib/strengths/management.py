@@ -1,0 +1,96 @@
+"""The command that ranks systems."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from common.commands import QuorumCommand
+from evaluation.presentation.content import Cell, estimate_of, format_cell, plain_table
+from judgments.management.base import add_parameters, as_text
+from judgments.models import Study
+from judgments.studies.studies import find_study
+
+MAJORITIES = (
+    "Strengths and ranks are of single judgments. Pairs won, and p against the best system, are of what most say of "
+    "each pair, as in the verdict; the two can differ."
+)
+
+
+class Strengths(QuorumCommand):
+    help = (
+        "Rank the systems of a study by people's choices: of triplets and pairs by Bradley-Terry strengths with ties "
+        "and strength of preference, of the best of several by Luce's choice model. With intervals by item and person, "
+        "rank bands, and the pairs of which one more judgment says most (contrib/strengths/README.md)."
+    )
+    example = "manage.py strengths arena --control length --output strengths.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        from contrib.strengths.strengths import StrengthsRequest
+
+        parser.add_argument("study")
+        add_parameters(parser, StrengthsRequest())
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from contrib.strengths.choices import LUCE
+        from contrib.strengths.strengths import StrengthsRequest, strengths_of
+        from evaluation.results.agreement import is_biased, side_sentence
+        from evaluation.results.consensus import scope_sentence
+
+        study = find_study(options["study"])
+        values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
+        strengths = strengths_of(study, **values)
+        self.write_output(options, strengths)
+        chosen = strengths["model"] == LUCE
+        ties = 100 * strengths["ties"]
+        title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties:.0f} % without a side"
+        if chosen:
+            title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
+        columns = [
+            ("system", "text"),
+            ("strength [95 %]", "signed"),
+            ("best rank", "count"),
+            ("worst rank", "count"),
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (
+                system["system"],
+                estimate_of({"value": system["strength"], **system}),
+                system["best_rank"],
+                system["worst_rank"],
+            )
+            for system in strengths["systems"]
+        ]
+        share = "best" if chosen else "won"
+        columns += [(f"{share}, % [95 %]", "share"), ("p, Holm", "p")]
+        names = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
+        rows = [
+            (*row, estimate_of({key: system[name] for key, name in names.items()}), system["p"])
+            for row, system in zip(rows, strengths["systems"], strict=True)
+        ]
+        self.say_tables([plain_table(title, columns, rows)])
+        if not chosen:
+            self.say(MAJORITIES)
+        if strengths["length"]:
+            added = format_cell(strengths["length"]["value"], "signed")
+            self.say(f"A standard deviation in length adds {added} to the log-odds.")
+        if strengths["order_effect"]:
+            added = format_cell(estimate_of(strengths["order_effect"]), "signed")
+            self.say(f"Standing on the left adds {added} to the log-odds; these are strengths without it.")
+        elif is_biased(strengths["side_bias"], drawn=study.source == Study.Source.DESIGNED):
+            self.say(
+                f"{side_sentence(strengths['side_bias'], drawn=True)} --order-effect gives strengths without this bias."
+            )
+        for pair in strengths["next"]:
+            self.say(
+                f"One more judgment says most of {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."
+            )
+        if strengths["weighted"]:
+            self.say(
+                "Judgments weigh one over the chance that drew what they compare (contrib/strengths/README.md)."
+            )
+        for sentence in (strengths["reason"], strengths["note"], scope_sentence(strengths)):
+            if sentence:
+                self.say(f"Note: {sentence}")
+        self.say(strengths["signature"])

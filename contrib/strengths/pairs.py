@@ -1,0 +1,167 @@
+"""Bradley-Terry strengths of systems, with ties and strength of preference, from judgments of pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from django.db.models import F
+from django.utils.translation import gettext, gettext_noop
+
+from common.amounts import as_json, json_float
+from common.rows import columns_of
+from contrib.strengths.rows import rank_bands_of, system_rows
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import NO_PAIR
+from evaluation.errors import EvaluationError, NothingToRank
+from evaluation.presentation.content import rows_as_json
+from evaluation.results.agreement import judgment_clusters, side_bias
+from evaluation.results.best_of.choices import PEOPLE
+from evaluation.results.consensus import consensus_of, scope_of
+from evaluation.results.standings import standings_of_pairs
+from judgments.kinds.spans.answers import words_of
+from judgments.models import CandidatePair, HITUnit, Study
+from judgments.studies.studies import design_of, has_chances
+from quorum.numeric.arrays import Floats, Ints, places_in
+from quorum.statistics.aggregation import StrengthResult, preference_strengths
+from quorum.statistics.aggregation.pair_answers import (
+    preferences_of,
+)
+from quorum.statistics.crossed import NAIVE, RATER
+
+LENGTH = "length"
+NEXT_SHOWN = 3
+NO_PAIR_OF_TWO = gettext_noop(
+    "Study %(slug)r has no judgment that counts of a pair of two different systems."
+)
+NO_SIDES = gettext_noop(
+    "In study %(slug)r texts never changed sides, or their sides are unknown: there is no order effect to fit."
+)
+
+
+def strengths_of_pairs(
+    study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
+) -> dict[str, Any]:
+    """Return ``strengths_of`` of a study of pairs; ``weighted``: by one over the chance of what was drawn."""
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
+    pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
+    pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
+    firsts = np.array([name or PEOPLE for name in first], dtype=object)
+    seconds = np.array([name or PEOPLE for name in second], dtype=object)
+    counted = np.flatnonzero(table.counted)
+    pair = units.pair[places_in(units.pk, table.unit[counted])]
+    in_pair = pair != NO_PAIR
+    index = places_in(np.array(pks, dtype=np.int64), pair[in_pair])
+    rows = counted[in_pair]
+    different = firsts[index] != seconds[index]
+    rows, index = rows[different], index[different]
+    if not len(rows):
+        raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
+    images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
+    clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
+    bias = side_bias(table, units, images, anonymous=anonymous)
+    if order_effect and not bias:
+        raise EvaluationError(gettext(NO_SIDES) % {"slug": study.slug})
+    covariates = {}
+    if control == LENGTH:
+        covariates["length"] = _length_difference(*texts)[index]
+    if order_effect:
+        covariates["order_effect"] = table.order[rows]
+    preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
+    # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
+    chosen, inverse = design_of(study).chosen, None
+    if chosen and weighted:
+        inverse = 1 / np.array([chosen.chances[key] for key in keys])[index]
+    elif weighted and has_chances(study):
+        inverse = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
+        inverse /= inverse.mean()
+    strengths = preference_strengths(
+        firsts[index].tolist(),
+        seconds[index].tolist(),
+        preferences,
+        model=model,
+        covariates=np.column_stack(list(covariates.values())) if covariates else None,
+        weights=inverse,
+        clusters=clusters or NAIVE,
+    )
+    result = _as_result(strengths, preferences, list(covariates))
+    result |= {"control": control, "weighted": inverse is not None, "side_bias": bias or None}
+    standings = standings_of_pairs(
+        table,
+        consensus_of(study, table, units),
+        loaders.systems_of_pairs(study),
+        dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
+        loaders.documents_of(study),
+        anonymous=anonymous,
+    )
+    assert standings is not None, "there are judgments of two systems"
+    compared = standings.compare().compared
+    for row in result["systems"]:
+        won = standings.figures[row["system"]]
+        row |= {"pairs": won["n"], "won": won["value"], "won_low": won["low"], "won_high": won["high"]}
+        row["p"] = compared.get(row["system"])
+    return result
+
+
+def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
+    """Return (N,) probabilities by which an arena drew the judgments' pairs of systems.
+
+    Nobody judges a unit twice, so unit and person identify the HIT.
+    """
+    drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
+    live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
+    columns = columns_of(live.values_list("unit_id", "hit__assignments__worker_id", "chance"), 3)
+    of_unit, of_worker = columns[0].astype(np.int64), columns[1].astype(np.int64)
+    base = max(int(of_worker.max()), int(workers.max())) + 1
+    codes, first = np.unique(of_unit * base + of_worker, return_index=True)
+    index = places_in(codes, units * base + workers)
+    assert not (index < 0).any(), "each judged unit of an arena was drawn"
+    return columns[2][first][index]
+
+
+def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
+    """Return (P,) difference in words over their sum, in standard deviations (Chatbot Arena, 2024)."""
+    first_lengths, second_lengths = (
+        np.array([len(words_of(text)) for text in texts], dtype=np.float64) for texts in (first, second)
+    )
+    share = (first_lengths - second_lengths) / np.maximum(first_lengths + second_lengths, 1.0)
+    spread = share.std()
+    return share / spread if spread > 0 else share
+
+
+def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[str]) -> dict[str, Any]:
+    names, bands = [str(name) for name in strengths.items.tolist()], rank_bands_of(strengths)
+    effects = rows_as_json(
+        value=strengths.coefficients, low=strengths.coefficient_low, high=strengths.coefficient_high
+    )
+    coefficients = dict(zip(covariates, effects, strict=True))
+    return {
+        "systems": system_rows(strengths, bands),
+        "next": [] if strengths.reason else _next_comparisons(strengths, names),
+        "length": None if strengths.reason else coefficients.get("length"),
+        "order_effect": coefficients.get("order_effect"),
+        "ties": float((preferences == 0).mean()),
+        **as_json(strengths, "levels", "cuts"),
+        "clusters": dict(strengths.clusters),
+        "scope": scope_of(strengths.clusters.get(RATER)),
+        **as_json(
+            strengths, "model", "comparisons", "log_likelihood", "converged", "reason", "note", "signature"
+        ),
+        "ranks": bands.signature,
+    }
+
+
+def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
+    """Return the pairs of systems with the largest gain of one more judgment, in nats."""
+    gains = np.triu(strengths.gains(), 1)
+    best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
+    return [
+        {
+            "first": names[index // len(names)],
+            "second": names[index % len(names)],
+            "gain": json_float(gains.flat[index]),
+        }
+        for index in best.tolist()
+        if gains.flat[index] > 0
+    ]

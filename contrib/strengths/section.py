@@ -1,0 +1,49 @@
+"""The section of a report that ranks systems by every judgment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from contrib.strengths.choices import LUCE
+from contrib.strengths.strengths import strengths_of
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
+from evaluation.presentation.rendering import add_wording, plot, say, section, table
+from judgments.design.tables import AnswerOptions
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import design_of, has_chances
+
+add_wording(Path(__file__).parent / "wording.toml")
+
+
+def ranking_section(study: Study) -> Section | None:
+    """Return strengths and rank bands if probabilities or answers are unusual; else None."""
+    design = design_of(study)
+    kind = KINDS[study.protocol]
+    special = design.answers != AnswerOptions() or design.chosen is not None or has_chances(study)
+    if not ((kind.compares_pairs or kind.names_best) and special):
+        return None
+    try:
+        strengths = strengths_of(study)
+    except EvaluationError:  # nothing to rank yet
+        return None
+    if strengths["reason"]:
+        return section("ranking", empty=strengths["reason"])
+    rows = []
+    for system in strengths["systems"]:
+        estimate = Estimate(system["strength"], system["low"], system["high"])
+        rows.append((system["system"], estimate, system["best_rank"], system["worst_rank"]))
+    luce = strengths["model"] == LUCE
+    data = table("ranking", rows, luce=luce)
+    best = [name for name, _, best_rank, _ in rows if best_rank == 1]
+    counts = {name: strengths[name] for name in ("comparisons", "ties", "weighted")}
+    sentence = say("ranking", best=best, luce=luce, **counts)
+    drawing = Dots(
+        tuple(name for name, *_ in rows),
+        (Panel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
+        "log-strength, 95 % interval",
+        "number",
+        tuple(best),
+    )
+    return section("ranking", [sentence], [plot(sentence, drawing, data)], [data])

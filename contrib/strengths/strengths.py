@@ -1,0 +1,110 @@
+"""Strengths, rank bands and the next comparisons of a study's systems, from people's choices between their texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Max
+from rest_framework import serializers
+
+from annotation.models import Judgment
+from common.parameters import Parameters
+from contrib.strengths.choices import strengths_of_choices
+from contrib.strengths.pairs import LENGTH, strengths_of_pairs
+from evaluation.data.judgment_sets import blocks
+from evaluation.errors import EvaluationError, NothingToRank
+from judgments.kinds import KINDS
+from judgments.models import Study
+from quorum.statistics.aggregation.strengths import MODELS
+
+WEIGHTS = ("drawn", "none")
+KEPT_SECONDS = 3600
+NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
+
+
+class StrengthsRequest(Parameters):
+    """How systems are ranked (contrib/strengths/README.md)."""
+
+    model = serializers.ChoiceField(
+        MODELS,
+        required=False,
+        initial=MODELS[0],
+        label="Model",
+        help_text="Of pairs: adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: "
+        "adjacent. The best of several has Luce's.",
+    )
+    control = serializers.ChoiceField(
+        ["none", LENGTH],
+        required=False,
+        initial="none",
+        label="Control for",
+        help_text="length: strengths of texts of equal length; default: none.",
+    )
+    weights = serializers.ChoiceField(
+        WEIGHTS,
+        required=False,
+        initial=WEIGHTS[0],
+        label="Weights",
+        help_text="drawn: one over the chance of what was drawn with unequal chances, in an arena the pair of systems, "
+        "or an item chosen by its usefulness; none: all judgments count alike.",
+    )
+    order_effect = serializers.BooleanField(
+        required=False,
+        initial=False,
+        label="Without side bias",
+        help_text="Of pairs: fit the advantage of standing on the left, and give strengths without it.",
+    )
+
+
+def strengths_of(
+    study: Study,
+    *,
+    model: str = MODELS[0],
+    control: str = "none",
+    weights: str = WEIGHTS[0],
+    order_effect: bool = False,
+) -> dict[str, Any]:
+    """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
+
+    Every included judgment of two systems is a comparison; "neither" counts as no difference. Shares of pairs ``won``
+    and ``p``, of the best system against each other one, are of the majorities, as the verdict has them. Intervals are
+    clustered by item and, unless anonymous, by person. In an arena each judgment weighs one over the
+    probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
+    Where people name the best of several captions, strengths are those of Luce's choice model.
+    ``side_bias`` tests whether people favour a side; ``order_effect`` fits what the left one adds to the log-odds
+    (Davidson, Beaver 1977).
+
+    Raises:
+        EvaluationError: the study compares no pairs and names no best one, or none of two systems, or its model has no
+            such setting.
+    """
+    if KINDS[study.protocol].names_best:
+        return strengths_of_choices(study, model=model, control=control, order_effect=order_effect)
+    if not KINDS[study.protocol].compares_pairs:
+        raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
+    return strengths_of_pairs(
+        study, model=model, control=control, weighted=weights == WEIGHTS[0], order_effect=order_effect
+    )
+
+
+def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
+    """Return ``strengths_of``, cached for the same judgments and events of the study, or raise its NothingToRank."""
+    event = study.events.aggregate(last=Max("pk"))["last"]
+    # The names belong to the key: "none" is a value of two of them.
+    options = "-".join(f"{name}={settings[name]}" for name in sorted(settings))
+    key = f"strengths-{study.pk}-{event}-{options}"
+    judgments = Judgment.objects.filter(assignment__study=study)
+    newest: int
+    strengths: dict[str, Any]
+    newest, strengths = cache.get(key) or (-1, {})
+    if judgments.filter(pk__gt=newest).exists() or newest < 0:
+        newest = blocks.newest_judgment(study)
+        try:
+            strengths = strengths_of(study, **settings)
+        except NothingToRank as error:
+            strengths = {"nothing": error.why}
+        cache.set(key, (newest, strengths), KEPT_SECONDS)
+    if "nothing" in strengths:
+        raise NothingToRank(strengths["nothing"], study.slug)
+    return strengths

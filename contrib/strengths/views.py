@@ -1,0 +1,114 @@
+"""The page "Ranking"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext, pgettext, pgettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from contrib.strengths.pairs import LENGTH
+from contrib.strengths.strengths import cached_strengths
+from evaluation.errors import EvaluationError
+from evaluation.results.agreement import is_biased, side_sentence
+from evaluation.results.consensus import scope_sentence
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.study_page import Context, Group, study_page
+from judgments.templatetags.judgments_tags import coefficient
+
+MODELS_IN_WORDS = (
+    ("adjacent", pgettext_lazy("staff", "Adjacent categories (Davidson)")),
+    ("cumulative", pgettext_lazy("staff", "Cumulative (Rao and Kupper)")),
+)
+CONTROLS_IN_WORDS = (
+    ("none", pgettext_lazy("staff", "Nothing")),
+    (LENGTH, pgettext_lazy("staff", "Length of the texts")),
+)
+ENDS = {"value": "", "low": "_low", "high": "_high"}
+
+
+class RankingForm(forms.Form):
+    model = forms.ChoiceField(
+        label=pgettext_lazy("staff", "Model"), choices=MODELS_IN_WORDS, widget=UnfoldAdminSelectWidget
+    )
+    control = forms.ChoiceField(
+        label=pgettext_lazy("staff", "Control for"), choices=CONTROLS_IN_WORDS, widget=UnfoldAdminSelectWidget
+    )
+    order_effect = forms.BooleanField(label=pgettext_lazy("staff", "Without side bias"), required=False)
+
+
+def ranks_systems(study: Study) -> bool:
+    return KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best
+
+
+@study_page("ranking", order=53, shown=ranks_systems, group=Group.FINDINGS, under="results")
+def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    chosen: dict[str, Any] = {"model": "adjacent", "control": "none", "order_effect": False}
+    form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
+    if form.is_valid():
+        chosen = dict(form.cleaned_data)
+    of_pairs = KINDS[study.protocol].compares_pairs  # the best of several has one model
+    context |= {"form": RankingForm(chosen) if of_pairs else None, "chosen": chosen}
+    if not of_pairs:
+        chosen = {}
+    try:
+        strengths = cached_strengths(study, **chosen)
+    except EvaluationError as error:
+        return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
+    # A reason that holds counts has no translation: it comes in English, as the statistics have it.
+    reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
+    bias, effect = strengths["side_bias"], strengths["order_effect"]
+    if of_pairs and not bias:
+        del context["form"].fields["order_effect"]
+    context |= {
+        "side_bias": side_sentence(bias, drawn=True)
+        if is_biased(bias, drawn=study.source == Study.Source.DESIGNED)
+        else "",
+        "order_effect": {name: with_sign(value) for name, value in (effect or {}).items()},
+        "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
+        "strengths": strengths,
+        "scope": scope_sentence(strengths),
+        "rows": _rows(strengths["systems"]),
+        "length": {name: with_sign(value) for name, value in (strengths["length"] or {}).items()},
+    }
+    return TemplateResponse(request, "evaluation/study_ranking.html", context)
+
+
+def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with formatted figures, and positions on a common scale as SVG lengths."""
+    ends = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    width = (high - low) * 1.04 or 1.0
+
+    def position(value: float | None) -> str:
+        return "" if value is None else f"{2 + 96 * (value - low) / width:.2f}%"
+
+    rows, key = [], "best" if "best" in systems[0] else "won"
+    for row in systems:
+        same = row["best_rank"] == row["worst_rank"]
+        ranks = "%(best)s" if same else pgettext("staff", "%(best)s to %(worst)s")
+        rows.append(
+            {
+                "system": row["system"],
+                "strength": with_sign(row["strength"]),
+                "range": [with_sign(row[name]) for name in ("low", "high")],
+                "ranks": ranks % {"best": row["best_rank"] or "–", "worst": row["worst_rank"] or "–"},
+                "places": {name: position(row[name]) for name in ("low", "strength", "high")},
+                "zero": position(0.0),
+                "share": {name: row.get(f"{key}{end}") for name, end in ENDS.items()},
+            }
+        )
+    return rows
+
+
+def with_sign(value: float | None) -> str:
+    if value is None:
+        return "–"
+    text = coefficient(abs(value))
+    if text == coefficient(0):
+        return text
+    return f"−{text}" if value < 0 else f"+{text}"

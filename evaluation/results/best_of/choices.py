@@ -1,0 +1,118 @@
+"""Fit strengths of systems to which of several captions people named the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from common.amounts import json_float
+from common.texts import one_text
+from evaluation.data.judgment_sets import loaders
+from evaluation.errors import NothingToRank
+from evaluation.results.agreement import judgment_clusters
+from judgments.models import Output, Study, System, Unit
+from judgments.models.studies import credited
+from quorum.numeric.arrays import Ints
+from quorum.statistics.aggregation import LuceResult, luce_choice
+from quorum.statistics.crossed import CONFIDENCE, NAIVE, share_of_rows
+
+PEOPLE = "people"  # who wrote what no system gave
+NO_CAPTIONS_OF_TWO = gettext_noop(
+    "Study %(slug)r has no judgment that counts of captions of two different systems."
+)
+
+
+class OfferedCaption(NamedTuple):
+    """A caption of an image that people chose from, and who gets what they say of it."""
+
+    item: int
+    text: str
+    systems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The best of several captions each, and strengths of their systems; ``items`` is the number of images."""
+
+    strengths: LuceResult
+    winners: list[list[str]]
+    shown: list[list[OfferedCaption]]
+    owners: dict[OfferedCaption, list[str]]
+    clusters: Mapping[str, Ints]
+    items: int
+
+    def shares(self) -> dict[str, dict[str, Any]]:
+        """Return, by system, in how many lists it was shown, and the share of those in which its caption was best."""
+        shares = {}
+        systems_of_rows = [{name for option in row for name in self.owners[option]} for row in self.shown]
+        for name in self.strengths.items.tolist():
+            keep = np.array([name in systems for systems in systems_of_rows])
+            won = np.array([float(name in systems) for systems in self.winners])
+            low = high = float("nan")
+            if self.clusters:
+                interval = share_of_rows(won, self.clusters, CONFIDENCE, keep=keep)
+                low, high = interval.low, interval.high
+            shares[str(name)] = {
+                "shown": int(keep.sum()),
+                "best": json_float(won[keep].mean()),
+                "best_low": json_float(low),
+                "best_high": json_float(high),
+            }
+        return shares
+
+
+def fit_choices(study: Study) -> Choices:
+    """Fit Luce's choice model to which of several captions people named the best.
+
+    Raises:
+        NothingToRank: no captions of two systems were shown.
+    """
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    counted = table.counted
+    owners, options = _options_of(study)
+    shown = [options[unit] for unit in table.unit[counted].tolist()]
+    best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
+    if len({name for option in {*chain.from_iterable(shown)} for name in owners[option]}) < 2:
+        raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
+    images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
+    clusters = judgment_clusters(
+        units, images, table.unit[counted], table.worker[counted], anonymous=anonymous
+    )
+    return Choices(
+        strengths=luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE),
+        winners=[owners[option] for option in best],
+        shown=shown,
+        owners=owners,
+        clusters=clusters,
+        items=len({option.item for option in chain.from_iterable(shown)}),
+    )
+
+
+def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int, list[OfferedCaption]]]:
+    """Return the systems of each option, and the options of each unit."""
+    judged = Unit.objects.filter(study=study, control=False)
+    outputs = Output.objects.annotations().filter(
+        system__in=System.objects.of_study(study), item__in=judged.values("item")
+    )
+    gave: dict[tuple[int, str], list[int]] = {}
+    for item, text, system in outputs.order_by("system__name").values_list("item", "caption__text", "system"):
+        gave.setdefault((item, one_text(text)), []).append(system)
+    names = dict(System.objects.of_study(study).values_list("pk", "name"))
+    owners: dict[OfferedCaption, list[str]] = {}
+    options: dict[int, list[OfferedCaption]] = {}
+    for pk, item, content, systems in judged.values_list("pk", "item", "content", "systems"):
+        texts = [one_text(option["text"]) for option in content["options"]]
+        options[pk] = []
+        for text, of_file in zip(texts, systems or [()] * len(texts), strict=True):
+            of_option = dict.fromkeys(
+                names[pk] for pk in credited(of_file, gave.get((item, text), ())) if pk in names
+            )
+            option = OfferedCaption(item, text, tuple(of_option) or (PEOPLE,))
+            owners[option] = list(option.systems)
+            options[pk].append(option)
+    return owners, options
