@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import note_event, refuse_other_readers, visible_rows
+from judgments.design.quiz import describe_absence
 from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
@@ -288,6 +289,7 @@ def mark_open(*, study: Study) -> Study:
     if study.state == Study.State.OPEN:
         return study
     refuse_opening(study=study)
+    refuse_absent_quiz(study=study)
     for _receiver, reason in opening.send(sender=Study, study=study):
         if reason:
             raise WrongState(reason)
@@ -307,6 +309,13 @@ def refuse_opening(*, study: Study) -> None:
         raise WrongState(
             gettext("Study %(slug)r holds imported judgments; it has no HITs to open.") % {"slug": study.slug}
         )
+
+
+def refuse_absent_quiz(*, study: Study) -> None:
+    """Raise WrongState if the design asks for a quiz and the feature is off: else everybody would be let in."""
+    absence = describe_absence(design_of(study).quiz)
+    if absence and not study.simulated:
+        raise WrongState(absence)
 
 
 @transaction.atomic
