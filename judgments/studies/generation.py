@@ -153,7 +153,7 @@ def divide_for_quiz(
     if absence := describe_absence(design.quiz):
         raise DesignError(absence, field="quiz.items")
     [divide] = of_features("quiz_items")
-    return divide(design, material)  # type: ignore[no-any-return]
+    return divide(design, material)
 
 
 ROWS_AT_ONCE = 2_000
