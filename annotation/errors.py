@@ -123,6 +123,9 @@ class ArrivalRefused(QuorumError):
 
 
 class NotAdmitted(QuorumError):
+    """``address`` is the name of the address of a study's page where the worker can change that."""
+
+    address = ""
     status = 403
     title = "No work for you here"
 
@@ -140,31 +143,6 @@ class ConsentChanged(NotAdmitted):
             )
         )
         self.consent = f"/api/studies/{slug}/consent/"
-
-
-class QuizNotPassed(NotAdmitted):
-    """``quiz`` is the API address of the study's quiz."""
-
-    title = "A test comes first"
-
-    def __init__(self, slug: str, message: str = "") -> None:
-        super().__init__(
-            message or _("Nothing was changed: this study has a short test, and you have not passed it yet.")
-        )
-        self.quiz = f"/api/studies/{slug}/quiz/"
-
-
-class QuizFailed(QuizNotPassed):
-    title = "The test was not passed"
-
-    def __init__(self, slug: str) -> None:
-        super().__init__(
-            slug,
-            _(
-                "Your answers in the test are kept; no attempt at it is left, so this study has no work for you. "
-                "Other studies are open to you as before."
-            ),
-        )
 
 
 class RequirementNotMet(NotAdmitted):

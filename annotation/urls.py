@@ -7,7 +7,6 @@ from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
 from annotation.privacy import views as privacy_views
 from annotation.quality import review_page
-from annotation.quiz import views as quiz_views
 from annotation.views import joining, preview, work
 
 app_name = "annotation"
@@ -24,10 +23,6 @@ urlpatterns = [
     path("s/<slug:slug>/panel/", panel_views.entry, name="panel"),
     path("s/<slug:slug>/panel/end/", panel_views.end, name="panel-end"),
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
-    path("s/<slug:slug>/quiz/", quiz_views.quiz, name="quiz"),
-    path("s/<slug:slug>/quiz/start/", quiz_views.start, name="quiz-start"),
-    path("s/<slug:slug>/quiz/<int:number>/answer/", quiz_views.answer, name="quiz-answer"),
-    path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", quiz_views.picture, name="quiz-picture"),
     path("s/<slug:slug>/examples/<int:number>/picture/", preview.example_picture, name="example-picture"),
     path("s/<slug:slug>/work/", work.work, name="work"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),

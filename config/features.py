@@ -44,6 +44,11 @@ class Feature(AppConfig):
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         draws_at_claim: paths of functions that draw the units of a page when it is claimed
             (``judgments.design.arena.drawing_at_claim``).
+        quiz_presets: paths of ready sets of questions, each with a name, title and source (``judgments.design.quiz``).
+        quiz_items: paths of functions that reserve material of a study for the known items of its quiz
+            (``judgments.studies.generation.divide_for_quiz``).
+        quiz_backends: paths of classes of quizzes before the work (``annotation.work.quiz.QuizBackend``).
+        framed_pages: names of addresses that people open in the frame of a crowd's page, too.
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
         enums: names that choices have in the description of the API, with their paths.
@@ -78,6 +83,10 @@ class Feature(AppConfig):
     crowd_offers: ClassVar[tuple[str, ...]] = ()
     crowds: ClassVar[tuple[str, ...]] = ()
     draws_at_claim: ClassVar[tuple[str, ...]] = ()
+    quiz_presets: ClassVar[tuple[str, ...]] = ()
+    quiz_items: ClassVar[tuple[str, ...]] = ()
+    quiz_backends: ClassVar[tuple[str, ...]] = ()
+    framed_pages: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
     enums: ClassVar[Mapping[str, str]] = {}

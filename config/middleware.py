@@ -215,10 +215,11 @@ class LanguageMiddleware(Middleware):
 
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
-# names of annotation.urls that are available under a ticket
+# names of addresses that are available under a ticket
 PAGES = {
-    "example-picture", "finish", "picture", "quiz", "quiz-answer", "quiz-picture", "quiz-start", "report", "return",
-    "save", "start", "submit", "work",
+    "annotation:example-picture", "annotation:finish", "annotation:picture", "annotation:report", "annotation:return",
+    "annotation:save", "annotation:start", "annotation:submit", "annotation:work",
+    *(page for feature in settings.FEATURES.values() for page in feature.framed_pages),
 }  # fmt: skip
 SAID_SALT = "config.middleware.said"
 SAID_SECONDS = 3600
@@ -258,7 +259,7 @@ class FramedPagesMiddleware(Middleware):
         frame, match = frame_of(request), request.resolver_match
         if frame is None:
             return
-        available = match is not None and match.app_name == "annotation" and match.url_name in PAGES
+        available = match is not None and match.view_name in PAGES
         if not available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
             raise Http404("This page is not part of the work.")
 

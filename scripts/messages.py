@@ -36,18 +36,18 @@ WORKERS_CODE = (
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "annotation/crowds/prolific/backend.py",
     "annotation/errors.py", "annotation/models/assignments.py",
     "annotation/privacy/views.py", "annotation/privacy/retention.py", "annotation/quality/flags.py",
-    "annotation/quality/review_page.py", "annotation/quality/reviews.py", "annotation/quiz",
+    "annotation/quality/review_page.py", "annotation/quality/reviews.py",
     "annotation/templatetags", "annotation/views", "annotation/work/claims.py", "annotation/work/leases.py",
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
-    "annotation/work/worksheet.py",
+    "annotation/work/quiz.py", "annotation/work/worksheet.py",
     "common/rate_limits.py", "contrib/challenges/page.py", "contrib/challenges/submissions.py",
     "contrib/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
     "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py", "contrib/hit_templates/reading.py",
-    "judgments/kinds",
+    "contrib/quiz/attempts.py", "contrib/quiz/errors.py", "contrib/quiz/sheets.py", "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "contrib/challenges/templates", "contrib/hit_templates/templates/annotation",
-    "templates/base.html", "templates/home.html",
+    "contrib/quiz/templates/quiz", "templates/base.html", "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
@@ -97,10 +97,12 @@ def _has(catalog: Catalog, message: Any, context: str | None) -> bool:
 
 def _data() -> Iterator[tuple[str, str]]:
     """Yield data that is translated where it is shown."""
-    from annotation import errors as of_answers
-    from common import errors
+    from importlib import import_module
+
+    from common.errors import QuorumError
+    from judgments.design.quiz import QUIZ_PRESETS
     from judgments.design.reading import PRESETS
-    from judgments.design.requirements import COUNTRIES, QUIZ_PRESETS
+    from judgments.design.requirements import COUNTRIES
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption import RULES
@@ -128,10 +130,11 @@ def _data() -> Iterator[tuple[str, str]]:
     for name, preset in PRESETS.items():
         yield from _of_design(f"judgments/design/study_presets/{name}.toml", preset.values)
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
-        yield from (("judgments/design/english.toml", text) for text in (question.text, question.why))
-    for module, path in ((errors, "common/errors.py"), (of_answers, "annotation/errors.py")):
+        yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.why))
+    for path in ("common/errors.py", *(path for path in WORKERS_CODE if path.endswith("/errors.py"))):
+        module = import_module(path.removesuffix(".py").replace("/", "."))
         named = [cls for cls in vars(module).values() if isinstance(cls, type)]
-        yield from ((path, cls.title) for cls in named if issubclass(cls, errors.QuorumError))
+        yield from ((path, cls.title) for cls in named if issubclass(cls, QuorumError))
     yield from (("judgments/design/countries.csv", name) for name in COUNTRIES.values())
 
 
@@ -226,7 +229,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     from evaluation.data.export.formats import FORMATS
     from evaluation.presentation.rendering import WORDS
     from evaluation.results import agreement, rankings, worker_models
-    from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.design.quiz import QUIZ_PRESETS
     from judgments.importers.textio import QUIRKS
     from judgments.kinds import KINDS
     from quorum import statistics
@@ -249,7 +252,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     for kind in KINDS.values():
         sentences = (kind.comparison.refusal, kind.aggregation.no_alpha)
         yield from (("judgments/kinds", text) for text in sentences if text)
-    yield from (("judgments/design/english.toml", preset.ours) for preset in QUIZ_PRESETS.values())
+    yield from (("contrib/quiz/english.toml", preset.ours) for preset in QUIZ_PRESETS.values())
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:

@@ -25,10 +25,12 @@ from annotation.rehearsal import Crowd, rehearse
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 from contrib.judges.models import Judge
+from contrib.quiz.tests.quizzing import quizzed, take
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
 from evaluation.models import Release
+from tests.annotation.casting import joined
 from tests.studies import make_study
 from tests.templating import make_template_study
 
@@ -43,6 +45,8 @@ submit(a_challenge(), participant("grace"), good=7)
 work_off()
 release = Release.objects.create(study=make_study("triplet", name="Released"), version="1.0", size=1)
 Deposit.objects.create(release=release, archive="zenodo", host="zenodo.org")
+study = quizzed()
+take(study, joined(study))
 """
 # From data to the verdict; then a study and the account are deleted.
 MAIN_JOB = """

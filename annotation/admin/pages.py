@@ -33,7 +33,6 @@ from annotation.money import views as money_page
 from annotation.privacy import views as privacy_page
 from annotation.quality import page as quality_page
 from annotation.quality import review_page
-from annotation.quiz import views as quiz_page
 from annotation.work import page as work_page
 from judgments.access.roles import Right, visible_rows
 from judgments.admin.base import (
@@ -302,7 +301,6 @@ __all__ = [
     "panel_page",
     "privacy_page",
     "quality_page",
-    "quiz_page",
     "review_page",
     "work_page",
 ]

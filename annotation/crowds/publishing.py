@@ -49,9 +49,16 @@ from judgments.design.study_design import StudyDesign
 from judgments.jobs import Progress
 from judgments.models import Study
 from judgments.operations import CommandHelp, FollowUp, Outcome, operation
-from judgments.studies.studies import design_of, lock_study, mark_closed, mark_open, refuse_opening
+from judgments.studies.studies import (
+    design_of,
+    lock_study,
+    mark_closed,
+    mark_open,
+    refuse_absent_quiz,
+    refuse_opening,
+)
 
-About = Literal["state", "requirements", "crowd", "budget"]
+About = Literal["state", "requirements", "quiz", "crowd", "budget"]
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
 OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 PUBLISHED_THERE = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
@@ -344,6 +351,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
         ("state", partial(refuse_opening, study=study)),
         ("crowd", partial(_refuse_simulated, study)),
         ("requirements", partial(_refuse_unstated, study, design)),
+        ("quiz", partial(refuse_absent_quiz, study=study)),
     ]
     if study.state != Study.State.DRAFT:  # these look at the HITs
         checks += [

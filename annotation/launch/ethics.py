@@ -39,8 +39,9 @@ from common.amounts import spell_cents, spell_money, thousands
 from common.errors import WrongState
 from common.markup import render_markdown
 from common.parameters import Parameters
+from judgments.design.quiz import asks_anything
 from judgments.design.reading import make_design
-from judgments.design.requirements import asks_anything, country_name
+from judgments.design.requirements import country_name
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.design.tables import CAREFUL, DEMOGRAPHICS, GUESSING, Texts
 from judgments.drawing.material import content_key

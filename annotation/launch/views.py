@@ -51,7 +51,7 @@ from judgments.access.roles import Right, rights_of
 from judgments.admin.base import public_address, signed_in
 from judgments.cached_figures import cached_figures
 from judgments.design.editing.form import html_name, in_labels
-from judgments.design.requirements import asks_anything
+from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CAREFUL, usual_least
 from judgments.models import Item, Study
@@ -202,6 +202,11 @@ MENDED_AT = {
         gettext_noop("Participants"),
         "workers.requirements",
         gettext_noop("Change what is asked"),
+    ),
+    "quiz": (
+        gettext_noop("Quiz or check questions"),
+        "controls.per_hit",
+        gettext_noop("Change the settings"),
     ),
     "budget": (gettext_noop("Cost"), "crowd.budget_cents", gettext_noop("Change the budget")),
     "crowd": (gettext_noop("Crowd"), "crowd.backend", gettext_noop("Change the settings")),

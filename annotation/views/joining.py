@@ -16,7 +16,6 @@ from django.views.decorators.http import require_safe
 from annotation.crowds.people import comes_by_the_link
 from annotation.models import Participation, Worker
 from annotation.quality.reviews import store_appeal
-from annotation.quiz.quizzes import quiz_status
 from annotation.views.common import (
     FORM,
     POST,
@@ -40,6 +39,7 @@ from annotation.work.joining import (
     resume_worker,
     suggest_name,
 )
+from annotation.work.quiz import quiz_backend
 from annotation.work.submissions import own_assignment
 from annotation.work.summaries import (
     StudyPart,
@@ -53,7 +53,8 @@ from annotation.work.worksheet import read_design, spell_duration, translated_te
 from common.amounts import spell_amount, spell_totals
 from common.errors import QuorumError
 from common.markup import render_markdown
-from judgments.design.requirements import asks_anything, countries_by_name
+from judgments.design.quiz import asks_anything
+from judgments.design.requirements import countries_by_name
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -169,7 +170,8 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
 
 @member_page(SAFE)
 def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
-    design = read_design(study)
+    design, quiz = read_design(study), quiz_backend()
+    is_quiz_due = asks_anything(design.quiz) and quiz.is_due(study=study, worker=worker)
     context = {
         "study": study,
         "design": design,
@@ -178,7 +180,7 @@ def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "examples": worked_examples(study, design),
-        "quiz_status": quiz_status(study=study, worker=worker),
+        "quiz_address": quiz.address if is_quiz_due else "",
         **describe_effort(study),
     }
     return render(request, "annotation/start.html", context)
@@ -213,6 +215,7 @@ def me(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "worker": worker,
         "studies": [_describe_study(part) for part in studies],
+        "quiz_address": quiz_backend().address,
         "pages": sum(part.submitted for part in studies),
         "judgments": sum(part.judgments for part in studies),
         "time": spell_duration(sum(part.seconds for part in studies)),

@@ -26,7 +26,6 @@ from annotation.errors import (
     ConsentChanged,
     NotAdmitted,
     NotJoined,
-    QuizNotPassed,
     SlotTaken,
     TooLate,
     TooLateToChange,
@@ -282,8 +281,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     except (NotAdmitted, WorkPaused, WorkerExcluded) as error:
         if session is not None and screen_out(session=session, error=error):
             return redirect("annotation:panel-end", slug)
-        if isinstance(error, QuizNotPassed):
-            return redirect("annotation:quiz", slug)
+        if isinstance(error, NotAdmitted) and error.address:
+            return redirect(error.address, slug)
         raise
     if claim is None and session is not None and not end_without_work(session=session):
         return redirect("annotation:work", slug)  # claimed in another window meanwhile

@@ -24,21 +24,20 @@ from annotation.errors import (
     NameProblem,
     NameTaken,
     NotJoined,
-    QuizFailed,
-    QuizNotPassed,
     RequirementNotMet,
 )
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.models.people import MARK, NAME_LENGTH
 from annotation.privacy.consent import agree, note_version
-from annotation.quiz.quizzes import has_passed, quiz_status
+from annotation.work.quiz import quiz_backend
 from common import rate_limits
 from common.amounts import spell_number
 from common.audit import log_about
 from common.errors import NotThere, WrongState
 from common.rows import PreparedQuery, query_parameter
 from judgments.access.roles import note_event
+from judgments.design.quiz import asks_anything
 from judgments.design.requirements import COUNTRIES, Workers, approval_is_enough, country_name
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
@@ -115,12 +114,8 @@ def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None
     if not worker.is_person:
         return
     check_requirements(requirements=design.checked_here, worker=worker)
-    if has_passed(study=study, design=design, worker=worker):
-        return
-    status = quiz_status(study=study, worker=worker)
-    if status.running is None and not status.attempts_left:
-        raise QuizFailed(study.slug)
-    raise QuizNotPassed(study.slug)
+    if asks_anything(design.quiz):
+        quiz_backend().check_passed(study=study, design=design, worker=worker)
 
 
 def has_reached_limit(*, study: Study, design: StudyDesign, worker: Worker) -> bool:

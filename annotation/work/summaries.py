@@ -15,10 +15,10 @@ from django.utils import timezone
 from django.utils.translation import ngettext
 
 from annotation.crowds.people import BY_THE_LINK
-from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
+from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import EXCLUDED_STATES, FINISHED_STATES, LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlRecord, control_answers, control_record
-from annotation.quiz.quizzes import qualification_of
+from annotation.work.quiz import quiz_backend
 from annotation.work.worksheet import (
     SIGNALS,
     WRITING_SIGNALS,
@@ -28,7 +28,7 @@ from annotation.work.worksheet import (
     spell_pay,
     texts_shown,
 )
-from judgments.design.requirements import asks_anything
+from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED
 from judgments.drawing.material import LARGEST_PAGE, SCREENS
@@ -115,23 +115,11 @@ def own_studies(worker: Worker) -> list[StudyPart]:
     rejected = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
     for assignment in rejected.order_by("-submitted_at")[:MOST_REJECTED]:
         parts[assignment.study_id].rejected.append(assignment)
-    _add_quizzes(worker, [part for part in parts.values() if asks_anything(part.design.quiz)])
+    if quizzed := [part.study for part in parts.values() if asks_anything(part.design.quiz)]:
+        for study, state in quiz_backend().states_for(worker, quizzed).items():
+            parts[study].quiz = state
     _add_accuracy(worker, [part for part in parts.values() if part.design.workers.show_accuracy])
     return list(parts.values())
-
-
-def _add_quizzes(worker: Worker, asking: list[StudyPart]) -> None:
-    if not asking:
-        return
-    tries: dict[str, list[QuizAttempt]] = {}
-    for attempt in QuizAttempt.objects.filter(worker=worker):
-        tries.setdefault(attempt.qualification, []).append(attempt)
-    for part in asking:
-        mine = tries.get(qualification_of(part.study, part.design), [])
-        if any(attempt.passed for attempt in mine):
-            continue
-        used_up = all(attempt.finished_at for attempt in mine) and len(mine) >= part.design.quiz.attempts
-        part.quiz = "failed" if used_up else "open"
 
 
 def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:

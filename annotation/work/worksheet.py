@@ -27,7 +27,7 @@ from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.errors import AnswerProblem
-from annotation.models import Assignment, QuizAttempt, Worker
+from annotation.models import Assignment, Worker
 from common.incoming import limits
 from common.markup import render_markdown
 from common.rows import PreparedQuery, query_parameter
@@ -222,13 +222,6 @@ def picture_url(*, page_unit: PageUnit, assignment: Assignment) -> str:
     if item.picture:
         return reverse("annotation:picture", args=[assignment.pk, page_unit.position])
     return item.url
-
-
-def quiz_picture_url(study: Study, attempt: QuizAttempt, page_unit: PageUnit) -> str:
-    item = page_unit.unit.item
-    if not item.picture:
-        return item.url
-    return reverse("annotation:quiz-picture", args=[study.slug, attempt.number, page_unit.position])
 
 
 def preview_picture_url(item: Item) -> str:

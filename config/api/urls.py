@@ -18,7 +18,6 @@ from annotation.privacy import retention as privacy
 from annotation.privacy import views as privacy_api
 from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
-from annotation.quiz import views as quiz_api
 from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
@@ -77,7 +76,6 @@ router.register("spending-requests", SpendingRequestResource, "spending-requests
 router.register("publications", annotation.PublicationResource, "publications")
 router.register("sessions", annotation.SessionResource, "sessions")
 router.register("rules", quality_api.RuleResource, "rules")
-router.register("quiz-attempts", quiz_api.QuizAttemptResource, "quiz-attempts")
 router.register("participations", annotation.ParticipationResource, "participations")
 router.register("adjudications", quality_api.AdjudicationResource, "adjudications")
 router.register("erasures", privacy_api.ErasureResource, "erasures")
@@ -98,7 +96,6 @@ urlpatterns = [
     path(f"{STUDY}/assignments/", work.AcceptView.as_view(), name="accept"),
     path(f"{STUDY}/consent/", privacy_api.ConsentView.as_view(), name="consent"),
     path(f"{STUDY}/leave/", privacy_api.LeaveView.as_view(), name="leave"),
-    path(f"{STUDY}/quiz/", quiz_api.QuizView.as_view(), name="quiz"),
     path("assignments/<str:id>/", annotation.AssignmentView.as_view(), name="assignment"),
     path("assignments/<str:id>/submit/", work.SubmitView.as_view(), name="submit"),
     path("assignments/<str:id>/revise/", work.ReviseView.as_view(), name="revise"),

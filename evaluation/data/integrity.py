@@ -28,7 +28,6 @@ from annotation.models import (
     LedgerEntry,
     Participation,
     Publication,
-    QuizAttempt,
     RawId,
     WrittenCaption,
 )
@@ -237,22 +236,6 @@ def slots_are_saved_where_studies_stop_early() -> Sentences:
         if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
             count = HIT.objects.filter(study=study, spared__gt=0).count()
             yield f"Study {study.slug}: {count} HITs have spared slots, but the study does not stop early."
-
-
-def quizzes_count_their_answers() -> Sentences:
-    rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
-    for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator(ROWS_AT_ONCE):
-        numbers = {str(number) for number in range(1, len(items) + 1)}
-        if not set(answers) <= numbers or (finished is not None and set(answers) != numbers):
-            yield f"Study {slug}: quiz attempt {pk} asks {len(items)} things and holds {len(answers)} answers."
-        if right is not None and right > len(items):
-            yield f"Study {slug}: quiz attempt {pk} has {right} of {len(items)} right."
-
-
-def quiz_items_are_in_no_hit() -> Sentences:
-    """Passing a quiz reveals the answers of its items."""
-    units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
-    yield from _sentences(units, "quiz item {key} is in a HIT.")
 
 
 def flags_name_their_exclusion() -> Sentences:
@@ -582,8 +565,6 @@ CHECKS = (
     blocks_say_what_the_rows_say,
     work_that_is_held_was_never_sent,
     slots_are_saved_where_studies_stop_early,
-    quizzes_count_their_answers,
-    quiz_items_are_in_no_hit,
     flags_name_their_exclusion,
     adjudications_are_of_judged_units,
     budgets_are_what_their_ledger_says,

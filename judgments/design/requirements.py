@@ -1,4 +1,4 @@
-"""Worker requirements, countries of residence and the quiz, and the requirements that each crowd supports.
+"""Worker requirements, countries of residence, and the requirements that each crowd supports.
 
 countries.csv has ISO 3166-1 codes and the names of the public-domain table iso3166.tab of the IANA time zone database;
 libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in locale/ are the CLDR's.
@@ -9,21 +9,18 @@ from __future__ import annotations
 import csv
 import math
 import re
-import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import numpy as np
 from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from common.features import of_features
-from judgments.drawing.material import content_key, shuffled
 
 
 def _read() -> dict[str, str]:
@@ -360,168 +357,3 @@ def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
     """Return whether the share approved is above the mark, or nothing was reviewed."""
     reviewed = approved + rejected
     return not reviewed or approved / reviewed > above
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with several answers; ``right`` is the index of the right one."""
-
-    key: str
-    text: str
-    options: tuple[str, ...]
-    right: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuizPreset:
-    """A ready test; ``ours`` says what the paper does not give."""
-
-    title: str
-    source: str
-    questions: tuple[Question, ...]
-    ours: str
-
-
-def _english() -> QuizPreset:
-    """Read english.toml; the first option of each question is right."""
-    test = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
-    questions = tuple(
-        Question(
-            key=f"english-{question['id']}",
-            text=question["text"],
-            options=tuple(question["options"]),
-            right=0,
-            why=question["why"],
-        )
-        for question in test["questions"]
-    )
-    return QuizPreset(title=test["title"], source=test["source"], questions=questions, ours=test["ours"])
-
-
-QUIZ_PRESETS: dict[str, QuizPreset] = {"hodosh-2013-english": _english()}
-
-
-class QuizQuestion(Part):
-    """A question of the study's own, with one right answer."""
-
-    text: Annotated[str, Field(min_length=1, max_length=1000)]
-    options: Listed[str] = Field(min_length=2, max_length=9)
-    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Which of the options is right, from 1.")
-    why: str = Field("", max_length=1000, description="Said when the answer is explained.")
-
-    @model_validator(mode="after")
-    def _check_answer_is_an_option(self) -> QuizQuestion:
-        if self.answer > len(self.options):
-            raise ValueError(
-                gettext("answer is %(answer)s, but there are %(n)s options")
-                % {"answer": self.answer, "n": len(self.options)}
-            )
-        return self
-
-
-class Quiz(Part):
-    """What a worker passes before the work; off where it asks nothing."""
-
-    preset: str = Field(
-        "",
-        title="Ready set of questions",
-        json_schema_extra={
-            "words": {"": "None", **{name: preset.title for name, preset in QUIZ_PRESETS.items()}}
-        },
-    )
-    questions: Listed[QuizQuestion] = Field(
-        (),
-        title="Questions of your own",
-        description="Each with one right answer.",
-    )
-    ask: Annotated[int, Field(ge=0, le=100)] = Field(
-        10, title="Questions in an attempt", description="Drawn from all there are."
-    )
-    items: Annotated[int, Field(ge=0, le=100)] = Field(
-        0,
-        title="Known items in an attempt",
-        description="Of the study's own kind, about images reserved for them.",
-    )
-    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.8, title="Share that must be right", description="Between 0 and 1."
-    )
-    attempts: Annotated[int, Field(ge=1, le=100)] = Field(2, title="Attempts")
-    explain: Literal["after-each", "at-the-end", "never"] = Field(
-        "after-each",
-        title="Answers are explained",
-        json_schema_extra={
-            "words": {
-                "after-each": "After each question",
-                "at-the-end": "After the last question",
-                "never": "Not at all",
-            }
-        },
-    )
-    qualification: str = Field(
-        "",
-        pattern=r"^[-a-zA-Z0-9_.]*$",
-        max_length=80,
-        title="Shared qualification",
-        description="Studies that name the same one ask for the quiz once.",
-    )
-
-    @field_validator("preset")
-    @classmethod
-    def _check_quiz_exists(cls, name: str) -> str:
-        if name and name not in QUIZ_PRESETS:
-            raise ValueError(
-                gettext("there is no quiz %(name)r; there are %(listed)s")
-                % {"name": name, "listed": ", ".join(QUIZ_PRESETS)}
-            )
-        return name
-
-    @model_validator(mode="after")
-    def _check_not_empty(self) -> Quiz:
-        if (self.preset or self.questions) and not self.ask:
-            raise ValueError(gettext("ask is 0, so that none of the questions would be asked"))
-        return self
-
-
-def own_questions(quiz: Quiz) -> list[Question]:
-    return [
-        Question(
-            key=content_key("question", question.text, list(question.options), question.answer),
-            text=question.text,
-            options=question.options,
-            right=question.answer - 1,
-            why=question.why,
-        )
-        for question in quiz.questions
-    ]
-
-
-def questions_of(quiz: Quiz) -> dict[str, Question]:
-    ready = QUIZ_PRESETS[quiz.preset].questions if quiz.preset else ()
-    return {question.key: question for question in (*ready, *own_questions(quiz))}
-
-
-def draw_questions(
-    keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
-) -> list[str]:
-    """Draw ``count`` of ``keys``; repeat those ``seen`` before only if the others do not suffice."""
-    mixed = shuffled(keys, rng)
-    fresh = [key for key in mixed if key not in seen]
-    again = [key for key in mixed if key in seen]
-    return shuffled([*fresh, *again][:count], rng)
-
-
-def asks_anything(quiz: Quiz) -> bool:
-    return bool(quiz.preset or quiz.questions or quiz.items)
-
-
-def questions_asked(quiz: Quiz) -> int:
-    return min(quiz.ask, len(questions_of(quiz)))
-
-
-def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:
-    """Return whether the share of right answers reaches the mark.
-
-    The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written 0.8.
-    """
-    return answered > 0 and right / answered >= pass_mark

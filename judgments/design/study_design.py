@@ -13,7 +13,8 @@ from django.utils.translation import gettext, gettext_noop
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.panels import PANEL_PRESETS, Panel
-from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
+from judgments.design.quiz import Quiz
+from judgments.design.requirements import CROWDS, Listed, Part, Slug, Workers
 from judgments.design.scale import Scale
 from judgments.design.tables import (
     Access,

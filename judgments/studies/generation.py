@@ -20,6 +20,7 @@ from django.utils.translation import gettext, ngettext
 
 from common.amounts import thousands
 from common.errors import DesignError, WrongState
+from common.features import of_features
 from common.rows import (
     columns_of,
     indexes_built_after,
@@ -31,12 +32,13 @@ from common.rows import (
     trusted_keys,
 )
 from judgments.access.roles import note_event
+from judgments.design.quiz import describe_absence
 from judgments.design.reading import make_design
 from judgments.design.requirements import own_record_needed, requirements_not_stated, requirements_of
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED, Stopping
 from judgments.drawing.by_hand import apply_by_hand
-from judgments.drawing.controls import ControlPool, ControlSlot, pool_of
+from judgments.drawing.controls import ControlPool, pool_of
 from judgments.drawing.material import (
     Batch,
     Group,
@@ -48,7 +50,6 @@ from judgments.drawing.material import (
     UnitSpec,
     content_key,
     rng_for,
-    shuffled,
 )
 from judgments.drawing.pairing import system_names
 from judgments.kinds import KINDS, Kind
@@ -140,82 +141,19 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
     return stopping.full_depth + (1 - stopping.full_depth) * share
 
 
-LEAST_IMAGES = 2  # a wrong caption is one of another image
+def divide_for_quiz(
+    design: StudyDesign, material: Material
+) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
+    """Return the material that the known items of a quiz leave, and a function that makes these items.
 
-QUIZ = "quiz"
-
-
-@dataclass(frozen=True, slots=True)
-class SetAside:
-    """A dataset divided for a quiz.
-
-    Attributes:
-        images: those of the quiz; no judged or control item is about them.
-        others: sources of wrong answers in the quiz.
+    Raise DesignError if the feature of the quiz is off, or the material does not suffice.
     """
-
-    rest: Material
-    images: tuple[Image, ...]
-    others: tuple[Image, ...]
-
-
-def set_aside(design: StudyDesign, material: Material) -> SetAside:
-    """Draw the quiz images from the control split, enough for all attempts if possible.
-
-    Control items keep enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of
-    the images.
-    """
-    items = design.quiz.items
-    if not items:
-        return SetAside(rest=material, images=(), others=())
-    split, per_hit = design.controls.split, design.controls.per_hit
-    has_splits = material.has_splits
-    own_split = has_splits and split != design.sampling.split
-    pool = [image for image in material.images if image.split == split or not has_splits]
-    makers = KINDS[design.protocol].for_design(design).control_items(design)
-    usable = [image for image in pool if makers.quiz_usable(image)]
-    reserved = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
-    most = len(usable) - reserved
-    if most < items or len(usable) < LEAST_IMAGES:
-        raise DesignError(
-            gettext(
-                "quiz.items asks for %(items)s known items, but the control split %(split)r has "
-                "%(n)s images that can give one, of which the study itself keeps %(kept)s."
-            )
-            % {"items": items, "split": split, "n": len(usable), "kept": reserved},
-            field="quiz.items",
-        )
-    wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
-    images = tuple(shuffled(usable, rng_for(design.seed, "quiz images"))[:wanted])
-    names = {image.name for image in images}
-    rest = replace(
-        material,
-        images=tuple(image for image in material.images if image.name not in names),
-        published=tuple(pair for pair in material.published if pair.image not in names),
-    )
-    return SetAside(rest=rest, images=images, others=tuple(pool) if own_split else images)
-
-
-def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
-    kind, rng = KINDS[design.protocol].for_design(design), rng_for(design.seed, "quiz")
-    make = kind.control_items(design).reference
-    if not aside.images:
-        return ()
-    if make is None:
-        raise DesignError(
-            gettext(
-                "quiz.items is %(items)s, but protocol %(protocol)r has no items whose answer is "
-                "known; ask questions instead."
-            )
-            % {"items": design.quiz.items, "protocol": design.protocol},
-            field="quiz.items",
-        )
-    groups = []
-    for index, image in enumerate(aside.images):
-        group = make(ControlSlot(design, f"quiz.{index}", aside.others, rng), image)
-        units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
-        groups.append(Group(group.image, units))
-    return tuple(groups)
+    if not design.quiz.items:
+        return material, tuple
+    if absence := describe_absence(design.quiz):
+        raise DesignError(absence, field="quiz.items")
+    [divide] = of_features("quiz_items")
+    return divide(design, material)
 
 
 ROWS_AT_ONCE = 2_000
@@ -507,13 +445,13 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     if design.sampling.not_in:
         material = _without_items_of(design.sampling.not_in, material, dataset)
     _check_examples(design, material)
-    aside = set_aside(design, material)
+    rest, make_quiz = divide_for_quiz(design, material)
     kind = KINDS[design.protocol].for_design(design)
-    batch = apply_by_hand(kind.draw_batch(design, aside.rest), design, aside.rest, kind)
+    batch = apply_by_hand(kind.draw_batch(design, rest), design, rest, kind)
     notes = dict(batch.notes)
     if needed := own_record_needed(design.workers, design.crowd.backend):
         notes["sentences"] = [*notes.get("sentences", []), needed]
-    quiz = quiz_groups(design, aside)
+    quiz = make_quiz()
     _check_sources(design, material, batch, quiz)
     if quiz:
         notes["quiz_items"] = sum(len(group.units) for group in quiz)

@@ -18,6 +18,7 @@ from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import note_event, refuse_other_readers, visible_rows
 from judgments.design.arena import drawing_at_claim
+from judgments.design.quiz import describe_absence
 from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import SHORTEST_CODE, Access, Plan
@@ -296,6 +297,7 @@ def mark_open(*, study: Study) -> Study:
     if study.state == Study.State.OPEN:
         return study
     refuse_opening(study=study)
+    refuse_absent_quiz(study=study)
     for _receiver, reason in opening.send(sender=Study, study=study):
         if reason:
             raise WrongState(reason)
@@ -317,6 +319,13 @@ def refuse_opening(*, study: Study) -> None:
         )
     if draws_at_claim(study):
         drawing_at_claim()
+
+
+def refuse_absent_quiz(*, study: Study) -> None:
+    """Raise WrongState if the design asks for a quiz and the feature is off: else everybody would be let in."""
+    absence = describe_absence(design_of(study).quiz)
+    if absence and not study.simulated:
+        raise WrongState(absence)
 
 
 @transaction.atomic

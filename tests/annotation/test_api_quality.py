@@ -31,10 +31,10 @@ from annotation.quality.reviews import (
     withdraw,
 )
 from common.errors import NotThere, WrongState
+from contrib.quiz.tests.quizzing import quizzed, take
 from evaluation.data.adoption import adopt_captions
 from judgments.access.roles import give_role
 from judgments.models import Study, Unit
-from tests.annotation.quizzing import quizzed, take
 from tests.annotation.voting import always_first, joined, work
 from tests.annotation.voting import work as votes
 from tests.annotation.watched import make_watched, with_a_pause

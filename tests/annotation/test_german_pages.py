@@ -18,12 +18,14 @@ from django.utils.translation import override
 from annotation.crowds.mturk.pages import html_page
 from annotation.crowds.publishing import close_study
 from annotation.models import AppealNote, Assignment, Judgment, Participation, QuizAttempt
-from annotation.quiz.quizzes import labelled_texts, sheet_of, start_attempt, translate_sheet
 from annotation.work.worksheet import translated_text
 from common.errors import DesignError
+from contrib.quiz.attempts import start_attempt
+from contrib.quiz.questions import ENGLISH
+from contrib.quiz.sheets import labelled_texts, sheet_of, translate_sheet
+from contrib.quiz.tests.quizzing import take
 from evaluation.management.installation import FOLDER, OPENED
 from judgments.design.reading import PRESETS, make_design, read_toml, write_toml
-from judgments.design.requirements import QUIZ_PRESETS
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
 from judgments.models import Caption, HITUnit, Item, Output, Study, System
@@ -34,7 +36,6 @@ from tests.annotation.crowds.panels import ADA, BOB, EVE, panel_study, seal_on
 from tests.annotation.crowds.test_mturk_pages import HOSTS, make_hit
 from tests.annotation.foreign_pages import english_on, texts_of
 from tests.annotation.posting import submit, work_of
-from tests.annotation.quizzing import take
 from tests.annotation.scenes import make_scenes
 from tests.crowd import first_answers
 from tests.templating import TONE, make_template_study
@@ -162,7 +163,7 @@ def test_the_test_before_the_work_is_explained_in_german_and_asks_in_its_own_lan
     jutta.client.post(f"/s/{study.slug}/quiz/start/")
     html = seen(jutta.client, f"/s/{study.slug}/quiz/")
     assert "Welche" in html
-    asked = {option for one in QUIZ_PRESETS["hodosh-2013-english"].questions for option in one.options}
+    asked = {option for one in ENGLISH.questions for option in one.options}
     shown = set(map(unescape, re.findall(r'<bdi class="said"[^>]*>(.*?)</bdi>', html)))
     assert len(shown & asked) > 1
     take(study, jutta, wrong=8)

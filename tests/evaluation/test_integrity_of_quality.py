@@ -10,10 +10,10 @@ from annotation.quality.flags import confirm_case
 from annotation.quality.reviews import decide, send_to_adjudicator
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import revise_judgments, submit_assignment
+from contrib.quiz.tests.quizzing import QUESTIONS, take
 from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, HITUnit, Study, Unit
 from tests.annotation.casting import joined, make_dataset, make_study
-from tests.annotation.quizzing import QUESTIONS, take
 from tests.evaluation.test_integrity import sql
 
 pytestmark = pytest.mark.django_db

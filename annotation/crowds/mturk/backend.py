@@ -57,18 +57,19 @@ from annotation.crowds.mturk.pages import (
     html_question,
     is_master,
     language_of,
-    qualification_test,
     requirements_of,
     score_at_least,
     sites_of,
 )
 from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
+from annotation.work.quiz import quiz_backend
 from annotation.work.worksheet import units_of_hit, worked_examples
 from common.errors import WrongState
 from common.incoming.services import THIS_MACHINE
 from common.markup import plain_text
-from judgments.design.requirements import CROWDS, Workers, asks_anything
+from judgments.design.quiz import asks_anything
+from judgments.design.requirements import CROWDS, Workers
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
@@ -191,7 +192,7 @@ def _hit_type(client: TurkClient, platform: str, study: Study, design: StudyDesi
     more = [is_master(live=platform == LIVE)] if crowd.masters else []
     more += _has_or_lacks(client, design.workers, platform=platform)
     if is_tested_there(design):
-        test = qualification_test(design.quiz, seed=design.seed, title=title_of(design))
+        test = quiz_backend().qualification_test(design, title=title_of(design))
         more.append(score_at_least(_test(client, study, design), test.needed))
     properties: dict[str, Any] = {
         "Title": title_of(design),
@@ -426,7 +427,7 @@ def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
     quiz = design.quiz
-    test = qualification_test(quiz, seed=design.seed, title=title_of(design))
+    test = quiz_backend().qualification_test(design, title=title_of(design))
     retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
     return _qualification(
         client,
@@ -588,7 +589,7 @@ class MTurkBackend(CrowdBackend):
         try:
             requirements_of(design.workers, more=[])
             if is_tested_there(design):
-                qualification_test(design.quiz, seed=design.seed, title=title_of(design))
+                quiz_backend().qualification_test(design, title=title_of(design))
             for hit in HIT.objects.filter(study=study).order_by("position"):
                 _question_of(study, design, hit)
                 if crowd.question == "external":

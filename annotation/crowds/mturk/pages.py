@@ -1,6 +1,6 @@
 """Self-contained pages (HTMLQuestion) and their answers, and pages in Mechanical Turk's frame.
 
-Also its XML: questions, answers and qualification tests. Sources: "ExternalQuestion", "Data Structure Schema Locations"
+Also its XML: questions and answers. Sources: "ExternalQuestion", "Data Structure Schema Locations"
 and "QualificationRequirement" of the Mechanical Turk API Reference. Workers control every field of an answer, and
 another page may have posted it, so nothing is trusted: only our own rows count.
 """
@@ -51,25 +51,14 @@ from annotation.work.worksheet import (
 from common.errors import QuorumError
 from common.incoming.services import THIS_MACHINE
 from common.markup import render_markdown
-from judgments.design.requirements import (
-    Question,
-    Quiz,
-    Workers,
-    asks_anything,
-    questions_asked,
-    questions_of,
-    reaches_pass_mark,
-)
+from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import rng_for, shuffled
 from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
-QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
-ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
 
 INSTEAD = "\ufffd"  # replaces characters that cannot be shown
 
@@ -101,7 +90,7 @@ def root(name: str, namespace: str) -> Element:
     return Element(name, {"xmlns": namespace})
 
 
-def _add(parent: Element, name: str, text: str | int | None = None) -> Element:
+def add_element(parent: Element, name: str, text: str | int | None = None) -> Element:
     child = SubElement(parent, name)
     if text is not None:
         child.text = storable(str(text))
@@ -129,16 +118,16 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     """
     _check_address(url, hit=hit, loopback=loopback)
     document = root("ExternalQuestion", EXTERNAL_QUESTION)
-    _add(document, "ExternalURL", url)
-    _add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
+    add_element(document, "ExternalURL", url)
+    add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     return _check_question_size(serialized(document), hit=hit)
 
 
 def html_question_of(page: str, *, hit: str) -> str:
     """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
     document = root("HTMLQuestion", HTML_QUESTION)
-    _add(document, "HTMLContent", CONTENT)
-    _add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
+    add_element(document, "HTMLContent", CONTENT)
+    add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     before, _, after = serialized(document).partition(CONTENT)
     # CDATA ends at the first "]]>", so split one inside the page
     inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
@@ -335,103 +324,6 @@ def _percent(above: float) -> int:
             f"workers.approval_above is {above:g}, and nobody has more than 100 % approved; expected less than 1."
         )
     return percent
-
-
-@dataclass(frozen=True, slots=True)
-class QualificationTest:
-    """A test for CreateQualificationType; its accuracy in percent becomes the qualification's value."""
-
-    test: str
-    answer_key: str
-    questions: int
-    needed: int
-
-
-def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
-    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options."""
-    if not asks_anything(quiz):
-        raise QuestionProblem(
-            "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."
-        )
-    if quiz.items:
-        raise QuestionProblem(
-            f"quiz.items is {quiz.items}, but a test of Mechanical Turk has questions alone; expected 0, or "
-            'crowd.question = "external".'
-        )
-    known = questions_of(quiz)
-    rng = rng_for(seed, "mturk test")
-    questions = [known[key] for key in shuffled(list(known), rng)[: questions_asked(quiz)]]
-    orders = [shuffled(range(len(question.options)), rng) for question in questions]
-    return QualificationTest(
-        test=_check_document_size("test", serialized(_form(title, questions, orders))),
-        answer_key=_check_document_size("answer key", serialized(_key(questions))),
-        questions=len(questions),
-        needed=percent_needed(len(questions), quiz.pass_mark),
-    )
-
-
-def percent_needed(questions: int, pass_mark: float) -> int:
-    """Return the least passing percentage, rounded so that whoever passes here passes there.
-
-    The rounding of halves is undocumented, so require the lower neighbour; it is still above the percentage of one
-    correct answer less.
-    """
-    right = next(right for right in range(questions + 1) if reaches_pass_mark(right, questions, pass_mark))
-    return math.ceil(Fraction(100 * right, questions) - Fraction(1, 2))
-
-
-def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
-    document = root("QuestionForm", QUESTION_FORM)
-    _add(_add(document, "Overview"), "Title", title)
-    for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
-        part = _add(document, "Question")
-        _add(part, "QuestionIdentifier", _identifier(number))
-        _add(part, "DisplayName", f"{number} / {len(questions)}")
-        _add(part, "IsRequired", "true")
-        _add(_add(part, "QuestionContent"), "Text", question.text)
-        answer = _add(_add(part, "AnswerSpecification"), "SelectionAnswer")
-        _add(answer, "StyleSuggestion", "radiobutton")
-        selections = _add(answer, "Selections")
-        for option in order:
-            selection = _add(selections, "Selection")
-            _add(selection, "SelectionIdentifier", _selection(option))
-            _add(selection, "Text", question.options[option])
-    return document
-
-
-def _key(questions: Sequence[Question]) -> Element:
-    document = root("AnswerKey", ANSWER_KEY)
-    for number, question in enumerate(questions, start=1):
-        part = _add(document, "Question")
-        _add(part, "QuestionIdentifier", _identifier(number))
-        option = _add(part, "AnswerOption")
-        _add(option, "SelectionIdentifier", _selection(question.right))
-        _add(option, "AnswerScore", 1)
-    mapping = _add(_add(document, "QualificationValueMapping"), "PercentageMapping")
-    _add(mapping, "MaximumSummedScore", len(questions))
-    return document
-
-
-def _identifier(number: int) -> str:
-    return f"q{number}"
-
-
-def _selection(option: int) -> str:
-    """Return an option's id by its index in the study, so that reshuffled tests have equal keys.
-
-    The service wants letters and digits; the random order shown hides the index.
-    """
-    return f"o{option + 1}"
-
-
-def _check_document_size(what: str, document: str) -> str:
-    size = len(document.encode())
-    if size > MOST_BYTES:
-        raise QuestionProblem(
-            f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; expected fewer "
-            "or shorter questions."
-        )
-    return document
 
 
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

@@ -27,11 +27,10 @@ from annotation.crowds.mturk.pages import (
 )
 from annotation.crowds.people import pseudonym
 from annotation.crowds.sessions import claim_for_session, late_note, receive_worker, record_handed_in
-from annotation.errors import ArrivalRefused
+from annotation.errors import ArrivalRefused, NotAdmitted
 from annotation.models import Assignment, CrowdSession, Participation, Publication
 from annotation.privacy.consent import consent_version
 from annotation.quality.flags import refuse_stopped_worker
-from annotation.quiz.quizzes import has_passed
 from annotation.views.common import (
     SAFE,
     SeeOther,
@@ -43,6 +42,7 @@ from annotation.views.common import (
     see_other,
     worker_page,
 )
+from annotation.work.quiz import quiz_backend
 from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import page_units_of, read_design, translated_text, worked_examples
 from common.errors import NotThere
@@ -89,7 +89,7 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
         publication=publication, raw=arrival.worker, external_id=arrival.assignment, consent=agreed
     )
     page = "annotation:work"
-    if _may_begin(session, design):
+    if _refused_by_quiz(session, design) is None:
         if not agreed and _should_read_first(session, design):
             page = "annotation:start"
         _take(session)
@@ -125,14 +125,18 @@ def _is_known(study: Study, arrival: Arrival) -> bool:
     return known.filter(consent_version=version).exists() if version else known.exists()
 
 
-def _may_begin(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether no quiz is due.
+def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted | None:
+    """Return why the worker may not begin yet, or None.
 
     A quiz with only questions is a qualification test at Mechanical Turk; known items need our own pages.
     """
     if not design.quiz.items:
-        return True
-    return has_passed(study=session.study, design=design, worker=session.worker)
+        return None
+    try:
+        quiz_backend().check_passed(study=session.study, design=design, worker=session.worker)
+    except NotAdmitted as error:
+        return error
+    return None
 
 
 def _take(session: CrowdSession) -> None:
@@ -166,8 +170,11 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     refuse_returned_session(session)
     assignment = _latest(session)
     if assignment is None:
-        if not _may_begin(session, design):
-            return redirect("annotation:quiz", session.study.slug)
+        refusal = _refused_by_quiz(session, design)
+        if refusal is not None and refusal.address:
+            return redirect(refusal.address, session.study.slug)
+        if refusal is not None:
+            raise refusal
         _take(session)
         assignment = _latest(session)
     if assignment is None or _is_handed_in(assignment):

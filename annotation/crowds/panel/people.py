@@ -39,7 +39,6 @@ from annotation.errors import (
     AllSlotsTaken,
     CountryProblem,
     JoinRefused,
-    QuizFailed,
     RequirementNotMet,
     WorkerExcluded,
     WorkPaused,
@@ -61,7 +60,7 @@ Status = CrowdSession.Status
 MOST_TRIES = 5  # of a person whom the crowd names to get a place
 TAKES_A_PLACE = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 TOOK_PART = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
-SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerExcluded)
+SCREENING = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
 
 
 class PlacesTaken(Exception):

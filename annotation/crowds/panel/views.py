@@ -38,7 +38,8 @@ from annotation.work.worksheet import read_design, spell_duration
 from common.amounts import spell_money
 from common.errors import QuorumError
 from common.markup import render_markdown
-from judgments.design.requirements import asks_anything, countries_by_name
+from judgments.design.quiz import asks_anything
+from judgments.design.requirements import countries_by_name
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.studies import find_study

@@ -26,7 +26,7 @@ from judgments.drawing.material import Image, Material
 from judgments.drawing.pairing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Item, Output, System
-from judgments.studies.generation import load_material, set_aside
+from judgments.studies.generation import divide_for_quiz, load_material
 
 ROUNDS = 3  # judgments of each pair that an arena is opened for
 CHECKS = 2  # on a page
@@ -251,7 +251,7 @@ class _Fitting:
 
     def fit_pairs(self, material: Material) -> None:
         design = self.design()
-        rest = set_aside(design, material).rest
+        rest, _ = divide_for_quiz(design, material)
         images = divide_images(design, rest).judged
         sampling = self.values["sampling"]
         bare = KINDS[design.protocol].page.shows_picture
@@ -343,7 +343,7 @@ class _Fitting:
             design = self.design()
             try:
                 kind = KINDS[design.protocol].for_design(design)
-                batch = kind.draw_batch(design, set_aside(design, material).rest)
+                batch = kind.draw_batch(design, divide_for_quiz(design, material)[0])
             except DesignError as error:
                 if error.field.startswith("controls") and design.controls.per_hit:
                     self.values["controls"]["per_hit"] = 0

@@ -41,6 +41,7 @@ from judgments.design.editing.rows import (
     describe_translations,
 )
 from judgments.design.panels import SIGNATURE, Panel, makes_own_links
+from judgments.design.quiz import QUIZ_PRESETS, is_quiz_on
 from judgments.design.reading import (
     NO_PRESETS,
     PRESETS,
@@ -51,7 +52,7 @@ from judgments.design.reading import (
     slugify_name,
     toml_values,
 )
-from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
+from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import USUAL, USUAL_CURRENCY, StudyDesign, currency_named
 from judgments.design.tables import PAIR_KINDS, Access, Controls, Crowd
 from judgments.kinds import KINDS, Kind
@@ -198,12 +199,13 @@ SECTIONS = (
         "crowd.title crowd.description crowd.lifetime_hours",
     ),
 )  # fmt: skip
-# Keys, tables and mappings that only some kinds use.
+# Keys, tables and mappings that only some kinds use, or none while a feature is off.
 USED_BY: dict[str, Callable[[Kind], object]] = {
     "captions_per_image": lambda kind: kind.grouped,
     "filter": lambda kind: kind.judges_one_caption,
     "images_per_hit": lambda kind: kind.grouped,
     "labels": lambda kind: kind.labelled,
+    "quiz": lambda kind: is_quiz_on(),
     "sampling.foils": lambda kind: kind.judges_one_caption,
     "sampling.k": lambda kind: kind.judges_one_caption,
     "sampling.listed": lambda kind: kind.judges_one_caption,
@@ -722,7 +724,7 @@ def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
         keys = (REQUIREMENTS, *(f"workers.{key}" for key in requirements.values))
         sources |= dict.fromkeys(keys, requirements.source)
     quiz = value_at(preset.values, "quiz.preset")
-    if quiz and quiz == value_at(dict(base), "quiz.preset"):
+    if quiz in QUIZ_PRESETS and quiz == value_at(dict(base), "quiz.preset"):
         sources["quiz.preset"] = QUIZ_PRESETS[quiz].source
     return sources
 

@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from annotation.crowds.mturk import notifications
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, Publication, QuizAttempt
-from annotation.quiz.quizzes import sheet_of
 from annotation.work.claims import expire_overdue
+from contrib.quiz.sheets import sheet_of
+from contrib.quiz.tests.quizzing import QUESTIONS, right_answers
 from judgments.models import Job, Study
 from tests.annotation.crowds.framing import (
     ARN,
@@ -33,7 +34,6 @@ from tests.annotation.crowds.framing import (
     study_at_mturk,
 )
 from tests.annotation.posting import positions_on
-from tests.annotation.quizzing import QUESTIONS, right_answers
 
 pytestmark = pytest.mark.django_db
 

@@ -28,8 +28,6 @@ from annotation.crowds.mturk.pages import (
     html_question,
     html_question_of,
     is_master,
-    percent_needed,
-    qualification_test,
     read_answers,
     requirements_of,
     score_at_least,
@@ -42,14 +40,14 @@ from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import units_of_hit
 from common.errors import WrongState
 from judgments.design.reading import make_design
-from judgments.design.requirements import COUNTRIES, Quiz, Workers, reaches_pass_mark
+from judgments.design.requirements import COUNTRIES, Workers
 from judgments.models import Item, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study, design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.framing import make_hit
 from tests.annotation.crowds.turking import CROWD, kinds_of, same_money, sync, up
-from tests.fakes.mturk import Clock, MTurkEmulator, Refused
+from tests.fakes.mturk import Clock, MTurkEmulator
 from tests.fakes.mturk.questions import answers_document
 from tests.fakes.mturk.sns import certificate
 from tests.fakes.turking import NOON, mturk_client, put_up, sqs_client
@@ -445,12 +443,6 @@ def test_ticks_of_a_self_contained_page_are_stored_for_every_caption_of_its_pict
 
 
 ARN = "arn:aws:sns:us-east-1:000000000000:mturk"
-QUIZ = Quiz.model_validate(
-    {
-        "questions": [{"text": f"Which is {n}?", "options": ["a", "b", "c"], "answer": 2} for n in range(5)],
-        "pass_mark": 0.8,
-    }
-)
 
 
 @pytest.fixture
@@ -491,46 +483,6 @@ def test_an_external_question_and_all_requirements_are_taken(client: MTurkClient
     assert client.get_hit(HITId=made["HITId"])["HIT"]["Question"] == question
 
 
-def right_answers(test: str, key: str) -> dict[str, str]:
-    """What the key says, by the question's identifier."""
-    pattern = r"<QuestionIdentifier>(\w+)</QuestionIdentifier><AnswerOption><SelectionIdentifier>(\w+)<"
-    found = dict(re.findall(pattern, key))
-    assert len(found) == test.count("<Question>")
-    return found
-
-
-@pytest.mark.parametrize(("right", "admitted"), [(5, True), (4, True), (3, False)])
-def test_a_quiz_is_graded_by_the_service_as_it_would_be_here(
-    emulator: MTurkEmulator, client: MTurkClient, right: int, admitted: bool
-) -> None:
-    made = qualification_test(QUIZ, seed=3, title="Words")
-    kind = client.create_qualification_type(
-        Name="Words",
-        Description="Five questions",
-        QualificationTypeStatus="Active",
-        Test=made.test,
-        AnswerKey=made.answer_key,
-        TestDurationInSeconds=600,
-    )["QualificationType"]["QualificationTypeId"]
-    hit_id = put_up(client, QualificationRequirements=[score_at_least(kind, made.needed)])["HITId"]
-    ann = emulator.turker("AANN")
-    answers = right_answers(made.test, made.answer_key)
-    wrong = list(answers)[right:]
-    request, _ = ann.request_qualification(kind)
-    ann.take_test(request, answers | dict.fromkeys(wrong, "o1"))
-    assert (
-        client.get_qualification_score(QualificationTypeId=kind, WorkerId="AANN")["Qualification"][
-            "IntegerValue"
-        ]
-        == 20 * right
-    )
-    if admitted:
-        assert ann.accept(hit_id).assignment_id
-    else:
-        with pytest.raises(Refused):
-            ann.accept(hit_id)
-
-
 def listen(client: MTurkClient, hit_type: str, destination: str, transport: Any) -> None:
     client.update_notification_settings(
         HITTypeId=hit_type,
@@ -569,94 +521,6 @@ def test_what_the_service_signs_is_believed(emulator: MTurkEmulator, version: st
     ):
         body = json.dumps(emulator.topics.signed(ARN, content))
         assert read_sns(body, topic=ARN, now=NOON, certificate=lambda _: certificate()) == expected
-
-
-SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
-FORM = f"{{{SCHEMAS}/2017-11-06/QuestionForm.xsd}}"
-KEY = f"{{{SCHEMAS}/2005-10-01/AnswerKey.xsd}}"
-QUESTIONS = [
-    {
-        "text": f"Is {number} < {number + 1} & {number + 1} > {number}?",
-        "options": ["yes", "no", f"only {number}"],
-        "answer": 1 + number % 3,
-    }
-    for number in range(5)
-]
-
-
-def quiz(**values: Any) -> Quiz:
-    return Quiz.model_validate({"questions": QUESTIONS} | values)
-
-
-def test_a_test_asks_the_questions_and_its_key_knows_the_answers() -> None:
-    made = qualification_test(quiz(pass_mark=0.8), seed=7, title="Words & signs")
-    form, key = fromstring(made.test), fromstring(made.answer_key)
-    assert (form.tag, key.tag) == (f"{FORM}QuestionForm", f"{KEY}AnswerKey")
-    assert form.findtext(f"{FORM}Overview/{FORM}Title") == "Words & signs"
-    right = {
-        part.findtext(f"{KEY}QuestionIdentifier"): part.findtext(
-            f"{KEY}AnswerOption/{KEY}SelectionIdentifier"
-        )
-        for part in key.findall(f"{KEY}Question")
-    }
-    answered = {}
-    for part in form.findall(f"{FORM}Question"):
-        assert [child.tag.removeprefix(FORM) for child in part] == [
-            "QuestionIdentifier", "DisplayName", "IsRequired", "QuestionContent", "AnswerSpecification",
-        ]  # fmt: skip
-        assert part.findtext(f"{FORM}IsRequired") == "true"
-        said = {
-            one.findtext(f"{FORM}SelectionIdentifier"): one.findtext(f"{FORM}Text")
-            for one in part.iter(f"{FORM}Selection")
-        }
-        text = part.findtext(f"{FORM}QuestionContent/{FORM}Text")
-        answered[text] = said[right[part.findtext(f"{FORM}QuestionIdentifier")]]
-    assert answered == {one["text"]: one["options"][one["answer"] - 1] for one in QUESTIONS}  # type: ignore[index,operator]
-    assert {part.text for part in key.iter(f"{KEY}AnswerScore")} == {"1"}
-    most = f"{KEY}QualificationValueMapping/{KEY}PercentageMapping/{KEY}MaximumSummedScore"
-    assert key.findtext(most) == "5"
-    assert (made.questions, made.needed) == (5, 80)
-
-
-def test_the_same_seed_makes_the_same_test_and_asks_as_many_as_the_quiz_does() -> None:
-    ready = Quiz(preset="hodosh-2013-english", ask=6)
-    one, same, other = (qualification_test(ready, seed=seed, title="x") for seed in (1, 1, 2))
-    assert one == same
-    assert one.test != other.test
-    assert one.questions == 6
-    assert one.test.count("<Question>") == 6
-
-
-def test_the_order_of_options_tells_nothing_of_the_right_one() -> None:
-    form = fromstring(qualification_test(Quiz(preset="hodosh-2013-english", ask=20), seed=3, title="x").test)
-    first = {
-        part.findtext(f".//{FORM}Selection/{FORM}SelectionIdentifier")
-        for part in form.findall(f"{FORM}Question")
-    }
-    assert len(first) > 1
-
-
-@settings(deadline=None)
-@given(st.integers(1, 100), st.integers(0, 100))
-def test_whoever_passes_here_passes_there_whichever_way_a_half_is_rounded(asked: int, percent: int) -> None:
-    needed = percent_needed(asked, percent / 100)
-    for right in range(asked + 1):
-        below, rest = divmod(100 * right, asked)
-        up, down = below + (2 * rest >= asked), below + (2 * rest > asked)
-        assert reaches_pass_mark(right, asked, percent / 100) == (up >= needed) == (down >= needed)
-
-
-def test_a_quiz_that_asks_nothing_or_known_items_makes_no_test() -> None:
-    with pytest.raises(QuestionProblem, match="asks nothing"):
-        qualification_test(Quiz(), seed=1, title="x")
-    with pytest.raises(QuestionProblem, match=r"quiz\.items is 3"):
-        qualification_test(quiz(items=3), seed=1, title="x")
-
-
-def test_a_test_that_is_too_long_says_how_long_it_is() -> None:
-    long = [{"text": "ü" * 1000, "options": ["ü" * 900, f"{number}"], "answer": 1} for number in range(30)]
-    with pytest.raises(QuestionProblem, match=r"test of the quiz is 1\d\d,\d\d\d bytes"):
-        qualification_test(quiz(questions=long, ask=30), seed=1, title="x")
 
 
 def test_requirements_are_what_boto3_takes() -> None:

@@ -9,28 +9,27 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPassed
+from annotation.errors import AlreadyEnded, AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
-from annotation.quiz.quizzes import (
-    ExplainedAnswer,
-    answer_attempt,
-    quiz_status,
-    quiz_units,
-    sheet_of,
-    start_attempt,
-)
 from annotation.rehearsal import Crowd, rehearse
 from annotation.work.claims import claim_assignment
+from contrib.quiz.attempts import answer_attempt, quiz_status, start_attempt
+from contrib.quiz.errors import QuizFailed, QuizNotPassed
+from contrib.quiz.sheets import ExplainedAnswer, quiz_units, sheet_of
+from contrib.quiz.tests.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 from judgments.models import HITUnit, Study, Unit
 from judgments.studies.studies import design_of
 from tests import studies
 from tests.annotation.calling import accept, is_problem, join, post
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
-from tests.annotation.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 from tests.annotation.sourcing import make_texts
 from tests.studies import make_worker
 
 pytestmark = pytest.mark.django_db
+YES_OR_NO = [
+    {"text": f"Question {number}?", "options": ["yes", "no"], "answer": 1, "why": f"Reason {number}."}
+    for number in range(3)
+]
 
 
 def test_no_work_is_given_out_before_the_quiz_is_passed_and_all_of_it_afterwards() -> None:
@@ -361,12 +360,6 @@ def test_a_page_of_the_quiz_takes_few_queries() -> None:
     with CaptureQueriesContext(connection) as queries:
         page(ada, f"/s/{study.slug}/quiz/")
     assert len(queries) <= 5
-
-
-YES_OR_NO = [
-    {"text": f"Question {number}?", "options": ["yes", "no"], "answer": 1, "why": f"Reason {number}."}
-    for number in range(3)
-]
 
 
 def quizzed_for_clients(protocol: str = "triplet", **quiz: Any) -> Study:

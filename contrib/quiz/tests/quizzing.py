@@ -3,7 +3,8 @@
 from typing import Any
 
 from annotation.models import QuizAttempt
-from annotation.quiz.quizzes import QuizSheet, answer_attempt, sheet_of, start_attempt
+from contrib.quiz.attempts import answer_attempt, start_attempt
+from contrib.quiz.sheets import QuizSheet, sheet_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import Person, make_dataset, make_study

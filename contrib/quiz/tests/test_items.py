@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
+from contrib.quiz import questions as presets
+from contrib.quiz.items import quiz_groups, set_aside
+from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
 from judgments.design.reading import make_design, read_toml, write_toml
-from judgments.design.requirements import QUIZ_PRESETS, draw_questions, questions_of, reaches_pass_mark
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Image, Material, Text, rng_for
 from judgments.kinds import KINDS
-from judgments.studies.generation import quiz_groups, set_aside
+from judgments.studies.generation import divide_for_quiz
 
-ENGLISH = QUIZ_PRESETS["hodosh-2013-english"].questions
+ENGLISH = presets.ENGLISH.questions
 OWN = {
     "text": "What is a caption?",
     "options": ["A sentence", "A picture"],
@@ -140,8 +142,9 @@ def test_the_right_answer_of_a_known_item_is_the_image_s_own_caption(protocol: s
 
 def test_a_study_without_known_items_is_drawn_as_before() -> None:
     asked, there = design(quiz={"preset": "hodosh-2013-english"}), material()
-    assert set_aside(asked, there).rest is there
-    assert quiz_groups(asked, set_aside(asked, there)) == ()
+    rest, make_quiz = divide_for_quiz(asked, there)
+    assert rest is there
+    assert make_quiz() == ()
 
 
 def test_too_few_images_for_the_quiz_are_said_with_their_number() -> None:

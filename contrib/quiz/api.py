@@ -1,0 +1,207 @@
+"""The quiz over HTTP, for workers, and the attempts for researchers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api import work
+from annotation.api.work import WorkView, calling_worker, private_response
+from annotation.models import QuizAttempt, Worker
+from annotation.work.joining import require_participation
+from annotation.work.worksheet import PageUnit
+from common.errors import NotThere
+from common.parameters import NumberField, Parameters
+from contrib.quiz.attempts import answer_attempt, own_attempt, quiz_status, start_attempt
+from contrib.quiz.sheets import explain_answer, may_explain, question_at, quiz_picture_url, sheet_of
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.models import Study
+from judgments.studies.studies import design_of, find_study
+
+
+class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
+    """A worker's attempt at a quiz, with its questions and answers."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name")
+    items = serializers.ListField(read_only=True)
+    answers = serializers.DictField(read_only=True, help_text="Position -> answer, as the worker saw it.")
+
+    class Meta:
+        model = QuizAttempt
+        fields = [
+            "id", "study", "worker", "qualification", "number", "items", "answers", "right", "passed",
+            "simulated", "started_at", "finished_at",
+        ]  # fmt: skip
+
+
+class QuizAttemptResource(Resource):
+    """Attempts at quizzes, including running ones."""
+
+    reading, scope = "annotation.view_quizattempt", "workers"
+    queryset = QuizAttempt.objects.select_related("study", "worker")
+    serializer_class = QuizAttemptSerializer
+    filterset_class = filters_of(
+        QuizAttempt, "qualification", "passed", "simulated", study=study_filter(), worker="worker__name"
+    )
+    orderings = {"id": "pk", "started_at": "started_at"}
+
+
+class QuizOption(work.Schema):
+    """An answer to choose."""
+
+    value = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class QuizQuestion(work.ShownUnit):
+    """A question with options, or a known item as its kind shows it."""
+
+    protocol = serializers.CharField(required=False)
+    options = QuizOption(many=True, required=False)
+
+
+class QuizAnswer(work.Schema):
+    """One answer: the option's number, or the answer of the kind."""
+
+    position = serializers.IntegerField(min_value=1)
+    value = NumberField(required=False)
+    answer = serializers.JSONField(required=False)
+
+
+class QuizExplanation(work.Schema):
+    """The right answer."""
+
+    position = serializers.IntegerField()
+    right = serializers.BooleanField()
+    expected = serializers.CharField()
+    why = serializers.CharField(allow_blank=True)
+
+
+class QuizAttemptReply(work.Schema):
+    """An attempt, running or over."""
+
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["running", "finished"])
+    questions = QuizQuestion(many=True)
+    answers = QuizAnswer(many=True)
+    right = serializers.IntegerField(allow_null=True, help_text="How many were right, once it is over.")
+    of = serializers.IntegerField()
+    passed = serializers.BooleanField(allow_null=True)
+    explanations = QuizExplanation(many=True)
+
+
+class QuizReply(work.Schema):
+    """The worker's status in the study's quiz."""
+
+    needed = serializers.BooleanField()
+    passed = serializers.BooleanField()
+    pass_mark = serializers.FloatField()
+    attempts_left = serializers.IntegerField()
+    attempt = QuizAttemptReply(allow_null=True)
+
+
+@extend_schema_field(QuizAnswer(many=True))
+class QuizAnswersField(serializers.ListField):
+    """Answers, whose members the services check."""
+
+
+class QuizRequest(Parameters):
+    """Nothing to start an attempt; answers to give some."""
+
+    answers = QuizAnswersField(required=False)
+    number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")
+
+
+class QuizView(WorkView):
+    worker_methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
+
+    @work.worker_call(
+        "studies_quiz",
+        "Your status in the quiz",
+        {200: QuizReply, 403: work.Problem, 404: work.Problem},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return whether a quiz comes before the work, whether it is passed, and the latest attempt."""
+        study, worker = find_study(slug), calling_worker(request)
+        require_participation(study=study, worker=worker)
+        return private_response(self._status(study, worker))
+
+    @work.worker_call(
+        "studies_answer_quiz",
+        "Start an attempt at the quiz, or answer it",
+        {
+            201: OpenApiResponse(QuizReply, description="An attempt was started."),
+            200: OpenApiResponse(QuizReply, description="Answers were kept, or one was under way."),
+            400: work.Problem,
+            403: OpenApiResponse(work.Problem, description="No attempt is left."),
+            404: OpenApiResponse(work.Problem, description="The study has no quiz."),
+            409: OpenApiResponse(work.Problem, description="Passed before, or answered differently before."),
+        },
+        request=QuizRequest,
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Without ``answers``, start or go on. With them, store them; the last one ends the attempt."""
+        body = QuizRequest.read(request.data)
+        study, worker = find_study(slug), calling_worker(request)
+        require_participation(study=study, worker=worker)
+        if "answers" not in body:
+            before = quiz_status(study=study, worker=worker)
+            start_attempt(study=study, worker=worker)
+            return private_response(
+                self._status(study, worker), status=201 if before.running is None else 200
+            )
+        number = body.get("number")
+        if number is None:  # the attempt is over if its last answers are sent again
+            last = quiz_status(study=study, worker=worker).last
+            if last is None:
+                raise NotThere("No attempt at the test is under way; start one by a call without answers.")
+            number = last.number
+        answer_attempt(
+            attempt=own_attempt(study=study, worker=worker, number=number), answers=body["answers"]
+        )
+        return private_response(self._status(study, worker))
+
+    @staticmethod
+    def _status(study: Study, worker: Worker) -> dict[str, Any]:
+        status, quiz = quiz_status(study=study, worker=worker), design_of(study).quiz
+        return {
+            "needed": status.needed,
+            "passed": status.passed,
+            "pass_mark": quiz.pass_mark,
+            "attempts_left": status.attempts_left,
+            "attempt": _attempt_as_json(study, status.last) if status.last is not None else None,
+        }
+
+
+def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
+    sheet = sheet_of(attempt)
+
+    def picture_url(page_unit: PageUnit) -> str:
+        return quiz_picture_url(study, attempt, page_unit)
+
+    positions = range(1, sheet.size + 1)
+    lines = [explain_answer(sheet, position) for position in positions if may_explain(sheet, position)]
+    return {
+        "number": attempt.number,
+        "state": "running" if attempt.finished_at is None else "finished",
+        "questions": [question_at(sheet, position, picture_url) for position in positions],
+        "answers": [{"position": int(key), **answer} for key, answer in attempt.answers.items()],
+        "right": attempt.right,
+        "of": sheet.size,
+        "passed": attempt.passed,
+        "explanations": [
+            {
+                "position": line.position,
+                "right": line.right,
+                "expected": " / ".join(line.expected),
+                "why": line.why,
+            }
+            for line in lines
+            if line is not None
+        ],
+    }

@@ -1,0 +1,212 @@
+"""Attempts at the quiz before the work: start, answer and end one.
+
+The study's seed, the worker's name and the attempt's number fix the draw of items. An answer is final, since the right
+one may be explained after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined
+from annotation.models import Participation, QuizAttempt, Worker
+from annotation.work.worksheet import abbreviate, answer_key, checked_answers
+from common.errors import NotThere
+from contrib.quiz.errors import QuizFailed
+from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
+from contrib.quiz.sheets import QuizSheet, quiz_units, sheet_of
+from judgments.design.quiz import asks_anything
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import rng_for, shuffled
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.studies.studies import design_of
+
+
+def qualification_of(study: Study, design: StudyDesign) -> str:
+    """Return the shared qualification, or one for this study alone."""
+    return design.quiz.qualification or f"study {study.pk}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuizStatus:
+    """A worker's status in a study's quiz; ``last`` is the latest attempt."""
+
+    needed: bool
+    passed: bool
+    last: QuizAttempt | None
+    attempts_left: int
+
+    @property
+    def running(self) -> QuizAttempt | None:
+        return self.last if self.last is not None and self.last.finished_at is None else None
+
+
+def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
+    design = design_of(study)
+    if not asks_anything(design.quiz):
+        return QuizStatus(needed=False, passed=True, last=None, attempts_left=0)
+    rows = QuizAttempt.objects.filter(worker=worker, qualification=qualification_of(study, design))
+    tries = list(rows.select_related("study__dataset").order_by("number"))
+    passed = any(attempt.passed for attempt in tries)
+    return QuizStatus(
+        needed=True,
+        passed=passed,
+        last=tries[-1] if tries else None,
+        attempts_left=0 if passed else max(0, design.quiz.attempts - len(tries)),
+    )
+
+
+def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
+    """Return the running attempt or start the next one.
+
+    Raises:
+        NotThere, NotJoined, AlreadyEnded, QuizFailed: no attempt can be started.
+    """
+    if not Participation.objects.filter(study=study, worker=worker).exists():
+        raise NotJoined(_("You have not joined this study."))
+    status = quiz_status(study=study, worker=worker)
+    if not status.needed:
+        raise NotThere(_("This study has no test."))
+    if status.running is not None:
+        return status.running
+    if status.passed:
+        raise AlreadyEnded(_("You passed this test before; there is nothing more to do for it."))
+    if not status.attempts_left:
+        raise QuizFailed(study.slug)
+    number = status.last.number + 1 if status.last is not None else 1
+    design = design_of(study)
+    qualification = qualification_of(study, design)
+    before = QuizAttempt.objects.filter(worker=worker, qualification=qualification)
+    seen = {
+        str(item.get("question") or item["unit"])
+        for items in before.values_list("items", flat=True)
+        for item in items
+    }
+    items = _draw_items(study, design, worker, number, seen)
+    # if all items were withdrawn, the worker passes
+    ended: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
+    try:
+        with transaction.atomic():
+            return QuizAttempt.objects.create(
+                worker=worker,
+                study=study,
+                qualification=qualification,
+                number=number,
+                items=items,
+                simulated=worker.source == Worker.Source.REHEARSAL,
+                **ended,
+            )
+    except IntegrityError:  # another window started it
+        return QuizAttempt.objects.get(worker=worker, qualification=qualification, number=number)
+
+
+def _draw_items(
+    study: Study, design: StudyDesign, worker: Worker, number: int, seen: set[str]
+) -> list[dict[str, Any]]:
+    """Draw the items in the order shown. Units of one image stay together if the kind groups them."""
+    rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
+    questions = questions_of(design.quiz)
+    groups: list[list[dict[str, Any]]] = [
+        [{"question": key, "order": [int(index) for index in rng.permutation(len(questions[key].options))]}]
+        for key in draw_questions(sorted(questions), design.quiz.ask, seen=seen, rng=rng)
+    ]
+    pool: dict[int, list[Unit]] = {}
+    for unit in quiz_units(study):
+        pool.setdefault(unit.item_id, []).append(unit)
+    firsts = {units[0].key: units for units in pool.values()}
+    for key in draw_questions(sorted(firsts), design.quiz.items, seen=seen, rng=rng):
+        units = shuffled(firsts[key], rng)
+        sides = KINDS[design.protocol].sides.draw(units, rng)
+        groups.append(
+            [{"unit": unit.key, "side": sides[index] if sides else None} for index, unit in enumerate(units)]
+        )
+    return [item for group in shuffled(groups, rng) for item in group]
+
+
+def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
+    """Return the worker's attempt of this number, or the running one."""
+    named = qualification_of(study, design_of(study))
+    rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
+    attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
+    if attempt is None:
+        raise NotThere(_("No attempt at the test is under way."))
+    return attempt
+
+
+def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
+    """Store ``[{"position", "value" or "answer"}]`` and end a complete attempt.
+
+    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, store nothing.
+    """
+    sheet = sheet_of(attempt)
+    answers_checked = _check_answers(sheet, answers)
+    with transaction.atomic():
+        locked = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
+        locked.study = attempt.study
+        other = [
+            key
+            for key in answers_checked
+            if key in locked.answers and locked.answers[key] != answers_checked[key]
+        ]
+        if other:
+            raise AlreadyEnded(
+                _("Nothing was changed: number %(position)s was answered before, and that answer stays.")
+                % {"position": other[0]}
+            )
+        if locked.finished_at is not None or set(answers_checked) <= set(locked.answers):
+            return locked
+        locked.answers = {**locked.answers, **answers_checked}
+        if len(locked.answers) == len(locked.items):
+            _finish(locked, sheet)
+        locked.save(update_fields=["answers", "right", "passed", "finished_at"])
+    return locked
+
+
+def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
+    complete = replace(sheet, attempt=attempt)
+    right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
+    attempt.right = right
+    attempt.passed = reaches_pass_mark(right, complete.size, sheet.design.quiz.pass_mark)
+    attempt.finished_at = timezone.now()
+
+
+def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    if not isinstance(answers, Sequence) or isinstance(answers, str):
+        raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
+    by_position: dict[str, dict[str, Any]] = {}
+    of_units: list[Mapping[str, Any]] = []
+    for answer in answers:
+        position = answer.get("position") if isinstance(answer, Mapping) else None
+        if type(position) is not int or not 1 <= position <= sheet.size:
+            raise AnswerProblem(
+                _("Nothing was kept: position is %(position)s; expected 1 to %(most)d.")
+                % {"position": abbreviate(position), "most": sheet.size}
+            )
+        if position in sheet.page_units:
+            of_units.append(answer)
+            continue
+        value, most = answer.get("value"), len(sheet.questions[position].order)
+        if type(value) is not int or not 1 <= value <= most:
+            raise AnswerProblem(
+                _(
+                    "Nothing was kept: the value at position %(position)d is %(value)s; expected 1 to %(most)d."
+                )
+                % {"position": position, "value": abbreviate(value), "most": most}
+            )
+        if by_position.get(str(position), {"value": value}) != {"value": value}:
+            raise AnswerProblem(
+                _("Nothing was kept: position %(position)d is answered twice.") % {"position": position}
+            )
+        by_position[str(position)] = {"value": value}
+    if of_units:
+        key = answer_key(KINDS[sheet.design.protocol])
+        checked = checked_answers(of_units, design=sheet.design, page_units=list(sheet.page_units.values()))
+        by_position |= {position: {key: answer_checked[key]} for position, answer_checked in checked.items()}
+    return by_position

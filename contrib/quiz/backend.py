@@ -1,0 +1,49 @@
+"""The answers to what the platform asks about quizzes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from annotation.models import QuizAttempt, Worker
+from annotation.work.quiz import QualificationTest, QuizBackend
+from contrib.quiz.attempts import qualification_of, quiz_status
+from contrib.quiz.errors import QUIZ_ADDRESS, QuizFailed, QuizNotPassed
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.studies import design_of
+
+
+class Quizzes(QuizBackend):
+    """Quizzes that are passed here or in a study that shares them."""
+
+    address = QUIZ_ADDRESS
+
+    def check_passed(self, *, study: Study, design: StudyDesign, worker: Worker) -> None:
+        named = qualification_of(study, design)
+        if QuizAttempt.objects.filter(worker=worker, qualification=named, passed=True).exists():
+            return
+        status = quiz_status(study=study, worker=worker)
+        if status.running is None and not status.attempts_left:
+            raise QuizFailed(study.slug)
+        raise QuizNotPassed(study.slug)
+
+    def is_due(self, *, study: Study, worker: Worker) -> bool:
+        return not quiz_status(study=study, worker=worker).passed
+
+    def states_for(self, worker: Worker, studies: Iterable[Study]) -> Mapping[int, str]:
+        tries: dict[str, list[QuizAttempt]] = {}
+        for attempt in QuizAttempt.objects.filter(worker=worker):
+            tries.setdefault(attempt.qualification, []).append(attempt)
+        states = {}
+        for study in studies:
+            design = design_of(study)
+            mine = tries.get(qualification_of(study, design), [])
+            if not any(attempt.passed for attempt in mine):
+                used_up = all(attempt.finished_at for attempt in mine) and len(mine) >= design.quiz.attempts
+                states[study.pk] = "failed" if used_up else "open"
+        return states
+
+    def qualification_test(self, design: StudyDesign, *, title: str) -> QualificationTest:
+        from contrib.quiz.mturk import qualification_test  # which most installations do not need
+
+        return qualification_test(design.quiz, seed=design.seed, title=title)

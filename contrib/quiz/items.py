@@ -1,0 +1,95 @@
+"""The known items of a quiz, drawn with the study, of images that nothing else is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import ControlSlot
+from judgments.drawing.material import Group, Image, Material, rng_for, shuffled
+from judgments.kinds import KINDS
+
+LEAST_IMAGES = 2  # a wrong caption is one of another image
+QUIZ = "quiz"
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A dataset divided for a quiz.
+
+    Attributes:
+        images: those of the quiz; no judged or control item is about them.
+        others: sources of wrong answers in the quiz.
+    """
+
+    rest: Material
+    images: tuple[Image, ...]
+    others: tuple[Image, ...]
+
+
+def set_aside(design: StudyDesign, material: Material) -> SetAside:
+    """Draw the quiz images from the control split, enough for all attempts if possible.
+
+    Control items keep enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of
+    the images.
+    """
+    items = design.quiz.items
+    split, per_hit = design.controls.split, design.controls.per_hit
+    has_splits = material.has_splits
+    own_split = has_splits and split != design.sampling.split
+    pool = [image for image in material.images if image.split == split or not has_splits]
+    makers = KINDS[design.protocol].for_design(design).control_items(design)
+    usable = [image for image in pool if makers.quiz_usable(image)]
+    reserved = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
+    most = len(usable) - reserved
+    if most < items or len(usable) < LEAST_IMAGES:
+        raise DesignError(
+            gettext(
+                "quiz.items asks for %(items)s known items, but the control split %(split)r has "
+                "%(n)s images that can give one, of which the study itself keeps %(kept)s."
+            )
+            % {"items": items, "split": split, "n": len(usable), "kept": reserved},
+            field="quiz.items",
+        )
+    wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
+    images = tuple(shuffled(usable, rng_for(design.seed, "quiz images"))[:wanted])
+    names = {image.name for image in images}
+    rest = replace(
+        material,
+        images=tuple(image for image in material.images if image.name not in names),
+        published=tuple(pair for pair in material.published if pair.image not in names),
+    )
+    return SetAside(rest=rest, images=images, others=tuple(pool) if own_split else images)
+
+
+def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
+    kind, rng = KINDS[design.protocol].for_design(design), rng_for(design.seed, "quiz")
+    make = kind.control_items(design).reference
+    if make is None:
+        raise DesignError(
+            gettext(
+                "quiz.items is %(items)s, but protocol %(protocol)r has no items whose answer is "
+                "known; ask questions instead."
+            )
+            % {"items": design.quiz.items, "protocol": design.protocol},
+            field="quiz.items",
+        )
+    groups = []
+    for index, image in enumerate(aside.images):
+        group = make(ControlSlot(design, f"quiz.{index}", aside.others, rng), image)
+        units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
+        groups.append(Group(group.image, units))
+    return tuple(groups)
+
+
+def divide_for_items(
+    design: StudyDesign, material: Material
+) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
+    """Return the material without the images of the quiz, and a function that makes its items."""
+    aside = set_aside(design, material)
+    return aside.rest, partial(quiz_groups, design, aside)

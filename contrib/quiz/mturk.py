@@ -1,0 +1,111 @@
+"""A quiz of questions alone as a qualification test of Mechanical Turk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from xml.etree.ElementTree import Element
+
+from annotation.crowds.mturk.pages import (
+    MOST_BYTES,
+    SCHEMAS,
+    QuestionProblem,
+    add_element,
+    root,
+    serialized,
+)
+from annotation.work.quiz import QualificationTest
+from contrib.quiz.questions import Question, questions_asked, questions_of, reaches_pass_mark
+from judgments.design.quiz import Quiz, asks_anything
+from judgments.drawing.material import rng_for, shuffled
+
+QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
+ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
+
+
+def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
+    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options."""
+    if not asks_anything(quiz):
+        raise QuestionProblem(
+            "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."
+        )
+    if quiz.items:
+        raise QuestionProblem(
+            f"quiz.items is {quiz.items}, but a test of Mechanical Turk has questions alone; expected 0, or "
+            'crowd.question = "external".'
+        )
+    known = questions_of(quiz)
+    rng = rng_for(seed, "mturk test")
+    questions = [known[key] for key in shuffled(list(known), rng)[: questions_asked(quiz)]]
+    orders = [shuffled(range(len(question.options)), rng) for question in questions]
+    return QualificationTest(
+        test=_check_document_size("test", serialized(_form(title, questions, orders))),
+        answer_key=_check_document_size("answer key", serialized(_key(questions))),
+        questions=len(questions),
+        needed=percent_needed(len(questions), quiz.pass_mark),
+    )
+
+
+def percent_needed(questions: int, pass_mark: float) -> int:
+    """Return the least passing percentage, rounded so that whoever passes here passes there.
+
+    The rounding of halves is undocumented, so require the lower neighbour; it is still above the percentage of one
+    correct answer less.
+    """
+    right = next(right for right in range(questions + 1) if reaches_pass_mark(right, questions, pass_mark))
+    return math.ceil(Fraction(100 * right, questions) - Fraction(1, 2))
+
+
+def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
+    document = root("QuestionForm", QUESTION_FORM)
+    add_element(add_element(document, "Overview"), "Title", title)
+    for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
+        part = add_element(document, "Question")
+        add_element(part, "QuestionIdentifier", _identifier(number))
+        add_element(part, "DisplayName", f"{number} / {len(questions)}")
+        add_element(part, "IsRequired", "true")
+        add_element(add_element(part, "QuestionContent"), "Text", question.text)
+        answer = add_element(add_element(part, "AnswerSpecification"), "SelectionAnswer")
+        add_element(answer, "StyleSuggestion", "radiobutton")
+        selections = add_element(answer, "Selections")
+        for option in order:
+            selection = add_element(selections, "Selection")
+            add_element(selection, "SelectionIdentifier", _selection(option))
+            add_element(selection, "Text", question.options[option])
+    return document
+
+
+def _key(questions: Sequence[Question]) -> Element:
+    document = root("AnswerKey", ANSWER_KEY)
+    for number, question in enumerate(questions, start=1):
+        part = add_element(document, "Question")
+        add_element(part, "QuestionIdentifier", _identifier(number))
+        option = add_element(part, "AnswerOption")
+        add_element(option, "SelectionIdentifier", _selection(question.right))
+        add_element(option, "AnswerScore", 1)
+    mapping = add_element(add_element(document, "QualificationValueMapping"), "PercentageMapping")
+    add_element(mapping, "MaximumSummedScore", len(questions))
+    return document
+
+
+def _identifier(number: int) -> str:
+    return f"q{number}"
+
+
+def _selection(option: int) -> str:
+    """Return an option's id by its index in the study, so that reshuffled tests have equal keys.
+
+    The service wants letters and digits; the random order shown hides the index.
+    """
+    return f"o{option + 1}"
+
+
+def _check_document_size(what: str, document: str) -> str:
+    size = len(document.encode())
+    if size > MOST_BYTES:
+        raise QuestionProblem(
+            f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; expected fewer "
+            "or shorter questions."
+        )
+    return document

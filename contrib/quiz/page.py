@@ -1,0 +1,157 @@
+"""The page Quiz of a study: its questions and known items, how they were answered, and who passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from annotation.models import QuizAttempt
+from common.amounts import percent
+from contrib.quiz.attempts import qualification_of
+from contrib.quiz.questions import preset_of, questions_asked, questions_of
+from contrib.quiz.sheets import QuizSheet, labelled_texts, quiz_units, sheets_of
+from judgments.admin.base import picture_address
+from judgments.design.quiz import asks_anything
+from judgments.kinds import Kind
+from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import Context, Group, study_page
+
+ON_A_PAGE = 50
+MOST_ATTEMPTS = 2_000  # the latest, that the figures count
+# our choice: a question with so many answers and a lower accuracy is suspect
+LEAST_ANSWERS, SUSPECT_SHARE = 5, 0.25
+
+
+@dataclass(slots=True)
+class WorkerResult:
+    """A worker's attempts; ``best`` is (right, asked) of the best finished one."""
+
+    name: str
+    simulated: bool
+    attempts: int = 0
+    best: tuple[int, int] | None = None
+    passed: bool = False
+    latest: datetime | None = None
+
+
+@dataclass(slots=True)
+class QuestionResult:
+    key: str
+    answered: int = 0
+    right: int = 0
+
+    @property
+    def percent(self) -> str:
+        return percent(self.right / self.answered) if self.answered else "–"
+
+    @property
+    def suspect(self) -> bool:
+        return self.answered >= LEAST_ANSWERS and self.right / self.answered < SUSPECT_SHARE
+
+
+def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
+    rows: dict[int, WorkerResult] = {}
+    for attempt in attempts:
+        worker = attempt.worker
+        row = rows.setdefault(attempt.worker_id, WorkerResult(worker.name, attempt.simulated))
+        row.attempts += 1
+        row.passed = row.passed or bool(attempt.passed)
+        row.latest = attempt.started_at if row.latest is None else max(row.latest, attempt.started_at)
+        if attempt.right is not None and (row.best is None or attempt.right > row.best[0]):
+            row.best = (attempt.right, len(attempt.items))
+    return sorted(rows.values(), key=lambda row: row.latest.timestamp() if row.latest else 0.0, reverse=True)
+
+
+def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
+    """Count answers by question, including those of running attempts."""
+    rows: dict[str, QuestionResult] = {}
+    for sheet in sheets:
+        for position, item in enumerate(sheet.attempt.items, start=1):
+            right = sheet.is_right(position)
+            if right is None:
+                continue
+            key = str(item.get("question") or item["unit"])
+            row = rows.setdefault(key, QuestionResult(key))
+            row.answered += 1
+            row.right += right
+    return rows
+
+
+@study_page(
+    "quiz",
+    "Quiz",
+    order=44,
+    shown=lambda study: asks_anything(design_of(study).quiz),
+    group=Group.LIVE,
+    before=Group.DESIGN,
+)
+def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    design = design_of(study)
+    context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
+    if not context["has_quiz"]:
+        return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
+    named = qualification_of(study, design)
+    rows = QuizAttempt.objects.filter(qualification=named).select_related("worker", "study")
+    attempts = list(rows.order_by("-started_at")[:MOST_ATTEMPTS])
+    of_questions = question_results(sheets_of(attempts, study=study))
+    workers = worker_results(attempts)
+    context |= {
+        "preset": preset_of(design.quiz),
+        "questions": _question_rows(study, of_questions),
+        "items": _item_rows(study, of_questions),
+        "asks": questions_asked(design.quiz),
+        "mark": f"{design.quiz.pass_mark * 100:g}",
+        "may_withdraw": context["may_change"],
+        "started": len(attempts),
+        "over": sum(attempt.finished_at is not None for attempt in attempts),
+        "people": len(workers),
+        "passed": sum(row.passed for row in workers),
+        "page": Paginator(workers, ON_A_PAGE).get_page(request.GET.get("page")),
+        "suspects": sum(result.suspect for result in of_questions.values()),
+    }
+    return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
+
+
+def _question_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+    questions = questions_of(design_of(study).quiz).values()
+    rows = [
+        {
+            "question": question,
+            "options": [(text, index == question.right) for index, text in enumerate(question.options)],
+            "result": results.get(question.key, QuestionResult(question.key)),
+        }
+        for question in questions
+    ]
+    return sorted(rows, key=lambda row: not row["result"].suspect)
+
+
+def _item_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+    kind = kind_of(study)
+    rows = []
+    for unit in quiz_units(study):
+        right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
+        texts = [text for _, text in labelled_texts(kind.present_unit(unit, side=None, picture_url=""))]
+        rows.append(
+            {
+                "unit": unit,
+                "picture": picture_address(unit.item),
+                "texts": texts,
+                "right": _right_answer(kind, unit.expected, texts, right),
+                "result": results.get(unit.key, QuestionResult(unit.key)),
+            }
+        )
+    return rows
+
+
+def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
+    """Return the right answer; of two candidates, which have no fixed side, the text."""
+    if kind.two_sided and expected in (1, 2):
+        return f"“{texts[-2:][expected - 1]}”"
+    return " / ".join(right) or kind.describe_expected(expected)

@@ -1,0 +1,110 @@
+"""The questions that a quiz can ask, those of ready sets among them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from common.features import of_features
+from judgments.drawing.material import content_key, shuffled
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from judgments.design.quiz import Quiz
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with several answers; ``right`` is the index of the right one."""
+
+    key: str
+    text: str
+    options: tuple[str, ...]
+    right: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuizPreset:
+    """A ready test; ``ours`` says what the paper does not give."""
+
+    name: str
+    title: str
+    source: str
+    questions: tuple[Question, ...]
+    ours: str
+
+
+def _read_english() -> QuizPreset:
+    """Read english.toml; the first option of each question is right."""
+    test = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+    questions = tuple(
+        Question(
+            key=f"english-{question['id']}",
+            text=question["text"],
+            options=tuple(question["options"]),
+            right=0,
+            why=question["why"],
+        )
+        for question in test["questions"]
+    )
+    return QuizPreset(
+        name="hodosh-2013-english",
+        title=test["title"],
+        source=test["source"],
+        questions=questions,
+        ours=test["ours"],
+    )
+
+
+ENGLISH = _read_english()
+
+
+def preset_of(quiz: Quiz) -> QuizPreset | None:
+    """Return the ready test that the quiz names."""
+    return next((preset for preset in of_features("quiz_presets") if preset.name == quiz.preset), None)
+
+
+def own_questions(quiz: Quiz) -> list[Question]:
+    return [
+        Question(
+            key=content_key("question", question.text, list(question.options), question.answer),
+            text=question.text,
+            options=question.options,
+            right=question.answer - 1,
+            why=question.why,
+        )
+        for question in quiz.questions
+    ]
+
+
+def questions_of(quiz: Quiz) -> dict[str, Question]:
+    preset = preset_of(quiz)
+    ready = preset.questions if preset is not None else ()
+    return {question.key: question for question in (*ready, *own_questions(quiz))}
+
+
+def questions_asked(quiz: Quiz) -> int:
+    return min(quiz.ask, len(questions_of(quiz)))
+
+
+def draw_questions(
+    keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
+) -> list[str]:
+    """Draw ``count`` of ``keys``; repeat those ``seen`` before only if the others do not suffice."""
+    mixed = shuffled(keys, rng)
+    fresh = [key for key in mixed if key not in seen]
+    again = [key for key in mixed if key in seen]
+    return shuffled([*fresh, *again][:count], rng)
+
+
+def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:
+    """Return whether the share of right answers reaches the mark.
+
+    The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written 0.8.
+    """
+    return answered > 0 and right / answered >= pass_mark

@@ -1,0 +1,255 @@
+"""What an attempt asks and what was answered, for pages and calls; and the answers explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from annotation.models import QuizAttempt
+from annotation.work.worksheet import PageUnit, answer_key, shown_unit, translated_text
+from common.markup import render_markdown
+from contrib.quiz.questions import Question, own_questions, questions_of
+from judgments.design.study_design import StudyDesign, design_in
+from judgments.drawing.material import screen_of
+from judgments.kinds import KINDS, Kind
+from judgments.models import Study, Unit
+from judgments.studies.studies import design_of
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuestion:
+    """A question of an attempt; ``order`` are the indices of its options as shown."""
+
+    position: int
+    question: Question
+    order: tuple[int, ...]
+
+    @property
+    def options(self) -> list[str]:
+        return [self.question.options[index] for index in self.order]
+
+    @property
+    def expected(self) -> int:
+        return self.order.index(self.question.right) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class QuizSheet:
+    attempt: QuizAttempt
+    design: StudyDesign
+    questions: dict[int, ShownQuestion]
+    page_units: dict[int, PageUnit]
+
+    @property
+    def size(self) -> int:
+        return len(self.attempt.items)
+
+    @property
+    def open_positions(self) -> list[int]:
+        return [position for position in range(1, self.size + 1) if str(position) not in self.attempt.answers]
+
+    def steps(self) -> list[list[int]]:
+        """Return the positions on each screen: one question, one known item, or the items of one picture."""
+        kind = KINDS[self.design.protocol]
+        steps: list[list[int]] = []
+        for position in range(1, self.size + 1):
+            page_unit, before = self.page_units.get(position), self.page_units.get(position - 1)
+            together = (
+                page_unit is not None
+                and before is not None
+                and page_unit.unit.item_id == before.unit.item_id
+                and (kind.grouped or screen_of(page_unit.unit) is not None)
+            )
+            if together:
+                steps[-1].append(position)
+            else:
+                steps.append([position])
+        return steps
+
+    def is_right(self, position: int) -> bool | None:
+        """Return whether the answer is right; None without an answer or an expected one."""
+        answer = self.attempt.answers.get(str(position))
+        if answer is None or (position not in self.questions and position not in self.page_units):
+            return None
+        if position in self.questions:
+            return bool(answer["value"] == self.questions[position].expected)
+        page_unit, kind = self.page_units[position], KINDS[self.design.protocol].for_design(self.design)
+        canonical = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
+        return kind.is_right(canonical, page_unit.unit.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedAnswer:
+    """An answer with its explanation.
+
+    ``texts`` are (label, text) of the unit, ``expected`` the right answers in words, several for a range.
+    """
+
+    position: int
+    question: str
+    texts: tuple[tuple[str, str], ...]
+    answer: str
+    right: bool
+    expected: tuple[str, ...]
+    why: str
+
+    @property
+    def expected_html(self) -> SafeString:
+        if len(self.expected) == 1:
+            return format_html("{}", *self.expected)
+        return format_html_join(_(" or "), "<q>{}</q>", ((answer,) for answer in self.expected))
+
+    @property
+    def why_html(self) -> SafeString:
+        return render_markdown(self.why)
+
+
+def translate_sheet(sheet: QuizSheet) -> QuizSheet:
+    """Return the attempt with the study's texts in the reader's language, as far as available."""
+    language = get_language() or ""
+    if language not in sheet.design.translations:
+        return sheet
+    translated = sheet.design.translations[language].questions
+    texts = {
+        question.key: translation.filled
+        for question, translation in zip(own_questions(sheet.design.quiz), translated, strict=False)
+    }
+    questions = {
+        position: replace(shown, question=replace(shown.question, **texts.get(shown.question.key, {})))
+        for position, shown in sheet.questions.items()
+    }
+    return replace(sheet, design=design_in(sheet.design, language), questions=questions)
+
+
+def quiz_picture_url(study: Study, attempt: QuizAttempt, page_unit: PageUnit) -> str:
+    item = page_unit.unit.item
+    if not item.picture:
+        return item.url
+    return reverse("quiz:picture", args=[study.slug, attempt.number, page_unit.position])
+
+
+def quiz_units(study: Study) -> list[Unit]:
+    rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, withdrawn=False)
+    return list(rows.select_related("item", "reference", "first", "second").order_by("position"))
+
+
+def sheet_of(attempt: QuizAttempt) -> QuizSheet:
+    design = design_of(attempt.study)
+    known = questions_of(design.quiz)
+    questions: dict[int, ShownQuestion] = {}
+    sides: dict[int, tuple[str, Any]] = {}
+    for position, item in enumerate(attempt.items, start=1):
+        if "question" in item:
+            questions[position] = ShownQuestion(position, known[item["question"]], tuple(item["order"]))
+        else:
+            sides[position] = (item["unit"], item["side"])
+    units: dict[str, Unit] = {}
+    if sides:
+        rows = Unit.objects.filter(study=attempt.study, key__in=[key for key, _ in sides.values()])
+        units = {unit.key: unit for unit in rows.select_related("item", "reference", "first", "second")}
+    page_units = {
+        position: PageUnit(position=position, unit=units[key], side=side)
+        for position, (key, side) in sides.items()
+    }
+    return QuizSheet(attempt=attempt, design=design, questions=questions, page_units=page_units)
+
+
+def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
+    """Return the attempts as sheets of this study.
+
+    Of another study's attempt with the same qualification, include only questions that both ask.
+    """
+    design = design_of(study)
+    known = questions_of(design.quiz)
+    units = {unit.key: unit for unit in quiz_units(study)}
+    sheets = []
+    for attempt in attempts:
+        questions, page_units = {}, {}
+        for position, item in enumerate(attempt.items, start=1):
+            question, unit = known.get(item.get("question", "")), units.get(item.get("unit", ""))
+            if question is not None and len(item["order"]) == len(question.options):
+                questions[position] = ShownQuestion(position, question, tuple(item["order"]))
+            elif unit is not None:
+                page_units[position] = PageUnit(position=position, unit=unit, side=item["side"])
+        sheets.append(QuizSheet(attempt=attempt, design=design, questions=questions, page_units=page_units))
+    return sheets
+
+
+def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[PageUnit], str]) -> dict[str, Any]:
+    if position in sheet.questions:
+        shown = sheet.questions[position]
+        return {
+            "position": position,
+            "question": shown.question.text,
+            "options": [{"value": value, "text": text} for value, text in enumerate(shown.options, start=1)],
+        }
+    return shown_unit(sheet.page_units[position], design=sheet.design, picture_url=picture_url)
+
+
+def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
+    right = sheet.is_right(position)
+    if right is None:
+        return None
+    answer = sheet.attempt.answers[str(position)]
+    if position in sheet.questions:
+        shown = sheet.questions[position]
+        return ExplainedAnswer(
+            position=position,
+            question=translated_text(shown.question.text),
+            texts=(),
+            answer=shown.options[answer["value"] - 1],
+            right=right,
+            expected=(shown.options[shown.expected - 1],),
+            why=translated_text(shown.question.why),
+        )
+    page_unit, kind = sheet.page_units[position], KINDS[sheet.design.protocol].for_design(sheet.design)
+    return ExplainedAnswer(
+        position=position,
+        question=translated_text(sheet.design.question),
+        texts=tuple(
+            labelled_texts(
+                kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=""), kind.page.letters
+            )
+        ),
+        answer=kind.describe_answer(answer[answer_key(kind)]),
+        right=right,
+        expected=_expected_words(kind, page_unit),
+        why=str(page_unit.unit.content.get("why", "")),
+    )
+
+
+def may_explain(sheet: QuizSheet, position: int) -> bool:
+    """Return whether the study explains the answer now: after each answer, at the end, or never."""
+    explain = sheet.design.quiz.explain
+    if str(position) not in sheet.attempt.answers:
+        return False
+    return explain == "after-each" or (explain == "at-the-end" and sheet.attempt.finished_at is not None)
+
+
+def labelled_texts(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
+    texts = [
+        str(part["text"])
+        for value in shown.values()
+        for part in (value if isinstance(value, list) else [value])
+        if isinstance(part, dict) and isinstance(part.get("text"), str)
+    ]
+    return list(zip_longest(letters[: len(texts)], texts, fillvalue=""))
+
+
+def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
+    right = tuple(
+        choice.text
+        for choice in kind.choices
+        if kind.is_right(kind.sides.to_canonical(choice.value, side=page_unit.side), page_unit.unit.expected)
+    )
+    if right:
+        return right
+    return (kind.describe_expected(kind.sides.from_canonical(page_unit.unit.expected, side=page_unit.side)),)

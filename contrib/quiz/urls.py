@@ -1,0 +1,14 @@
+"""The addresses of the quiz's pages."""
+
+from django.urls import path
+
+from contrib.quiz import views
+
+app_name = "quiz"
+
+urlpatterns = [
+    path("s/<slug:slug>/quiz/", views.quiz, name="quiz"),
+    path("s/<slug:slug>/quiz/start/", views.start, name="start"),
+    path("s/<slug:slug>/quiz/<int:number>/answer/", views.answer, name="answer"),
+    path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", views.picture, name="picture"),
+]

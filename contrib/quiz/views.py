@@ -1,0 +1,217 @@
+"""The pages of the quiz, for those who take it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render, resolve_url
+from django.views.decorators.http import require_safe
+
+from annotation.errors import AlreadyEnded
+from annotation.models import QuizAttempt, Worker
+from annotation.views.common import (
+    FORM,
+    SAFE,
+    SeeOther,
+    api_worker,
+    member_page,
+    see_other,
+    session_of,
+    worker_of,
+)
+from annotation.work.worksheet import (
+    answers_of_form,
+    picture_response,
+    read_design,
+    shows_pictures,
+    steps_of,
+    undecided_positions,
+)
+from common.amounts import spell_number
+from common.errors import NotThere
+from contrib.quiz.attempts import QuizStatus, answer_attempt, own_attempt, quiz_status, start_attempt
+from contrib.quiz.questions import questions_asked
+from contrib.quiz.sheets import (
+    QuizSheet,
+    explain_answer,
+    may_explain,
+    quiz_picture_url,
+    sheet_of,
+    translate_sheet,
+)
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+
+@member_page(SAFE)
+def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+    status = quiz_status(study=study, worker=worker)
+    if not status.needed:
+        return redirect("annotation:work", study.slug)
+    seen = request.GET.get("seen", "")
+    if status.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
+        sheet = translate_sheet(sheet_of(status.last))
+        step = next((positions for positions in sheet.steps() if positions[0] == int(seen)), None)
+        if step is not None and all(may_explain(sheet, position) for position in step):
+            return _explanation_page(request, study, status, sheet, step)
+    if status.running is not None:
+        return _question_page(request, study, translate_sheet(sheet_of(status.running)))
+    if status.last is None:
+        return render(request, "quiz/first.html", _first_context(study, status))
+    return _result_page(request, study, status, status.last)
+
+
+@member_page(FORM)
+def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+    if request.method == "POST":
+        with suppress(AlreadyEnded):  # passed in another window
+            start_attempt(study=study, worker=worker)
+    return see_other("quiz:quiz", study.slug)
+
+
+@member_page(FORM)
+def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
+    """Store the answer to the current step; an earlier answer stays."""
+    if request.method != "POST":
+        return redirect("quiz:quiz", study.slug)
+    attempt = own_attempt(study=study, worker=worker, number=number)
+    sheet = translate_sheet(sheet_of(attempt))
+    step = _find_step(request, sheet)
+    if step is None:
+        return see_other("quiz:quiz", study.slug)
+    answers = _read_answers(request, sheet, step)
+    if len(answers) < len(step):
+        return _question_page(request, study, sheet, missing=True, status=422)
+    try:
+        attempt = answer_attempt(attempt=attempt, answers=answers)
+    except AlreadyEnded:
+        # another window or the Back button: the first answer stays, and the next step is shown
+        attempt.refresh_from_db()
+    if may_explain(sheet_of(attempt), step[0]) and sheet.design.quiz.explain == "after-each":
+        return SeeOther(f"{resolve_url('quiz:quiz', study.slug)}?seen={step[0]}")
+    return see_other("quiz:quiz", study.slug)
+
+
+def _find_step(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
+    first = request.POST.get("step", "")
+    return next((step for step in sheet.steps() if str(step[0]) == first), None)
+
+
+def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
+    """Return the form's answers for the step; nothing for an open group."""
+    if step[0] in sheet.questions:
+        text = request.POST.get(f"u{step[0]}", "")
+        is_number = text.isascii() and text.isdigit() and len(text) < 3
+        return [{"position": step[0], "value": int(text)}] if is_number else []
+    kind = KINDS[sheet.design.protocol].for_design(sheet.design)
+    page_units = [sheet.page_units[position] for position in step]
+    if undecided_positions(request.POST, page_units, kind):
+        return []
+    return answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
+
+
+def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str, Any]:
+    steps = sheet.steps()
+    context: dict[str, Any] = {
+        "study": study,
+        "design": sheet.design,
+        "attempt": sheet.attempt,
+        "number": steps.index(step) + 1,
+        "of": len(steps),
+        "done": [
+            all(str(position) in sheet.attempt.answers for position in positions) for positions in steps
+        ],
+        "first": step[0],
+        "asked": sheet.questions.get(step[0]),
+        "is_last": steps.index(step) == len(steps) - 1,
+    }
+    if step[0] in sheet.page_units:
+        shown = steps_of(
+            [sheet.page_units[position] for position in step],
+            design=sheet.design,
+            picture_url=lambda page_unit: quiz_picture_url(study, sheet.attempt, page_unit),
+            answers=sheet.attempt.answers,
+        )[0]
+        context |= {
+            "kind": KINDS[sheet.design.protocol].for_design(sheet.design),
+            "step": shown,
+            "now": shown.number,
+            "has_pictures": shows_pictures(sheet.design, [shown]),
+        }
+    return context
+
+
+def _question_page(
+    request: HttpRequest, study: Study, sheet: QuizSheet, *, missing: bool = False, status: int = 200
+) -> HttpResponse:
+    opened = set(sheet.open_positions)
+    step = next((positions for positions in sheet.steps() if opened & set(positions)), sheet.steps()[-1])
+    context = _steps_context(study, sheet, step) | {"missing": missing}
+    return render(request, "quiz/question.html", context, status=status)
+
+
+def _explanation_page(
+    request: HttpRequest, study: Study, status: QuizStatus, sheet: QuizSheet, step: list[int]
+) -> HttpResponse:
+    lines = [line for position in step if (line := explain_answer(sheet, position)) is not None]
+    context = _steps_context(study, sheet, step) | {
+        "lines": lines,
+        "all_right": all(line.right for line in lines),
+        "is_last": status.running is None,
+    }
+    return render(request, "quiz/explanation.html", context)
+
+
+def _first_context(study: Study, status: QuizStatus) -> dict[str, Any]:
+    design = read_design(study)
+    return {
+        "study": study,
+        "design": design,
+        "quiz_status": status,
+        "size": questions_asked(design.quiz) + design.quiz.items,
+        "mark": _percent(design.quiz.pass_mark),
+    }
+
+
+def _result_page(
+    request: HttpRequest, study: Study, status: QuizStatus, attempt: QuizAttempt
+) -> HttpResponse:
+    sheet = translate_sheet(sheet_of(attempt))
+    lines = [
+        line
+        for position in range(1, sheet.size + 1)
+        if may_explain(sheet, position) and (line := explain_answer(sheet, position)) is not None
+    ]
+    context = {
+        "study": study,
+        "design": read_design(study),
+        "quiz_status": status,
+        "attempt": attempt,
+        "of": sheet.size,
+        "mark": _percent(sheet.design.quiz.pass_mark),
+        "lines": lines,
+        "came_from_panel": session_of(study=study, worker=attempt.worker) is not None,
+    }
+    return render(request, "quiz/result.html", context)
+
+
+def _percent(share: float) -> str:
+    return spell_number(share * 100)
+
+
+@require_safe
+def picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
+    worker = api_worker(request) or worker_of(request)
+    study = Study.objects.filter(slug=slug).first()
+    try:
+        if worker is None or study is None:
+            raise NotThere("There is no such picture.")
+        page_unit = sheet_of(own_attempt(study=study, worker=worker, number=number)).page_units.get(position)
+    except NotThere:
+        page_unit = None
+    if page_unit is None:
+        raise Http404("There is no such picture.")
+    return picture_response(request, page_unit.unit.item)

@@ -1,0 +1,112 @@
+"""The quiz before the work, as a design asks for it. A feature draws, asks and counts it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from django.utils.translation import gettext, pgettext
+from pydantic import Field, field_validator, model_validator
+
+from common.features import of_features
+from judgments.design.requirements import Listed, Part
+
+QUIZ_PRESETS = {preset.name: preset for preset in of_features("quiz_presets")}
+
+
+class QuizQuestion(Part):
+    """A question of the study's own, with one right answer."""
+
+    text: Annotated[str, Field(min_length=1, max_length=1000)]
+    options: Listed[str] = Field(min_length=2, max_length=9)
+    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Which of the options is right, from 1.")
+    why: str = Field("", max_length=1000, description="Said when the answer is explained.")
+
+    @model_validator(mode="after")
+    def _check_answer_is_an_option(self) -> QuizQuestion:
+        if self.answer > len(self.options):
+            raise ValueError(
+                gettext("answer is %(answer)s, but there are %(n)s options")
+                % {"answer": self.answer, "n": len(self.options)}
+            )
+        return self
+
+
+class Quiz(Part):
+    """What a worker passes before the work; off where it asks nothing."""
+
+    preset: str = Field(
+        "",
+        title="Ready set of questions",
+        json_schema_extra={
+            "words": {"": "None", **{name: preset.title for name, preset in QUIZ_PRESETS.items()}}
+        },
+    )
+    questions: Listed[QuizQuestion] = Field(
+        (),
+        title="Questions of your own",
+        description="Each with one right answer.",
+    )
+    ask: Annotated[int, Field(ge=0, le=100)] = Field(
+        10, title="Questions in an attempt", description="Drawn from all there are."
+    )
+    items: Annotated[int, Field(ge=0, le=100)] = Field(
+        0,
+        title="Known items in an attempt",
+        description="Of the study's own kind, about images reserved for them.",
+    )
+    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, title="Share that must be right", description="Between 0 and 1."
+    )
+    attempts: Annotated[int, Field(ge=1, le=100)] = Field(2, title="Attempts")
+    explain: Literal["after-each", "at-the-end", "never"] = Field(
+        "after-each",
+        title="Answers are explained",
+        json_schema_extra={
+            "words": {
+                "after-each": "After each question",
+                "at-the-end": "After the last question",
+                "never": "Not at all",
+            }
+        },
+    )
+    qualification: str = Field(
+        "",
+        pattern=r"^[-a-zA-Z0-9_.]*$",
+        max_length=80,
+        title="Shared qualification",
+        description="Studies that name the same one ask for the quiz once.",
+    )
+
+    @field_validator("preset")
+    @classmethod
+    def _check_quiz_exists(cls, name: str) -> str:
+        if name and QUIZ_PRESETS and name not in QUIZ_PRESETS:  # none are known while the feature is off
+            raise ValueError(
+                gettext("there is no quiz %(name)r; there are %(listed)s")
+                % {"name": name, "listed": ", ".join(QUIZ_PRESETS)}
+            )
+        return name
+
+    @model_validator(mode="after")
+    def _check_not_empty(self) -> Quiz:
+        if (self.preset or self.questions) and not self.ask:
+            raise ValueError(gettext("ask is 0, so that none of the questions would be asked"))
+        return self
+
+
+def asks_anything(quiz: Quiz) -> bool:
+    return bool(quiz.preset or quiz.questions or quiz.items)
+
+
+def is_quiz_on() -> bool:
+    """Return whether a feature offers quizzes."""
+    return bool(of_features("quiz_items"))
+
+
+def describe_absence(quiz: Quiz) -> str:
+    """Return in a sentence that the design asks for a quiz and the feature is off; or ""."""
+    if is_quiz_on() or not asks_anything(quiz):
+        return ""
+    return pgettext(
+        "staff", "The study asks for a quiz, which is off: turn on quiz in the setting CONTRIB_APPS."
+    )
