@@ -48,10 +48,11 @@ def wanted() -> list[str]:
 
 
 def pages() -> dict[str, str]:
-    """Return README and the pages of docs but PAGES, name -> text without blocks of code."""
+    """Return README, the pages of features and those of docs but PAGES, name -> text without blocks of code."""
     docs = ROOT / "docs"
     paths = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
-    paths["README.md"] = ROOT / "README.md"
+    of_features = sorted((ROOT / "contrib").glob("*/README.md"))
+    paths |= {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "README.md", *of_features)}
     return {
         name: re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
         for name, path in paths.items()

@@ -35,7 +35,6 @@ from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
 from evaluation.results.dashboard import views as dashboard_api
-from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from evaluation.results.strengths import views as strengths_api
@@ -170,7 +169,6 @@ urlpatterns = [
     ),
     path(f"{STUDY}/strengths/", strengths_api.StrengthsView.as_view(), name="strengths"),
     path(f"{STUDY}/board/", dashboard_api.BoardView.as_view(), name="board"),
-    path(f"{STUDY}/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),
     *(path("", include(feature.calls)) for feature in settings.FEATURES.values() if feature.calls),

@@ -46,7 +46,6 @@ from evaluation.reports.parts import ReportPart, optional_parts
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.people import SPLITS
 from evaluation.reports.sections.registration import find_registered, registration_section
-from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.strengths.computing import ranking_section
 from evaluation.results.systems import systems_sentence
@@ -209,7 +208,6 @@ def build_report(
     sections += [
         section
         for section in (
-            systems_section(study),
             ranking_section(study),
             *(section_of(study) for section_of in of_features("report_sections")),
         )

@@ -18,7 +18,7 @@ from annotation.work.arena import has_chances
 from common.amounts import as_json, json_float
 from common.parameters import Parameters
 from common.rows import columns_of
-from common.texts import one_text
+from common.texts import one_text, word_bounds
 from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
 from evaluation.errors import EvaluationError
@@ -37,7 +37,6 @@ from evaluation.results.standings import (
 )
 from judgments.design.tables import AnswerOptions
 from judgments.kinds import KINDS
-from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Output, Study, System, Unit
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of
@@ -386,7 +385,7 @@ def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
     """Return (P,) difference in words over their sum, in standard deviations (Chatbot Arena, 2024)."""
     first_lengths, second_lengths = (
-        np.array([len(words_of(text)) for text in texts], dtype=np.float64) for texts in (first, second)
+        np.array([len(word_bounds(text)) for text in texts], dtype=np.float64) for texts in (first, second)
     )
     share = (first_lengths - second_lengths) / np.maximum(first_lengths + second_lengths, 1.0)
     spread = share.std()
