@@ -20,7 +20,7 @@ from common.audit import acting_person
 from common.errors import DataConflict
 from common.incoming import compose_name
 from common.rows import batched, insert_rows
-from common.texts import moved, one_text, parting
+from common.texts import one_text, parting
 from judgments.datasets.importing import (
     check_owner,
     known_lists,
@@ -595,7 +595,7 @@ class JudgmentWriter:
         self.systems.add_outputs(self._credited_captions(credited))
         self.hits.add(rows)
         self.assignments.add(rows)
-        if self.kind.marks_text:
+        if self.kind.marks is not None:
             self.captions.load_texts(rows)
         insert_rows(Judgment, JUDGMENT_FIELDS, (self._values(row) for row in rows if not row.revision))
         for row in rows:
@@ -643,13 +643,13 @@ class JudgmentWriter:
 
     def _moved(self, row: JudgmentRow) -> Any:
         """Return the stored answer, with its marks where they are in the writing of the text that is kept."""
-        answer: Any = row.stored
-        if not self.kind.marks_text or row.first_text is None:
+        answer, marks = row.stored, self.kind.marks
+        if marks is None or row.first_text is None:
             return answer
         stored = self.captions.texts[self.captions.id_of(row.first, row.first_text, row.unit) or 0]
-        if stored == row.first_text:
-            return answer
-        return answer | {"spans": [_moved_span(span, row.first_text, stored) for span in answer["spans"]]}
+        return (
+            answer if stored == row.first_text else marks.move(answer, written=row.first_text, stored=stored)
+        )
 
     def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
         """Return the values of ``JUDGMENT_FIELDS``."""
@@ -664,15 +664,6 @@ class JudgmentWriter:
             row.comment,
             not row.used,
         )
-
-
-def _moved_span(span: Mapping[str, Any], written: str, stored: str) -> dict[str, Any]:
-    """Return a mark where it is in the writing that is kept; one of outer blanks alone marks the letter beside."""
-    if span["start"] is None or span["end"] is None:
-        return dict(span)
-    start, end = (moved(span[name], written, stored) for name in ("start", "end"))
-    start = min(start, len(stored.rstrip()) - 1)
-    return {**span, "start": start, "end": max(end, start + 1)}
 
 
 def _assignment_key(row: JudgmentRow) -> tuple[str, str]:

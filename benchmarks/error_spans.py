@@ -1,4 +1,4 @@
-"""WMT23's English-German errors and scores, computed from the data of Kocmi et al. 2024 (docs/spans.md).
+"""WMT23's English-German errors and scores, computed from the data of Kocmi et al. 2024.
 
     python -m benchmarks.error_spans FOLDER
 
@@ -41,7 +41,7 @@ def means(found: dict[str, list[float | None]]) -> dict[str, float]:
 
 def compare_mqm(human: Path) -> dict[str, float]:
     """Score the ratings of MQM, and count what differs from the scores in the files."""
-    from judgments.kinds.spans.answers import MQM
+    from contrib.error_spans.kind.mqm import MQM
 
     ours: defaultdict[str, list[float | None]] = defaultdict(list)
     for system, told in lines(human / "en-de.mqm.merged.seg.rating"):

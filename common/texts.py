@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_right
 
 from django.utils.translation import gettext
 
 SHOWN_AROUND = 15  # characters on each side of where two texts part
+# letters of scripts that put no blanks between words stand for themselves
+WORD = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+    r"|[^\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
+)
 
 
 def one_text(text: str) -> str:
@@ -29,6 +35,11 @@ def is_empty(text: str) -> bool:
 def readable(text: str) -> str:
     """Return a text as people read it: an empty one says so, as an empty place looks like a fault."""
     return gettext("(empty)") if is_empty(text) else text
+
+
+def word_bounds(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each word: the runs between blanks, or each letter in scripts without blanks."""
+    return [match.span() for match in WORD.finditer(text)]
 
 
 def parting(first: str, second: str) -> tuple[str, str]:

@@ -40,6 +40,7 @@ class Feature(AppConfig):
         pages: modules that are loaded with the admin, where they register their pages and operations.
         calls: the module of its addresses below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
+        presets: names of presets of study files, each a file NAME.toml in its folder ``presets``.
         crowd_offers: paths of what crowds offer (``judgments.design.requirements.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         draws_at_claim: paths of functions that draw the units of a page when it is claimed
@@ -52,6 +53,10 @@ class Feature(AppConfig):
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
         enums: names that choices have in the description of the API, with their paths.
+        standings: paths of functions of a study that return the standings of systems by answers of its kinds, or None
+            (``evaluation.results.systems.verdict_of_systems``).
+        figure_sections: names of figures of its kinds (``judgments.kinds.base.KindResults``), each with the path of a
+            function that returns their section of a report.
         report_sections: paths of functions of a study that return a section of its report, or None
             (``evaluation.reports.storage.build_report``).
         other_answers: paths of functions of a study that yield the answers of judges that are no people, each a name,
@@ -80,6 +85,7 @@ class Feature(AppConfig):
     pages: ClassVar[tuple[str, ...]] = ()
     calls: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ()
+    presets: ClassVar[tuple[str, ...]] = ()
     crowd_offers: ClassVar[tuple[str, ...]] = ()
     crowds: ClassVar[tuple[str, ...]] = ()
     draws_at_claim: ClassVar[tuple[str, ...]] = ()
@@ -90,6 +96,8 @@ class Feature(AppConfig):
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
     enums: ClassVar[Mapping[str, str]] = {}
+    standings: ClassVar[tuple[str, ...]] = ()
+    figure_sections: ClassVar[Mapping[str, str]] = {}
     report_sections: ClassVar[tuple[str, ...]] = ()
     other_answers: ClassVar[tuple[str, ...]] = ()
     registered_plans: ClassVar[tuple[str, ...]] = ()

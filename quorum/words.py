@@ -79,8 +79,6 @@ SECTIONS: Commands = {
             "evaluation.management.results.Evaluate"),
         "weigh": ("weigh_back", "what chosen items say of all, and what choosing saves",
             "evaluation.management.results.WeighBack"),
-        "errors": ("error_spans", "scores of systems by marked errors",
-            "evaluation.management.results.ErrorSpans"),
         "metrics import": ("import_scores", "scores of metrics that were computed elsewhere",
             "evaluation.management.results.ImportScores"),
         "report": ("report", "figures, tables and text of a study", "evaluation.management.releases.Report"),

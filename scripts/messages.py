@@ -13,6 +13,7 @@ import io
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from gettext import c2py
@@ -42,12 +43,14 @@ WORKERS_CODE = (
     "annotation/work/quiz.py", "annotation/work/worksheet.py",
     "common/rate_limits.py", "contrib/challenges/page.py", "contrib/challenges/submissions.py",
     "contrib/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
-    "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py", "contrib/hit_templates/reading.py",
-    "contrib/quiz/attempts.py", "contrib/quiz/errors.py", "contrib/quiz/sheets.py", "judgments/kinds",
+    "contrib/error_spans/kind", "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py",
+    "contrib/hit_templates/reading.py", "contrib/quiz/attempts.py", "contrib/quiz/errors.py", "contrib/quiz/sheets.py",
+    "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
-    "templates/annotation", "contrib/challenges/templates", "contrib/hit_templates/templates/annotation",
-    "contrib/quiz/templates/quiz", "templates/base.html", "templates/home.html",
+    "templates/annotation", "contrib/challenges/templates", "contrib/error_spans/templates/annotation",
+    "contrib/hit_templates/templates/annotation", "contrib/quiz/templates/quiz", "templates/base.html",
+    "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
@@ -101,18 +104,18 @@ def _data() -> Iterator[tuple[str, str]]:
 
     from common.errors import QuorumError
     from judgments.design.quiz import QUIZ_PRESETS
-    from judgments.design.reading import PRESETS
+    from judgments.design.reading import PRESET_NAMES, PRESETS
     from judgments.design.requirements import COUNTRIES
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption import RULES
-    from judgments.kinds.spans.answers import MQM
 
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _of_design(path, kind.defaults)
-    for wordings in WORDINGS.values():
+    files = [("judgments/design/wordings.toml", wordings) for wordings in WORDINGS.values()]
+    for file, wordings in (*files, ("contrib/error_spans/kind/wordings.toml", KINDS["spans"].wordings)):
         for wording in wordings.values():
             texts = (
                 wording.question,
@@ -124,11 +127,14 @@ def _data() -> Iterator[tuple[str, str]]:
                 *wording.keys,
                 wording.twice,
             )
-            yield from (("judgments/design/wordings.toml", str(text)) for text in texts if text)
+            yield from ((file, str(text)) for text in texts if text)
     yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
-    yield from (("judgments/kinds/spans/mqm.toml", label) for label in MQM.labels.values())
+    mqm = "contrib/error_spans/kind/mqm.toml"
+    categories = tomllib.loads((ROOT / mqm).read_text(encoding="utf-8"))["category"]
+    yield from ((mqm, category["label"]) for category in categories)
     for name, preset in PRESETS.items():
-        yield from _of_design(f"judgments/design/study_presets/{name}.toml", preset.values)
+        folder = "judgments/design/study_presets" if name in PRESET_NAMES else "contrib/error_spans/presets"
+        yield from _of_design(f"{folder}/{name}.toml", preset.values)
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
         yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.why))
     for path in ("common/errors.py", *(path for path in WORKERS_CODE if path.endswith("/errors.py"))):

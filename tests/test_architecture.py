@@ -488,7 +488,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             "evaluation.data.judgment_sets.study_signatures",
             *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("quorum.numeric.packing", "quorum.numeric.signatures"),
-            *("judgments.kinds.spans.answers", "judgments.studies.studies"),
+            *("contrib.error_spans.kind.options", "judgments.studies.studies"),
         ),
         "PillowImage.open": ("judgments.datasets.pictures",),
         "Image.open": ("contrib.judges.asking",),

@@ -31,6 +31,7 @@ from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
 from evaluation.models import Release
 from tests.annotation.casting import joined
+from tests.annotation.sourcing import side_by_side
 from tests.studies import make_study
 from tests.templating import make_template_study
 
@@ -41,6 +42,7 @@ register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agre
 Judge.objects.create(study=study, name="model")
 ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
 rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
+rehearse(study=side_by_side(), crowd=Crowd(workers=3))
 submit(a_challenge(), participant("grace"), good=7)
 work_off()
 release = Release.objects.create(study=make_study("triplet", name="Released"), version="1.0", size=1)

@@ -22,8 +22,6 @@ from judgments.design.scale import display_number, number_text
 from judgments.drawing.phrases import normalise_phrase
 from judgments.kinds.caption import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
-from judgments.kinds.spans.answers import placed
-from judgments.kinds.spans.kind import SEVERITY_KEYS, SEVERITY_WORDS
 from judgments.studies.studies import design_of
 from quorum.statistics.aggregation.pair_answers import SURE
 
@@ -68,32 +66,6 @@ def confidence_part(value: int | None) -> int | None:
 @register.filter
 def box_of_word(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
     return next((str(link["box"]) for link in answer or () if link["word"] == word), "")
-
-
-@register.simple_tag
-def span_word(severity: str) -> str:
-    return str(SEVERITY_WORDS[severity])
-
-
-@register.simple_tag
-def span_key(severity: str) -> str:
-    return SEVERITY_KEYS[severity].upper()
-
-
-@register.simple_tag
-def span_words(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the words for a form without scripts, each with the mark that begins in it or covers it."""
-    text, spans = shown["caption"]["text"], placed(answer["spans"]) if answer else []
-    words_of_text = []
-    for index, (start, end) in enumerate(shown["words"]):
-        mark = next((span for span in spans if span["start"] < end and start < span["end"]), {})
-        words_of_text.append({**mark, "index": index, "text": text[start:end]})
-    return words_of_text
-
-
-@register.simple_tag
-def span_missing(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return next((span for span in answer["spans"] if span["start"] is None), {}) if answer else {}
 
 
 @register.filter

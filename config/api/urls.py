@@ -34,7 +34,6 @@ from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
 from evaluation.results.dashboard import views as dashboard_api
-from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from judgments.access import views as access_api
@@ -165,7 +164,6 @@ urlpatterns = [
         name="control-items",
     ),
     path(f"{STUDY}/board/", dashboard_api.BoardView.as_view(), name="board"),
-    path(f"{STUDY}/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),
     *(path("", include(feature.calls)) for feature in settings.FEATURES.values() if feature.calls),

@@ -14,7 +14,6 @@ import math
 import re
 import time
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -46,7 +45,6 @@ from judgments.design.scale import number_text, plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 from judgments.kinds.best_worst import ENDS
-from judgments.kinds.spans.answers import CATEGORY, END, SEVERITY, START, Options
 from judgments.models import Item, Study, Unit
 from judgments.studies.generation import no_progress
 from judgments.studies.studies import design_of, kind_of
@@ -220,8 +218,8 @@ def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
 
 def instructions_of(kind: Kind, design: StudyDesign) -> str:
     """Return the design's question and the allowed replies."""
-    if kind.marks_text:
-        allowed = _instructions_of_marks(Options.of_text(kind.setting(design)))
+    if kind.marks is not None:
+        allowed = kind.marks.instructions()
     elif kind.names_best:
         worst = ", a blank and the number of the worst" if design.answers.worst else ""
         allowed = f"Reply with the number of the best text{worst}, and nothing else."
@@ -246,21 +244,6 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
         number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"
         allowed = ". ".join([f"Reply with a {number} and nothing else", *ends]) + "."
     return f"{design.question}\n\n{allowed}"
-
-
-def _instructions_of_marks(options: Options) -> str:
-    error = {"text": "the words that are wrong", SEVERITY: " or ".join(options.severities)}
-    names = [name for name, _ in options.categories]
-    error |= {CATEGORY: "a category"} if names else {}
-    reply = {"errors": [error], **({"score": 70} if options.score else {})}
-    sentences = [
-        f"Reply with one JSON object like {json.dumps(reply)} and nothing else; errors is [] where there is none"
-    ]
-    sentences += ["text repeats the words as they stand there"]
-    sentences += ["it is null where something is missing"] if options.missing else []
-    sentences += [f"category is one of {', '.join(names)}"] if names else []
-    sentences += ["score is a whole number from 0 to 100, the best"] if options.score else []
-    return ". ".join(sentences) + "."
 
 
 def reply_tokens(kind: Kind) -> dict[str, float]:
@@ -323,8 +306,8 @@ def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> An
     text = reply.strip()
     answer: Any
     try:
-        if kind.marks_text:
-            answer = _read_marks(text, unit.first.text)
+        if kind.marks is not None:
+            answer = kind.marks.read_reply(text, text=unit.first.text)
         elif kind.names_best:
             numbers = [_read_integer(number) for number in text.removesuffix(".").split()]
             answer = dict(zip(ENDS[: len(numbers)], numbers, strict=True))
@@ -350,20 +333,6 @@ def _read_decimal(text: str) -> float:
     if not re.fullmatch(r"-?[0-9]{1,7}(\.[0-9]{1,6})?", text):
         raise ValueError
     return float(text)
-
-
-def _read_marks(reply: str, text: str) -> dict[str, Any]:
-    """Return spans of the quoted words; the same words again are their next occurrence."""
-    content = load_json(reply.removeprefix("```json").removeprefix("```").removesuffix("```"))
-    spans, after = [], Counter[str]()
-    for error in content.pop("errors"):
-        quote = error.pop("text")
-        start = end = None
-        if quote is not None:
-            start = text.index(quote, after[quote])
-            end = after[quote] = start + len(quote)
-        spans.append({START: start, END: end, **error})
-    return {"spans": spans, **content}
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +379,7 @@ def ask_model(
         options = {
             "endpoint": opened.host,
             "temperature": 0,
-            "max_tokens": max_tokens or (LONGEST_MARKS if kind.marks_text else LONGEST_REPLY),
+            "max_tokens": max_tokens or (LONGEST_REPLY if kind.marks is None else LONGEST_MARKS),
             "price_in": str(price_in),
             "price_out": str(price_out),
         }

@@ -43,7 +43,6 @@ from evaluation.results.agreement import alpha_of_ratings, exchange_of
 from judgments.drawing.material import text_key
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.best_worst import BEST
-from judgments.kinds.spans.answers import f1
 from judgments.models import Output, Study, Unit
 from judgments.models.studies import credited
 from judgments.studies.generation import no_progress
@@ -81,7 +80,7 @@ class Summary:
     Attributes:
         unit: (N,) positions of units.
         value: (N,) answers as numbers: side, position of the best, grade, points, or score of marked errors.
-        marks: N lists of marked errors; () where none are asked for.
+        marks: N answers that mark errors; () where none are asked for.
         n: (U,) numbers of answers.
         mean: (U,) mean answers, or shares of votes for the first text, a tie as half; nan without.
         shares: (U, S) shares of votes for each of texts beside each other, nan without; (U, 0) if a text is alone.
@@ -91,7 +90,7 @@ class Summary:
 
     unit: Ints
     value: Floats
-    marks: Sequence[Sequence[Mapping[str, Any]]]
+    marks: Sequence[Any]
     n: Ints
     mean: Floats
     shares: Floats
@@ -218,7 +217,7 @@ def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int,
             votes = votes + counts[:, [NO_DIFFERENCE, NEITHER]].sum(axis=1, keepdims=True) / 2
         shares = votes / total[:, np.newaxis]
         mean = shares[:, 0]
-    marks = [answer["spans"] for answer in answers] if kind.marks_text else ()
+    marks = () if kind.marks is None else answers
     return {
         "unit": unit, "value": value, "marks": marks, "n": n, "mean": mean, "shares": shares, "counts": counts,
         "label": label,
@@ -302,7 +301,7 @@ def _compare_judge(
         "answers": len(answers.unit),
         "units": int((answers.n > 0).sum()),
         "all_units": len(material.pk),
-        "agreement": _agreement(answers, material) if labels or kind.marks_text else None,
+        "agreement": _agreement(answers, material) if labels or kind.marks is not None else None,
         "alpha": _alpha(answers, material),
         "difference": None if labels else _difference_from_people(answers, material),
         "side": _position_bias(answers, material) if has_orders(kind) else None,
@@ -319,24 +318,25 @@ def _describe_people(material: Material) -> dict[str, Any]:
     if not (_is_nominal(material.kind) or people.marks):
         return counted
     others = people.n[rows] - 1.0
-    share = _equal_answers(people, people) - 1  # a person's own answer equals itself
+    share = _equal_answers(people, people, material.kind) - 1  # a person's own answer equals itself
     keep = others > 0
     return counted | {
         "agreement": _share_of_judgments(share / np.where(keep, others, np.nan), material, keep)
     }
 
 
-def _equal_answers(people: Summary, others: Summary) -> Floats:
+def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
     """Return (N,) how many of the others' answers to the same unit equal a person's; of marks, the sum of F1."""
-    if not people.marks:
+    if kind.marks is None:
         equal: Floats = others.counts[people.unit, people.value.astype(np.int64)]
         return equal
-    marks: defaultdict[int, list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
-    for unit, spans in zip(others.unit.tolist(), others.marks, strict=True):
-        marks[unit].append(spans)
+    answers: defaultdict[int, list[Any]] = defaultdict(list)
+    for unit, answer in zip(others.unit.tolist(), others.marks, strict=True):
+        answers[unit].append(answer)
     rows = zip(people.unit.tolist(), people.marks, strict=True)
+    alike = kind.marks.similarity
     return np.array(
-        [sum(f1(spans, other) for other in marks[unit]) for unit, spans in rows], dtype=np.float64
+        [sum(alike(answer, other) for other in answers[unit]) for unit, answer in rows], dtype=np.float64
     )
 
 
@@ -354,7 +354,7 @@ def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
     characters.
     """
     n = answers.n[material.rows]
-    share = _equal_answers(material.people, answers) / np.where(n, n, np.nan)
+    share = _equal_answers(material.people, answers, material.kind) / np.where(n, n, np.nan)
     return _share_of_judgments(share, material, n > 0)
 
 

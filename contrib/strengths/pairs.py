@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from common.amounts import as_json, json_float
 from common.rows import columns_of
+from common.texts import word_bounds
 from contrib.strengths.rows import rank_bands_of, system_rows
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
@@ -19,7 +20,6 @@ from evaluation.results.agreement import judgment_clusters, side_bias
 from evaluation.results.best_of.choices import PEOPLE
 from evaluation.results.consensus import consensus_of, scope_of
 from evaluation.results.standings import standings_of_pairs
-from judgments.kinds.spans.answers import words_of
 from judgments.models import CandidatePair, HITUnit, Study
 from judgments.studies.studies import design_of, has_chances
 from quorum.numeric.arrays import Floats, Ints, places_in
@@ -123,7 +123,7 @@ def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
     """Return (P,) difference in words over their sum, in standard deviations (Chatbot Arena, 2024)."""
     first_lengths, second_lengths = (
-        np.array([len(words_of(text)) for text in texts], dtype=np.float64) for texts in (first, second)
+        np.array([len(word_bounds(text)) for text in texts], dtype=np.float64) for texts in (first, second)
     )
     share = (first_lengths - second_lengths) / np.maximum(first_lengths + second_lengths, 1.0)
     spread = share.std()

@@ -21,7 +21,6 @@ from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
 from evaluation.results.dashboard import views as dashboard_page
-from evaluation.results.error_spans import views as error_spans_page
 from evaluation.results.leave_one_out import views as leave_one_out_page
 from judgments.access.roles import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, in_short, study_column, study_words
@@ -130,7 +129,6 @@ __all__ = [
     "choosing_page",
     "dashboard_page",
     "disputes_page",
-    "error_spans_page",
     "export_page",
     "imported_scores_page",
     "leave_one_out_page",

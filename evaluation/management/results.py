@@ -8,13 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.amounts import as_json, counted
+from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
-from evaluation.errors import EvaluationError
 from evaluation.presentation.content import (
-    Estimate,
     estimate_of,
-    format_cell,
     plain_table,
 )
 from judgments.management.base import (
@@ -24,7 +21,7 @@ from judgments.management.base import (
     operation_at,
 )
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_dataset, find_study
+from judgments.studies.studies import find_dataset
 
 
 class Aggregate(OperationCommand):
@@ -176,52 +173,6 @@ class Evaluate(OperationCommand):
             self.say(f"{name}: {signature}")
         for note in result["notes"]:
             self.say(f"Note: {note}")
-
-
-class ErrorSpans(QuorumCommand):
-    help = (
-        "Print the score of each system of a study of marked errors, as WMT computes it: mean score, MQM's weights, "
-        "z-scores, with intervals over documents; and two systems compared (docs/spans.md)."
-    )
-    example = "manage.py error_spans esa --compare nearest random --output scores.json"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study")
-        parser.add_argument("--compare", nargs=2, metavar="SYSTEM", help="the first less the second")
-        parser.add_argument(
-            "--domains", action="store_true", help="also rank systems over domains (splits), as WMT24"
-        )
-        self.add_output(parser)
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.consensus import scope_sentence
-        from evaluation.results.error_spans import scores as errors
-
-        study = find_study(options["study"])
-        segments = errors.segments_of(study)
-        scores = errors.system_scores(segments)
-        if not scores:
-            raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
-        pair = errors.compare_systems(segments, *options["compare"]) if options["compare"] else None
-        ranked = errors.rank_systems(segments) if options["domains"] else []
-        result: dict[str, Any] = {
-            "systems": [as_json(score) for score in scores],
-            "comparison": as_json(pair) if pair else None,
-            "scope": errors.scope_of_segments(segments),
-            "weights": design_of(study).spans.weights_by_category,
-            "ranking": [as_json(row) for row in ranked],
-        }
-        self.write_output(options, result)
-        self.say_tables([errors.scores_table(scores), *([errors.ranks_table(ranked)] if ranked else [])])
-        if pair is not None:
-            difference = Estimate(pair.difference, pair.low, pair.high)
-            self.say(
-                f"\n{pair.first} less {pair.second}: {format_cell(difference, 'fixed')}, "
-                f"p = {format_cell(pair.p, 'p')}, "
-                f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
-            )
-        if sentence := scope_sentence(result):
-            self.say(sentence)
 
 
 class ImportScores(QuorumCommand):

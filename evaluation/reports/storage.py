@@ -46,7 +46,6 @@ from evaluation.reports.parts import ReportPart, optional_parts
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.people import SPLITS
 from evaluation.reports.sections.registration import find_registered, registration_section
-from evaluation.results.error_spans.scores import systems_section
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import systems_sentence
 from judgments.models import Study
@@ -205,7 +204,7 @@ def build_report(
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
-    more = [systems_section(study), *(section_of(study) for section_of in of_features("report_sections"))]
+    more = [section_of(study) for section_of in of_features("report_sections")]
     sections += sorted(filter(None, more), key=lambda section: reading_order(section.name))
     sections += [part.section(results[part.name]) for part in wanted]
     plan = find_registered(study)

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from common.amounts import coefficient, json_float, thousands
+from common.features import of_features
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import NothingToRank
@@ -18,7 +19,6 @@ from evaluation.presentation.content import interval_in_text, join_names, p_in_t
 from evaluation.results.best_of.choices import PEOPLE, fit_choices
 from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus import StudyConsensus, scope_sentence
-from evaluation.results.error_spans.scores import outputs_of, segments_of
 from evaluation.results.larger_studies import (
     NO_LARGER_STUDY,
     LargerStudy,
@@ -83,10 +83,9 @@ def verdict_of_systems(
         standings = _of_choices(study)
     elif kind.relevance is not None:
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
-    elif loaders.marks_errors(study):
-        standings = _of_segments(study)
     else:
-        return None
+        of_kinds = (standings_of(study) for standings_of in of_features("standings"))
+        standings = next((found for found in of_kinds if found is not None), None)
     if standings is None or len(standings.names) < 2:
         return None
     return decide(standings)
@@ -217,9 +216,3 @@ def _of_choices(study: Study) -> Standings | None:
         return standings_of_choices(fit_choices(study))
     except NothingToRank:
         return None
-
-
-def _of_segments(study: Study) -> Standings | None:
-    """Compare systems by the scores of their segments, as `errors` does."""
-    outputs = outputs_of(segments_of(study))
-    return None if outputs is None else outputs.standings(MEAN)

@@ -1,9 +1,9 @@
 """Read, check, complete and compare designs, by presets and the rules of the kinds.
 
-A preset is a paper's protocol as a file of study_presets/: a study file without ``name`` and ``dataset``. Its table
-``[about]`` holds what lists show; its ``ours`` names the keys that the paper does not give, so that they are not cited
-as published. Most instructions are in our words, from what the paper says its workers were told. No paper prints
-worked examples, and an example teaches what to prefer, so that no preset has any.
+A preset is a paper's protocol as a file of study_presets/, or of a feature: a study file without ``name`` and
+``dataset``. Its table ``[about]`` holds what lists show; its ``ours`` names the keys that the paper does not give, so
+that they are not cited as published. Most instructions are in our words, from what the paper says its workers were
+told. No paper prints worked examples, and an example teaches what to prefer, so that no preset has any.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,6 +27,7 @@ from django.utils.translation import gettext, pgettext
 from pydantic import BaseModel, ValidationError
 
 from common.errors import DesignError
+from common.features import feature_settings
 from judgments.design.panels import SIGNATURE, makes_own_links
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
@@ -53,8 +56,6 @@ PRESET_NAMES = (
     "our-best-worst",
     "our-slider",
     "direct-assessment-translation",
-    "kocmi-2024-esa",
-    "freitag-2021-mqm",
     "our-summaries",
 )
 
@@ -77,13 +78,20 @@ class Preset:
     suits: Mapping[str, int] = dataclass_field(default_factory=dict)
 
 
-def _read_preset(name: str) -> Preset:
-    values = tomllib.loads((PRESET_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+def _read_preset(path: Traversable) -> Preset:
+    values = tomllib.loads(path.read_text(encoding="utf-8"))
     about = values.pop("about")
     return Preset(values=values, ours=tuple(about.pop("ours")), **about)
 
 
-PRESETS: dict[str, Preset] = {name: _read_preset(name) for name in PRESET_NAMES}
+PRESETS: dict[str, Preset] = {
+    **{name: _read_preset(PRESET_FOLDER / f"{name}.toml") for name in PRESET_NAMES},
+    **{
+        name: _read_preset(files(feature.name) / "presets" / f"{name}.toml")
+        for feature in feature_settings.FEATURES.values()
+        for name in feature.presets
+    },
+}
 
 
 NO_PRESETS: Mapping[str, Preset] = {}

@@ -566,7 +566,7 @@ class ErrorWeights(Part):
 
 
 class Spans(Part):
-    """What is marked in a text whose errors are looked for (docs/spans.md)."""
+    """What is marked in a text whose errors are looked for (contrib/error_spans/README.md)."""
 
     severities: Listed[Literal["minor", "major", "critical"]] = Field(
         ("minor", "major"),
@@ -592,7 +592,7 @@ class Spans(Part):
         (),
         max_length=60,
         title="Weights of errors",
-        description="Where they differ from those of MQM (docs/spans.md#scores).",
+        description="Where they differ from those of MQM (contrib/error_spans/README.md#scores).",
     )
     score: bool = Field(
         True,

@@ -1,4 +1,4 @@
-"""The words of a kind's page (wordings.toml), by what is judged."""
+"""The words of a kind's page, by what is judged."""
 
 from __future__ import annotations
 
@@ -54,11 +54,15 @@ def _as_shown(name: str, value: Any) -> Any:
     return _(value) if name in TRANSLATED else value
 
 
-_FILE = Path(__file__).with_suffix(".toml")
-WORDINGS = {  # kind -> what is judged -> wording
-    kind: {
-        judged: Wording(**{name: _as_shown(name, value) for name, value in values.items()})
-        for judged, values in wordings.items()
+def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
+    """Read kind -> what is judged -> wording."""
+    return {
+        kind: {
+            judged: Wording(**{name: _as_shown(name, value) for name, value in values.items()})
+            for judged, values in wordings.items()
+        }
+        for kind, wordings in tomllib.loads(path.read_text(encoding="utf-8")).items()
     }
-    for kind, wordings in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
-}
+
+
+WORDINGS = read_wordings(Path(__file__).with_suffix(".toml"))

@@ -26,7 +26,6 @@ from judgments.kinds.grounding import Grounding
 from judgments.kinds.image_caption import Graded, Relevance, Slider
 from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairs import Pairwise, Triplet
-from judgments.kinds.spans.kind import Spans
 
 
 class Kinds(dict[str, Kind]):
@@ -47,7 +46,6 @@ KINDS: dict[str, Kind] = Kinds(
         CaptionWriting(),
         BestWorst(),
         Slider(),
-        Spans(),
         Keywords(),
         Grounding(),
         *(kind() for kind in of_features("kinds")),

@@ -383,6 +383,32 @@ class Rehearsal(ABC):
         pass
 
 
+class ErrorMarks(ABC):
+    """What is asked of answers that mark errors in the unit's first text."""
+
+    @abstractmethod
+    def weighed(self, answer: Any) -> Sequence[Mapping[str, Any]]:
+        """Return the errors: ``start`` and ``end`` (None where something is missing), ``severity``, ``weight``,
+        and ``category`` if the study has some.
+        """
+
+    @abstractmethod
+    def similarity(self, first: Any, second: Any) -> float:
+        """Return from 0 to 1 how far two answers mark the same."""
+
+    @abstractmethod
+    def move(self, answer: Any, *, written: str, stored: str) -> Any:
+        """Return an answer to a text as it was written with its marks where they are in the writing that is kept."""
+
+    @abstractmethod
+    def instructions(self) -> str:
+        """Return how a model is told to reply."""
+
+    @abstractmethod
+    def read_reply(self, reply: str, *, text: str) -> Any:
+        """Return the unchecked answer of a model's reply. Raise an error if it is none."""
+
+
 class Kind(ABC):
     """A protocol: how a question is asked, answered, aggregated and compared.
 
@@ -408,6 +434,7 @@ class Kind(ABC):
         own_formats: export formats for this kind only.
         wordings: by the design's ``judged``; {} if one fits every text.
         relevance: None unless a unit is one caption of one image.
+        marks: None unless answers mark errors.
     """
 
     name: ClassVar[str]
@@ -444,6 +471,7 @@ class Kind(ABC):
     relevance: RelevanceScale | None = None
     exchange: Exchange = Exchange()
     rehearsal: Rehearsal | None = None
+    marks: ErrorMarks | None = None
 
     @property
     def is_open(self) -> bool:

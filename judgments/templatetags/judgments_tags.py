@@ -17,7 +17,6 @@ from rest_framework import serializers
 from common import amounts
 from common.texts import readable
 from judgments.importers.textio import QUIRKS
-from judgments.kinds.spans.kind import SEVERITY_WORDS
 from judgments.models import Job, Study
 
 JOB_TITLES = {
@@ -144,11 +143,6 @@ register = template.Library()
 def _is_number(value: Any) -> bool:
     """Templates pass '' for missing values."""
     return isinstance(value, int | float) and math.isfinite(value)
-
-
-@register.simple_tag
-def severity_word(severity: str) -> str:
-    return str(SEVERITY_WORDS[severity])
 
 
 @register.filter

@@ -1,9 +1,11 @@
 """Datasets whose items have a text: documents with summaries, segments with translations."""
 
+from typing import Any
+
 from django.core.files.base import ContentFile
 
-from judgments.models import Caption, Dataset, Item, Output, System
-from tests.annotation.casting import COLOURS, picture_bytes
+from judgments.models import Caption, Dataset, Item, Output, Study, System
+from tests.annotation.casting import COLOURS, make_study, picture_bytes
 
 DOCUMENT = """\
 The town council met on Tuesday evening to decide about the old railway bridge. More than two hundred people came, and \
@@ -66,3 +68,10 @@ def make_texts(
             )
             Output.objects.create(system=system, item=item, caption=caption)
     return dataset
+
+
+def side_by_side(**values: Any) -> Study:
+    """Six items with texts of two systems, four of them and two check questions a page, two on a screen."""
+    wanted: dict[str, Any] = {"judged": "translation", "units_per_hit": 6, "controls": {"per_hit": 2}}
+    wanted["spans"] = {"contrastive": True}
+    return make_study(make_texts("sides"), "spans", **(wanted | values))

@@ -86,11 +86,6 @@ make_study(
     controls={"per_hit": 0},
 )
 make_study(
-    make_texts("sides", text="Der Rat will die Brücke reparieren lassen."), "spans", slug="contrastive",
-    judged="translation", source={"show": True, "language": "de"}, judgments_per_unit=100, units_per_hit=6,
-    controls={"per_hit": 2}, spans={"contrastive": True},
-)
-make_study(
     make_texts("segments", text=ARABIC, pictures=True), "graded", slug="segments", judged="translation",
     source={"show": True, "language": "ar"}, judgments_per_unit=100,
 )

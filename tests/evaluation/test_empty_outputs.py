@@ -8,10 +8,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import segments_of
 from evaluation.data.export.exporting import export_judgments
 from evaluation.models import ImportedMetric
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.error_spans.scores import segments_of, system_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Dataset, Output, Study, Unit
 from quorum.metrics import score

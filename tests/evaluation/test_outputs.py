@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from annotation.importing import import_judgments
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import segments_of
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores
@@ -26,7 +28,6 @@ from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.results.error_spans.scores import segments_of, system_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates
 from judgments.drawing.material import content_key

@@ -21,7 +21,7 @@ from judgments.jobs import run_job
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset
-from tests.evaluation.test_credits_and_weights import without_systems
+from tests.evaluation.test_credits import without_systems
 from tests.evaluation.test_kinds_of_releases import drafted
 from tests.judgments.desk import words
 from tests.judgments.results.test_layouts import workbook

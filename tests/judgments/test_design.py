@@ -1,5 +1,7 @@
 """A study design says what is wrong with it, and survives its file."""
 
+from pathlib import Path
+
 import pytest
 
 from common.errors import DesignError
@@ -156,7 +158,8 @@ def test_a_file_that_is_not_toml_names_the_line() -> None:
 
 
 def test_every_preset_file_is_offered_under_its_own_name() -> None:
-    assert {path.stem for path in PRESET_FOLDER.iterdir()} == set(PRESETS)
+    folders = [PRESET_FOLDER, *Path("contrib").glob("*/presets")]
+    assert {path.stem for folder in folders for path in folder.iterdir()} == set(PRESETS)
     assert all(preset.values["preset"] == name for name, preset in PRESETS.items())
 
 

@@ -172,7 +172,7 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
         (
             {"protocol": "relevanse"},
             'protocol: found "relevanse", expected one of triplet, pairwise, relevance, graded, caption, '
-            "best-worst, slider, spans, keywords, grounding.",
+            "best-worst, slider, keywords, grounding, spans.",
         ),
         (  # a researcher's own questions lie in the design
             {"protocol": "template", "answer": {"tone": "good"}},

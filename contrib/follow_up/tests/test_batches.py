@@ -11,8 +11,7 @@ from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import design_of
 from tests.annotation.casting import make_study as make_drawn
-from tests.annotation.sourcing import make_texts
-from tests.annotation.test_side_by_side import side_by_side
+from tests.annotation.sourcing import make_texts, side_by_side
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.test_choosing import choose, draft
 from tests.evaluation.test_scales import better_and_worse, rehearsed

@@ -14,14 +14,16 @@ from pytest_django import Settings
 from scipy.stats import pearsonr, ttest_1samp
 
 from annotation.models import Judgment
+from contrib.error_spans.results.ranks import rank_systems
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import segments_of
+from contrib.error_spans.tests.test_weights import SCORES
 from contrib.packs.reading import pack_named
 from contrib.packs.running import Replication, run_pack
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Estimate
-from evaluation.results.error_spans.scores import rank_systems, segments_of, system_scores
 from judgments.models import Item, Study
 from quorum.metrics import score
-from tests.evaluation.test_credits_and_weights import SCORES
 
 SYSTEMS = ("Up-Down", "VinVL-base", "Human")
 MODELS = ("gemini_flash", "gemini_pro", "gpt-4o", "llama-31", "gpt-4o-mini", "mistral-v03")

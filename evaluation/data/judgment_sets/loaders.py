@@ -483,7 +483,7 @@ def systems_of_units(study: Study) -> dict[int | None, list[Any]]:
 
 
 def marks_errors(study: Study) -> bool:
-    return "spans" in KINDS[study.protocol].own_formats
+    return KINDS[study.protocol].marks is not None
 
 
 def included_votes(

@@ -9,8 +9,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from django.utils.module_loading import import_string
 
 from common.amounts import json_float
+from common.features import declared_by_features
 from evaluation.data.judgment_sets.records import Floats
 from evaluation.data.ranked_lists import SEARCH
 from evaluation.presentation.content import (
@@ -192,7 +194,7 @@ def protocol_sections(inputs: ReportInputs) -> list[Section]:
         "content_selection": _content_section,
         "system_content": partial(_system_content_section, inputs.aggregation.result.get("systems_verdict")),
         "questions": _questions_section,
-        "spans": _spans_section,
+        **{name: import_string(path) for name, path in declared_by_features("figure_sections").items()},
     }
     return [make(figures) for name, make in sections.items() if name in figures]
 
@@ -299,55 +301,6 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
     names, axis = tuple(row["name"] for row in drawn), f"mean {measure} over items, 95 % interval"
     drawing = Dots(names, (panel,), axis, accent=tuple(leaders))
     return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
-
-
-def _spans_section(figures: Mapping[str, Any]) -> Section:
-    """Show whether two people mark the same characters, beyond chance."""
-    spans = figures["spans"]
-    keys = {
-        "character F1": "f1",
-        "character F1, same severity": "f1_same_severity",
-        "unitized alpha": "alpha_u",
-        "unitized alpha, same severity": "alpha_u_same_severity",
-    }
-    coefficients = {name: spans[key] for name, key in keys.items()}
-    counted = [("severity", spans["severities"]), ("category", spans["categories"])]
-    errors = table(
-        "span-errors",
-        [
-            (sort, name, count, count / spans["judgments"])
-            for sort, counts in counted
-            for name, count in counts.items()
-        ],
-        missing=spans["missing"],
-        without=spans["without"],
-    )
-    if all(coefficient["value"] is None for coefficient in coefficients.values()):
-        return section("spans", empty=coefficients["character F1"]["reason"])
-    data = table(
-        "spans",
-        [
-            (
-                name,
-                estimate_of(coefficient),
-                coefficient["n"],
-                coefficient["clusters"],
-                coefficient["judgments"],
-            )
-            for name, coefficient in coefficients.items()
-        ],
-        resamples=spans["f1"]["resamples"],
-        seed=spans["f1"]["seed"],
-    )
-    panel = Panel(
-        "",
-        tuple(estimate_of(coefficient) for coefficient in coefficients.values()),
-        (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
-    )
-    sentence = say("spans", f1=spans["f1"]["value"], alpha=spans["alpha_u"]["value"])
-    drawing = Dots(tuple(coefficients), (panel,), "coefficient, 95 % interval")
-    tables = [data, errors] if errors.rows else [data]
-    return section("spans", [sentence], [plot(sentence, drawing, data)], tables)
 
 
 def _questions_section(figures: Mapping[str, Any]) -> Section:

@@ -1,4 +1,4 @@
-"""Agreement of raters on marked spans of texts (docs/spans.md).
+"""Agreement of raters on marked spans of texts.
 
 Offsets count characters (Unicode code points) from 0; a span is [start, end). Overlapping spans of one rater are one
 span. With labels (severities, categories) spans are compared label by label, and their sums pooled.

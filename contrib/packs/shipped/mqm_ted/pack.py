@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, cast
 
+from contrib.error_spans.kind.mqm import MQM
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import Judged, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
-from evaluation.results.error_spans.scores import Judged, score_segments, system_scores
 from judgments.importers import open_judgments
-from judgments.kinds.spans.answers import MQM
 
 RATINGS = "mqm_ted_zhen.tsv"
 NAMES = {"ref": "ref-A", "refB": "ref-B"}  # in the tables

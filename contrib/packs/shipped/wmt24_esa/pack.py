@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from contrib.error_spans.results.ranks import rank_systems
+from contrib.error_spans.results.segments import Judged, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
-from evaluation.results.error_spans.scores import Judged, rank_systems, score_segments
 from judgments.importers import read_layouts
 from judgments.importers.records import Columns
 from judgments.importers.tables import read_table

@@ -86,7 +86,6 @@ _KEYWORDS = partial(_unless, lambda kind: "keywords" in kind.own_formats, "it ho
 _GROUNDING = partial(
     _unless, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
 )
-_SPANS = partial(_unless, lambda kind: "spans" in kind.own_formats, "it holds marked errors")
 _WRITTEN = partial(
     _unless, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
 )
@@ -141,11 +140,6 @@ _FORMATS = (
     Format(
         "grounding", "grounding.jsonl", JSONL,
         "Links for programs: words and boxes by majority, a description a line", _GROUNDING, consensus.GroundingLines,
-    ),
-    Format(
-        "spans", "spans.jsonl", JSONL,
-        "Marked errors for programs: what most people mark, and the mean score, a text a line",
-        _SPANS, consensus.SpanLines,
     ),
 )  # fmt: skip
 FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}

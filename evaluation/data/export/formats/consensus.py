@@ -201,7 +201,7 @@ class GroundingLines(GoldLines):
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
-        text, row = _row_of_caption(unit, consensus)
+        text, row = row_of_caption(unit, consensus)
         tokens = text.split()
         return row | {
             "tie": consensus.tie,
@@ -219,21 +219,7 @@ class GroundingLines(GoldLines):
         }
 
 
-class SpanLines(GoldLines):
-    lines = "texts"
-
-    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
-        text, row = _row_of_caption(unit, consensus)
-        return row | {
-            "score": consensus.value,
-            "spans": [
-                {**span, "text": text[span["start"] : span["end"]] if span["end"] else ""}
-                for span in consensus.answer["spans"]
-            ],
-        }
-
-
-def _row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any]]:
+def row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any]]:
     """Return the judged text, and what a row says of it."""
     caption = unit.first
     assert caption is not None  # every unit of these kinds has one

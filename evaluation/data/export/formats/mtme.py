@@ -31,7 +31,7 @@ from evaluation.models import DEFAULT_METRICS
 from judgments.design.tables import SIDES
 from judgments.drawing.material import text_key
 from judgments.kinds import KINDS
-from judgments.kinds.spans.answers import MQM, Mqm
+from judgments.kinds.base import ErrorMarks
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
 from judgments.models.studies import credited
 from judgments.studies.studies import design_of, kind_of
@@ -202,8 +202,9 @@ class Mtme(Encoding):
         people = ((names[pk], means[row]) for pk, row in board.systems.items())
         stem = folder / "human-scores" / f"{languages}.{study.protocol}"
         _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
-        if loaders.marks_errors(study):
-            _write_ratings(stem, board, names, work)
+        marks = kind_of(study).marks
+        if marks is not None:
+            _write_ratings(stem, board, names, work, marks)
         for metric in DEFAULT_METRICS if references.present else ():
             metric_scores = (
                 (names[line["system"]], np.array(line["images"][metric]), line["corpus"][metric])
@@ -365,7 +366,9 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
             documents.write(f"{'_'.join(split.split()) or 'all'}\t{document}\n")
 
 
-def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], work: ExportWork) -> None:
+def _write_ratings(
+    stem: Path, board: JudgedSystems, names: Mapping[int, str], work: ExportWork, marks: ErrorMarks
+) -> None:
     """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second,
     ...
 
@@ -373,7 +376,6 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
     is an empty mark at the source's beginning, as the reader wants numbers.
     """
     answers = dict(loaders.counted_answers(work.study, work.moment))
-    mqm = MQM.with_weights(design_of(work.study).spans.weights_by_category)
     cells: dict[tuple[int, int], list[Any]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
     fields = ("pk", "item", "first__text_key", "first__text", "systems")
@@ -381,7 +383,7 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
         segment = board.segments.get(item)
         if segment is None:
             continue
-        rated = [_errors(text, answer["spans"], mqm) for answer in answers[pk]]
+        rated = [_errors(text, marks.weighed(answer)) for answer in answers[pk]]
         for system in board.systems_with(segment, caption, of_file):
             cells.setdefault((system, segment), []).extend(rated)
     for rater in range(max(map(len, cells.values()), default=0)):
@@ -397,7 +399,7 @@ def _write_ratings(stem: Path, board: JudgedSystems, names: Mapping[int, str], w
                     file.write(f"{names[pk]}\t{rating}\n")
 
 
-def _errors(text: str, spans: Sequence[Mapping[str, Any]], mqm: Mqm) -> list[dict[str, Any]]:
+def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     def line_offset(offset: int | None) -> int:
         # The mark keeps a blank before the offset, which joining the lines would drop.
@@ -409,7 +411,7 @@ def _errors(text: str, spans: Sequence[Mapping[str, Any]], mqm: Mqm) -> list[dic
             "end": line_offset(span["end"]),
             "category": span.get("category", ""),
             "severity": span["severity"],
-            "score": mqm.weight(span),
+            "score": span["weight"],
             "is_source_error": span["start"] is None or span.get("category") == SOURCE_ERROR,
         }
         for span in spans

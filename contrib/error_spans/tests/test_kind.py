@@ -10,13 +10,15 @@ import pytest
 from django.template.loader import render_to_string
 
 from common.errors import DesignError
+from common.texts import word_bounds
+from contrib.error_spans.kind.answers import character_f1
+from contrib.error_spans.kind.mqm import MQM
+from contrib.error_spans.kind.spans import SpanAnnotation
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import ControlSlot
 from judgments.drawing.material import SCREENS, Image, Material, Text, UnitSpec, screen_of
 from judgments.kinds import KINDS
-from judgments.kinds.spans.answers import MQM, f1, words_of
-from judgments.kinds.spans.kind import Spans
 from tests.judgments.material import units_of
 
 TEXT = "Der Hund 🐕 beißt den Mann."
@@ -31,9 +33,9 @@ def design(**values: Any) -> StudyDesign:
     )
 
 
-def of(**asked: Any) -> Spans:
+def of(**asked: Any) -> SpanAnnotation:
     kind = KINDS["spans"].for_design(design(spans=asked))
-    assert isinstance(kind, Spans)
+    assert isinstance(kind, SpanAnnotation)
     return kind
 
 
@@ -125,7 +127,7 @@ def test_a_form_without_scripts_stays_light_and_the_largest_page_is_taken(settin
 
 
 def test_words_of_scripts_without_blanks_are_their_letters() -> None:
-    assert [TEXT[start:end] for start, end in words_of(TEXT)] == [
+    assert [TEXT[start:end] for start, end in word_bounds(TEXT)] == [
         "Der",
         "Hund",
         "🐕",
@@ -133,7 +135,7 @@ def test_words_of_scripts_without_blanks_are_their_letters() -> None:
         "den",
         "Mann.",
     ]
-    assert words_of("我们 go") == [(0, 1), (1, 2), (3, 5)]
+    assert word_bounds("我们 go") == [(0, 1), (1, 2), (3, 5)]
 
 
 def test_weights_are_those_of_mqm() -> None:
@@ -479,4 +481,4 @@ def test_what_people_say_together_is_quoted() -> None:
     assert KINDS["spans"].describe_answer(answer) == "4–8 minor, … major, 71.5"
     assert KINDS["spans"].describe_answer({"spans": []}) == "–"
     assert KINDS["spans"].describe_answer({"within": [4, 9]}) == "4–9"
-    assert f1([MINOR], [MINOR]) == f1([], [LACKING]) == 1
+    assert character_f1([MINOR], [MINOR]) == character_f1([], [LACKING]) == 1

@@ -19,21 +19,15 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.amounts import as_json
+from contrib.error_spans.results.comparison import compare_systems, marked_rows, shared_segments
+from contrib.error_spans.results.ranks import rank_systems
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import SEGMENTS, scope_of_segments, segments_of
+from contrib.error_spans.results.tables import ranks_table
 from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
 from evaluation.results.consensus import scope_sentence
-from evaluation.results.error_spans.scores import (
-    SEGMENTS,
-    compare_systems,
-    marked_rows,
-    rank_systems,
-    ranks_table,
-    scope_of_segments,
-    segments_of,
-    shared_segments,
-    system_scores,
-)
 from judgments.access.permissions import study_for
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.models import Study

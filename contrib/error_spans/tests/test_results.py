@@ -13,11 +13,13 @@ from django.test import Client
 from annotation.models import Judgment
 from annotation.rehearsal import Crowd, rehearse
 from annotation.work.summaries import describe_effort
+from contrib.error_spans.results.comparison import compare_systems
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import SEGMENTS, segments_of
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.results.error_spans.scores import SEGMENTS, compare_systems, segments_of, system_scores
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Output, Study, System

@@ -1,0 +1,24 @@
+"""What error spans add to the platform."""
+
+from config.features import Feature
+
+
+class ErrorSpansConfig(Feature):
+    name = "contrib.error_spans"
+    kinds = ("contrib.error_spans.kind.spans.SpanAnnotation",)
+    presets = ("kocmi-2024-esa", "freitag-2021-mqm")
+    formats = ("contrib.error_spans.formats.SPANS",)
+    pages = ("contrib.error_spans.views",)
+    calls = "contrib.error_spans.calls"
+    standings = ("contrib.error_spans.results.segments.standings_of_study",)
+    figure_sections = {"spans": "contrib.error_spans.report.span_agreement_section"}
+    report_sections = ("contrib.error_spans.report.marked_systems_section",)
+    commands = {
+        "Results": {
+            "errors": (
+                "error_spans",
+                "scores of systems by marked errors",
+                "contrib.error_spans.management.ErrorSpans",
+            )
+        }
+    }

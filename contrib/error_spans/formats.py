@@ -1,0 +1,39 @@
+"""The export format of marked errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.data.export.formats import JSONL, Format
+from evaluation.data.export.formats.consensus import GoldLines, row_of_caption
+from evaluation.data.judgment_sets.loaders import marks_errors
+from judgments.kinds import Consensus
+from judgments.models import Study, Unit
+
+
+class SpanLines(GoldLines):
+    lines = "texts"
+
+    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
+        text, row = row_of_caption(unit, consensus)
+        return row | {
+            "score": consensus.value,
+            "spans": [
+                {**span, "text": text[span["start"] : span["end"]] if span["end"] else ""}
+                for span in consensus.answer["spans"]
+            ],
+        }
+
+
+def _why_no_spans(study: Study) -> str:
+    return "" if marks_errors(study) else "it holds marked errors"
+
+
+SPANS = Format(
+    name="spans",
+    suffix="spans.jsonl",
+    content_type=JSONL,
+    what="Marked errors for programs: what most people mark, and the mean score, a text a line",
+    fits=_why_no_spans,
+    encoding=SpanLines,
+)

@@ -1,0 +1,110 @@
+"""The agreement of people on marked errors, and how often errors are marked."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, placed
+from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
+from judgments.drawing.material import first_of_documents
+from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results, or_none
+from quorum.statistics.aggregation import standardised_mean
+from quorum.statistics.agreement import SpanAgreement, span_alpha, span_f1
+
+RESAMPLES = 1000
+
+
+class SpanResults(Results):
+    def __init__(self, mqm: Mqm = MQM) -> None:
+        self.mqm = mqm
+
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        return figures_of_spans(judged, self.mqm, seed=seed)
+
+    def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
+        """Return the mean score of each text, item and credited systems."""
+        ratings: defaultdict[tuple[int, str, str, tuple[Any, ...]], list[tuple[int, float]]] = defaultdict(
+            list
+        )
+        for judgment in judged:
+            unit = judgment.unit
+            of = (unit.item_id, unit.first.key, unit.first.text, tuple(unit.systems))
+            ratings[of].append((judgment.worker, score_of(judgment.answer, self.mqm)))
+        return [
+            CaptionScore(item, key, text, float(np.mean([value for _, value in rows])), tuple(rows), systems)
+            for (item, key, text, systems), rows in ratings.items()
+        ]
+
+
+def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -> KindResults:
+    """Return the study's ``spans``, and each unit's mean MQM and standardised score.
+
+    Documents, else items, are resampled together.
+    """
+    if not judged:
+        return KindResults()
+    texts = [judgment.unit.pk for judgment in judged]
+    workers = [judgment.worker for judgment in judged]
+    lengths = [len(judgment.unit.first.text) for judgment in judged]
+    marked = [placed(judgment.answer["spans"]) for judgment in judged]
+    spans = [[(span[START], span[END]) for span in marks] for marks in marked]
+    items = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judged}
+    documents = first_of_documents(items.items())
+    clusters = [documents.get(name, name) for name in (judgment.unit.item.name for judgment in judged)]
+    severities = [[span[SEVERITY] for span in marks] for marks in marked]
+    columns: dict[str, Any] = {"items": clusters, "resamples": RESAMPLES, "seed": seed}
+    data = (texts, workers, lengths, spans)
+    every = [span for judgment in judged for span in judgment.answer["spans"]]
+    mqm: defaultdict[int, list[float]] = defaultdict(list)
+    for judgment in judged:
+        mqm[judgment.unit.pk].append(weights.score(judgment.answer["spans"]))
+    standard = standardised_mean(texts, workers, [score_of(judgment.answer, weights) for judgment in judged])
+    rows = zip(standard.units.tolist(), standard.z.tolist(), strict=True)
+    z = {unit: or_none(value) for unit, value in rows}
+    return KindResults(
+        units={unit: {"mqm": sum(marks) / len(marks), "z": z[unit]} for unit, marks in mqm.items()},
+        study={
+            "spans": {
+                "f1": _as_dict(span_f1(*data, **columns)),
+                "f1_same_severity": _as_dict(span_f1(*data, labels=severities, **columns)),
+                "alpha_u": _as_dict(span_alpha(*data, **columns)),
+                "alpha_u_same_severity": _as_dict(span_alpha(*data, labels=severities, **columns)),
+                "judgments": len(judged),
+                "spans": len(every),
+                "without": sum(not judgment.answer["spans"] for judgment in judged),
+                "missing": sum(span[START] is None for span in every),
+                "severities": dict(sorted(Counter(span[SEVERITY] for span in every).items())),
+                "categories": dict(
+                    sorted(Counter(span[CATEGORY] for span in every if CATEGORY in span).items())
+                ),
+                "workers_without_z": standard.left_out,
+            }
+        },
+    )
+
+
+def _document_of(unit: Any) -> str:
+    """Return the unit's document; of releases that name none, that of its run of segments."""
+    run = unit.content.get("document")
+    document: str = unit.item.document or (run["name"].rpartition("#")[0] if run else "")
+    return document
+
+
+def _as_dict(agreement: SpanAgreement) -> dict[str, Any]:
+    return {
+        "value": or_none(agreement.value),
+        "low": or_none(agreement.low),
+        "high": or_none(agreement.high),
+        "n": agreement.texts,
+        "clusters": agreement.items,
+        "judgments": agreement.judgments,
+        "confidence": agreement.confidence,
+        "resamples": agreement.resamples,
+        "seed": agreement.seed,
+        "reason": agreement.reason,
+        "signature": agreement.signature,
+    }

@@ -1,0 +1,68 @@
+"""Marked errors as answers: their keys, their order, and how far two answers mark the same.
+
+Offsets count Unicode code points from 0; ``end`` is exclusive. A missing part has ``start`` and ``end`` null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from common.texts import word_bounds
+
+Span = Mapping[str, Any]
+SEVERITIES = ("minor", "major", "critical")  # the least first
+SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
+SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Critical")}
+SAME = 15  # points by which two scores of one text may differ, as on a slider
+ALIKE = 0.5  # F1 from which two answers without scores mark the same
+START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
+
+
+def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
+    """Return the spans by place, missing parts last; equal missing parts are several errors (MQM)."""
+
+    def sort_key(span: Span) -> tuple[Any, ...]:
+        absent = span[START] is None
+        at = (0, 0) if absent else (span[START], span[END])
+        return absent, *at, SEVERITIES.index(span[SEVERITY]), span.get(CATEGORY, "")
+
+    ordered = sorted(map(dict, spans), key=sort_key)
+    return [
+        span
+        for number, span in enumerate(ordered)
+        if number == 0 or span[START] is None or span != ordered[number - 1]
+    ]
+
+
+def placed(spans: Iterable[Span]) -> list[Span]:
+    return [span for span in spans if span[START] is not None]
+
+
+def joined_words(
+    text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the spans of marked words; join neighbours with the same marks."""
+    tokens = word_bounds(text)
+    spans: list[dict[str, Any]] = []
+    before: tuple[int, tuple[str, ...]] | None = None
+    for word in sorted(marks):
+        start, end = tokens[word]
+        if before == (word - 1, marks[word]):
+            spans[-1][END] = end
+        else:
+            spans.append({START: start, END: end, **dict(zip(keys, marks[word], strict=True))})
+        before = word, marks[word]
+    return spans
+
+
+def characters(spans: Iterable[Span]) -> set[int]:
+    return {at for span in placed(spans) for at in range(span[START], span[END])}
+
+
+def character_f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:
+    """Return the F1 by characters; 1 if neither marks any."""
+    first, second = characters(first_spans), characters(second_spans)
+    return 2 * len(first & second) / (len(first) + len(second)) if first or second else 1.0

@@ -1,0 +1,82 @@
+"""The consensus of answers that mark errors: the mean score, and what the majority marks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, placed
+from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
+from judgments.kinds.base import Consensus, OpenAggregation
+
+
+class MajorityOfCharacters(OpenAggregation):
+    """The mean score and the majority's marks; agreement is that of the scores."""
+
+    rule = "majority-of-characters"
+    tie_rule = "unmarked"
+    level = "interval"
+
+    def __init__(self, mqm: Mqm = MQM) -> None:
+        self.mqm = mqm
+
+    def combine(self, answers: list[dict[str, Any]]) -> Consensus:
+        return together(answers, self.mqm)
+
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
+        return {"": score_of(answer, self.mqm)}
+
+
+def together(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
+    """Return the mean score, and the characters that more than half of the answers mark.
+
+    Adjacent characters form one span while the leading severity and category stay the same; of equally frequent
+    severities the least counts. Something is missing if more than half say so.
+    """
+    n = len(answers)
+    marks: dict[int, list[tuple[str, str]]] = {}
+    for answer in answers:
+        strongest: dict[int, tuple[str, str]] = {}
+        for span in placed(answer["spans"]):
+            for at in range(span[START], span[END]):  # where spans overlap, the worst of them
+                mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
+                if at not in strongest or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
+                    strongest[at][0]
+                ):
+                    strongest[at] = mark_of_span
+        for at, mark in strongest.items():
+            marks.setdefault(at, []).append(mark)
+    spans: list[dict[str, Any]] = []
+    for at in sorted(at for at, marks_there in marks.items() if 2 * len(marks_there) > n):
+        leading = _leading(marks[at])
+        if spans and spans[-1] == {**spans[-1], END: at, **leading}:
+            spans[-1][END] = at + 1
+        else:
+            spans.append({START: at, END: at + 1, **leading})
+    lacking = [
+        [(span[SEVERITY], span.get(CATEGORY, "")) for span in answer["spans"] if span[START] is None]
+        for answer in answers
+    ]
+    if 2 * sum(map(bool, lacking)) > n:
+        spans.append(
+            {
+                START: None,
+                END: None,
+                **_leading([mark for marks_of_answer in lacking for mark in marks_of_answer]),
+            }
+        )
+    value = float(np.mean([score_of(answer, mqm) for answer in answers]))
+    votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])
+    answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
+    return Consensus(n=n, value=value, votes=dict(sorted(votes.items())), answer=answer)
+
+
+def _leading(marks: Sequence[tuple[str, str]]) -> dict[str, str]:
+    severities = Counter(severity for severity, _ in marks)
+    categories = Counter(category for _, category in marks if category)
+    severity = min(severities, key=lambda name: (-severities[name], SEVERITIES.index(name)))
+    category = min(categories, key=lambda name: (-categories[name], name), default="")
+    return {SEVERITY: severity, **({CATEGORY: category} if category else {})}

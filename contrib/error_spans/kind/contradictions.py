@@ -1,0 +1,56 @@
+"""Contradictions of designs of marked errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from django.utils.translation import pgettext
+
+from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN
+from judgments.drawing.controls import REPEATED
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+def span_contradictions(design: StudyDesign) -> Iterator[str]:
+    """Yield how a design contradicts itself about marked errors; each clause begins with its key."""
+    table, source = design.spans, design.sampling.pairs_from
+    if table.categories == "own" and not table.own:
+        yield pgettext(
+            "staff",
+            "spans.own is empty; expected the names of your categories, as spans.categories is 'own'",
+        )
+    if len(table.weights_by_category) < len(table.weights):
+        yield pgettext("staff", "spans.weights has a category twice; expected each once")
+    if len(set(table.own)) < len(table.own):
+        yield pgettext("staff", "spans.own has a name twice; expected each once")
+    if table.contrastive:
+        counts = {"units_per_hit": design.units_per_hit, "controls.per_hit": design.controls.per_hit}
+        for key, count in counts.items():
+            if count % TEXTS_ON_A_SCREEN:
+                yield pgettext(
+                    "staff",
+                    "%(key)s is %(count)d, but it counts texts, and two of them stand side by side "
+                    "(spans.contrastive); expected an even number",
+                ) % {"key": key, "count": count}
+    if not table.documents:
+        return
+    if source != "outputs":
+        yield pgettext(
+            "staff",
+            "spans.documents is true, so that a document is one system's; "
+            "expected sampling.pairs_from = 'outputs', not %(source)r",
+        ) % {"source": source}
+    if design.filter.bleu_pre or design.sampling.only:
+        yield pgettext(
+            "staff",
+            "spans.documents is true, and filter.bleu_pre or sampling.only would leave out parts of documents",
+        )
+    if design.controls.per_hit and REPEATED in design.controls.kinds:
+        yield pgettext(
+            "staff",
+            "controls.kinds names 'repeated', which would repeat whole documents (spans.documents); "
+            "expected 'reference' or 'degraded'",
+        )

@@ -1,0 +1,104 @@
+"""Control items: a run of a text's words is replaced by words of another item's, and must be marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from django.utils.translation import pgettext
+
+from common.errors import DesignError
+from common.texts import word_bounds
+from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, on_one_screen
+from judgments.drawing.controls import DEGRADED, REFERENCE, ControlSlot
+from judgments.drawing.material import Group, Image, Text, candidate_key, shuffled
+from judgments.kinds.base import Kind
+
+DAMAGED = 0.25  # share of a text's words that a control item replaces
+LEAST_DAMAGED, LEAST_WORDS = 2, 4
+
+
+def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
+    """Damage a person's text, else a system's."""
+    group = _damaged(kind, slot, image, image.references or _texts(image), REFERENCE)
+    if group is None:
+        raise DesignError(
+            pgettext(
+                "staff",
+                "item %(name)r has no text of %(least)d words or more that others' words could stand in for, so "
+                "that it gives no check question; set controls.per_hit and quiz.items to 0.",
+            )
+            % {"name": image.name, "least": LEAST_WORDS},
+            field="controls.split",
+        )
+    return group
+
+
+def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | None:
+    """Damage a system's text, else a person's."""
+    texts = [text for _, text in image.outputs] or list(image.references)
+    return _damaged(kind, slot, image, texts, DEGRADED)
+
+
+def _damaged(
+    kind: Kind, slot: ControlSlot, image: Image, texts: Sequence[Text], control_kind: str
+) -> Group | None:
+    """Replace a run of words by another item's; they must be marked (Kocmi et al. 2024, section 3).
+
+    Two texts side by side are both damaged, so that neither can be left unread: of ``texts``, else of all.
+    """
+    others: list[Text] = []
+    spans = slot.design.spans
+    if spans.contrastive:  # equal texts would show by their difference what is damaged
+        texts = _different(texts)
+        known = {text.text for text in texts}
+        others = _different([text for text in _texts(image) if text.text not in known])
+    damages: dict[str, tuple[Text, dict[str, Any]]] = {}
+    for damaged, expected in chain(*(_damages(slot, image, some) for some in (texts, others))):
+        damages.setdefault(damaged.key, (damaged, expected))
+        if len(damages) == (TEXTS_ON_A_SCREEN if spans.contrastive else 1):
+            break
+    units = []
+    for damaged, expected in damages.values():
+        shown: dict[str, Any] = {"first": damaged}
+        if spans.reference and image.references:
+            shown["reference"] = image.references[0]
+        units.append(kind.control_unit(slot, image, (damaged.key,), expected, control_kind, **shown))
+    return Group(image.name, on_one_screen(units)) if units else None
+
+
+def has_text_to_damage(image: Image) -> bool:
+    return any(len(word_bounds(text.text)) >= LEAST_WORDS for text in _texts(image))
+
+
+def _texts(image: Image) -> list[Text]:
+    return [*image.references, *(text for _, text in image.outputs)]
+
+
+def _different(texts: Sequence[Text]) -> list[Text]:
+    return list({text.text: text for text in texts}.values())
+
+
+def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator[tuple[Text, dict[str, Any]]]:
+    """Yield damaged texts with what is expected of their judges."""
+    rng = slot.rng
+    donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
+    for base in shuffled(texts, rng):
+        tokens = word_bounds(base.text)
+        count = max(LEAST_DAMAGED, round(DAMAGED * len(tokens)))
+        if len(tokens) < LEAST_WORDS:
+            continue
+        first = int(rng.integers(len(tokens) - count + 1))
+        start, end = tokens[first][0], tokens[first + count - 1][1]
+        for donor in shuffled(donors, rng):
+            taken = word_bounds(donor)
+            if len(taken) < count:
+                continue
+            at = int(rng.integers(len(taken) - count + 1))
+            strange = donor[taken[at][0] : taken[at + count - 1][1]]
+            if strange in base.text:
+                continue
+            damaged = base.text[:start] + strange + base.text[end:]
+            yield Text(candidate_key(damaged), damaged), {"within": [start, start + len(strange)]}
+            break

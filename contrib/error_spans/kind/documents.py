@@ -1,0 +1,163 @@
+"""Draw whole documents: the texts of a system for one document, in its order, or two systems' side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from django.utils.translation import pgettext
+
+from common.errors import DesignError
+from contrib.error_spans.kind.drawing import text_unit
+from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, notes_of_screens, on_one_screen, screen_count
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import divide_images
+from judgments.drawing.material import (
+    LARGEST_PAGE,
+    SCREENS,
+    Batch,
+    Group,
+    Image,
+    Material,
+    Text,
+    UnitSpec,
+    draw_images,
+    rng_for,
+    shuffled,
+)
+from judgments.kinds.base import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The texts of one document, in order, by the systems that gave the same ones."""
+
+    document: str
+    column: int
+    segments: tuple[tuple[Image, Text], ...]
+
+
+def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch:
+    """Draw documents, and keep each on one page."""
+    division = divide_images(design, material)
+    runs = _runs(division.judged)
+    names = list(dict.fromkeys(run.document for run in runs))
+    if not runs:
+        raise DesignError(
+            pgettext(
+                "staff",
+                "spans.documents is true, but no item of split %(split)r of dataset %(name)r names its document "
+                "and has a text of a system; expected a column document (contrib/error_spans/README.md).",
+            )
+            % {"split": design.sampling.split, "name": material.name},
+            field="spans.documents",
+        )
+    images = [Image(name, "", ()) for name in names]
+    drawn = {
+        image.name for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
+    }
+    chosen = [run for run in runs if run.document in drawn]
+    groups = _groups(design, chosen, division.judged)
+    hits = kind.hits(design, groups, control_images=division.controls)
+    sentences = [
+        f"Documents: {len(drawn):,}, judged as {len(chosen):,} texts of systems, each by one person in its order."
+    ]
+    sizes = [len(hit.units) for hit in hits]
+    largest, minutes = max(sizes), design.crowd.lease_minutes
+    if largest * design.seconds_per_unit > minutes * 60:
+        raise DesignError(
+            pgettext(
+                "staff",
+                "The largest page has %(n)d texts, as documents stay whole, which at seconds_per_unit = "
+                "%(seconds)g take longer than crowd.lease_minutes = %(minutes)d; expected at least "
+                "%(least)d minutes.",
+            )
+            % {
+                "n": largest,
+                "seconds": design.seconds_per_unit,
+                "minutes": minutes,
+                "least": ceil(largest * design.seconds_per_unit / 60),
+            },
+            field="crowd.lease_minutes",
+        )
+    if longer := sum(size > design.units_per_hit for size in sizes):
+        sentences.append(
+            f"Pages longer than units_per_hit: {longer:,}, of up to {largest:,} texts; pay and lease_minutes are "
+            "per page."
+        )
+    notes: dict[str, Any] = {LARGEST_PAGE: largest}
+    if design.spans.contrastive:
+        sentences += notes_of_screens(design, hits)
+        notes[SCREENS] = max(map(screen_count, hits))
+    return Batch(hits=hits, notes={"sentences": sentences, **notes})
+
+
+def _runs(images: Sequence[Image]) -> list[_Run]:
+    """Group images by document, in import order; equal runs are one."""
+    documents: dict[str, list[Image]] = {}
+    for image in images:
+        if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
+            documents.setdefault(name, []).append(image)
+    runs: list[_Run] = []
+    for name, segments in documents.items():
+        best: dict[str, dict[str, Text]] = {}  # of several texts of a system, the one that it ranks first
+        for image in segments:
+            for system, text in image.outputs:
+                best.setdefault(system, {}).setdefault(image.name, text)
+        columns: dict[tuple[str, ...], _Run] = {}
+        for texts in best.values():
+            parts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
+            marks = tuple(f"{image.name} {text.key}" for image, text in parts)
+            columns.setdefault(marks, _Run(name, len(columns) + 1, parts))
+        runs += columns.values()
+    return runs
+
+
+def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) -> list[Group]:
+    """Return each run as a group, or two of a document drawn by chance, item by item."""
+    if not design.spans.contrastive:
+        return [Group(run.document, _units_of(design, run)) for run in runs]
+    order = {image.name: number for number, image in enumerate(images)}
+    by_document: dict[str, list[_Run]] = {}
+    for run in runs:
+        by_document.setdefault(run.document, []).append(run)
+    groups = []
+    for document, runs_of_document in by_document.items():
+        mixed = shuffled(runs_of_document, rng_for(design.seed, f"screens {document}"))
+        for at in range(0, len(mixed), TEXTS_ON_A_SCREEN):
+            sides = mixed[at : at + TEXTS_ON_A_SCREEN]
+            passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
+            by_image: dict[str, list[UnitSpec]] = {}
+            for run in sides:
+                for unit in _units_of(design, run, passage=passage):
+                    by_image.setdefault(unit.image, []).append(unit)
+            units = [
+                unit
+                for part, name in enumerate(sorted(by_image, key=order.__getitem__), start=1)
+                for unit in on_one_screen([_as_part(unit, part, len(by_image)) for unit in by_image[name]])
+            ]
+            groups.append(Group(document, tuple(units)))
+    return groups
+
+
+def _units_of(design: StudyDesign, run: _Run, *, passage: str = "") -> tuple[UnitSpec, ...]:
+    before, units = "", []
+    for part, (image, text) in enumerate(run.segments, start=1):
+        document = {
+            "name": f"{run.document}#{run.column}",
+            "part": part,
+            "of": len(run.segments),
+            "before": before,
+            **({"passage": passage} if passage else {}),
+        }
+        units.append(text_unit(design, image, text, content={"document": document}))
+        before = text.text
+    return tuple(units)
+
+
+def _as_part(unit: UnitSpec, part: int, of: int) -> UnitSpec:
+    """Count the parts of a document by those of both texts side by side."""
+    document = {**unit.content["document"], "part": part, "of": of}
+    return replace(unit, content={**unit.content, "document": document})

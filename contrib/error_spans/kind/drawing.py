@@ -1,0 +1,97 @@
+"""Draw the texts of which errors are marked: each of a system, alone or beside another of its item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.utils.translation import pgettext
+
+from common.errors import DesignError
+from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, notes_of_screens, on_one_screen, screen_count
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import (
+    SCREENS,
+    Batch,
+    Group,
+    Image,
+    Material,
+    Text,
+    UnitSpec,
+    content_key,
+    content_keys,
+    rng_for,
+    shuffled,
+)
+from judgments.drawing.pairing import draw_captions
+from judgments.kinds.base import Kind
+
+NAME = "spans"  # of the kind
+
+
+def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
+    """Draw single texts, or two texts of an item side by side."""
+    draw = draw_captions(design, material, partial(text_keys, design))
+    groups = [
+        Group(captions.image.name, units)
+        for captions in draw.images
+        for units in _screens(
+            design,
+            captions.image.name,
+            [
+                text_unit(design, captions.image, text, audited=audited)
+                for text, audited in captions.judged(
+                    rng_for(design.seed, f"captions {captions.image.name}"),
+                    rng_for(design.seed, f"audited {captions.image.name}"),
+                )
+            ],
+        )
+    ]
+    hits = kind.hits(design, groups, control_images=draw.division.controls)
+    if not design.spans.contrastive:
+        return Batch(hits=hits, notes=draw.notes)
+    sentences = [*draw.notes.get("sentences", []), *notes_of_screens(design, hits)]
+    return Batch(
+        hits=hits, notes={**draw.notes, "sentences": sentences, SCREENS: max(map(screen_count, hits))}
+    )
+
+
+def _screens(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
+    """Return an item's units by screen: single ones, or two drawn by chance."""
+    if not design.spans.contrastive:
+        return [(unit,) for unit in units]
+    mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))
+    return [
+        on_one_screen(mixed[at : at + TEXTS_ON_A_SCREEN]) for at in range(0, len(mixed), TEXTS_ON_A_SCREEN)
+    ]
+
+
+def text_keys(design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
+    return content_keys("unit", NAME, design.seed, image.name, last=[text.key for text in texts])
+
+
+def text_unit(
+    design: StudyDesign,
+    image: Image,
+    text: Text,
+    *,
+    audited: bool = False,
+    content: Mapping[str, Any] | None = None,
+) -> UnitSpec:
+    (key,) = text_keys(design, image, [text])
+    if content:
+        key = content_key(key, content["document"]["name"])
+    shown: dict[str, Any] = {"content": content} if content else {}
+    if design.spans.reference:
+        if not image.references:
+            raise DesignError(
+                pgettext(
+                    "staff",
+                    "spans.reference is true, but item %(name)r has no reference; expected false.",
+                )
+                % {"name": image.name},
+                field="spans.reference",
+            )
+        shown["reference"] = image.references[0]
+    return UnitSpec(key=key, image=image.name, first=text, audited=audited, **shown)

@@ -1,0 +1,67 @@
+"""What the platform and other features ask of answers that mark errors."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from common.incoming import load_json
+from common.texts import moved
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, Span, character_f1
+from contrib.error_spans.kind.mqm import Mqm
+from contrib.error_spans.kind.options import SpanOptions
+from judgments.kinds.base import ErrorMarks
+
+WEIGHT = "weight"
+
+
+class SpanMarks(ErrorMarks):
+    def __init__(self, options: SpanOptions, mqm: Mqm) -> None:
+        self.options, self.mqm = options, mqm
+
+    def weighed(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [{**span, WEIGHT: self.mqm.weight(span)} for span in answer["spans"]]
+
+    def similarity(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> float:
+        return character_f1(first["spans"], second["spans"])
+
+    def move(self, answer: Mapping[str, Any], *, written: str, stored: str) -> dict[str, Any]:
+        return {**answer, "spans": [_moved_span(span, written, stored) for span in answer["spans"]]}
+
+    def instructions(self) -> str:
+        options = self.options
+        error = {"text": "the words that are wrong", SEVERITY: " or ".join(options.severities)}
+        names = [name for name, _ in options.categories]
+        error |= {CATEGORY: "a category"} if names else {}
+        reply = {"errors": [error], **({"score": 70} if options.score else {})}
+        sentences = [
+            f"Reply with one JSON object like {json.dumps(reply)} and nothing else; errors is [] where there is none"
+        ]
+        sentences += ["text repeats the words as they stand there"]
+        sentences += ["it is null where something is missing"] if options.missing else []
+        sentences += [f"category is one of {', '.join(names)}"] if names else []
+        sentences += ["score is a whole number from 0 to 100, the best"] if options.score else []
+        return ". ".join(sentences) + "."
+
+    def read_reply(self, reply: str, *, text: str) -> dict[str, Any]:
+        content = load_json(reply.removeprefix("```json").removeprefix("```").removesuffix("```"))
+        spans, after = [], Counter[str]()
+        for error in content.pop("errors"):
+            quote = error.pop("text")
+            start = end = None
+            if quote is not None:
+                start = text.index(quote, after[quote])
+                end = after[quote] = start + len(quote)
+            spans.append({START: start, END: end, **error})
+        return {"spans": spans, **content}
+
+
+def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
+    """Return a mark where it is in the writing that is kept; one of outer blanks alone marks the letter beside."""
+    if span[START] is None or span[END] is None:
+        return dict(span)
+    start, end = (moved(span[name], written, stored) for name in (START, END))
+    start = min(start, len(stored.rstrip()) - 1)
+    return {**span, START: start, END: max(end, start + 1)}

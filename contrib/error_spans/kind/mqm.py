@@ -1,0 +1,56 @@
+"""The weights of errors by MQM (mqm.toml), and the score that they give an answer."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from contrib.error_spans.kind.answers import CATEGORY, SEVERITY, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Mqm:
+    """MQM's types of errors and their weights."""
+
+    labels: Mapping[str, str]
+    weights: Mapping[str, float]
+    of_category: Mapping[str, Mapping[str, float]]
+
+    def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> Mqm:
+        """Return them with a study's own weights: category, or "" for all others -> severity -> weight."""
+        by_category = dict(weights)
+        usual = {**self.weights, **by_category.pop("", {})}
+        categories = {name: {**self.of_category.get(name, {}), **row} for name, row in by_category.items()}
+        return replace(self, weights=usual, of_category={**self.of_category, **categories})
+
+    def weight(self, span: Span) -> float:
+        weights = self.of_category.get(span.get(CATEGORY, ""), {})
+        return weights.get(span[SEVERITY], self.weights[span[SEVERITY]])
+
+    def score(self, spans: Iterable[Span]) -> float:
+        """Return minus the weights of the errors, as WMT does."""
+        return 0.0 - sum(map(self.weight, spans))
+
+
+def _read() -> Mqm:
+    document = tomllib.loads(Path(__file__).with_name("mqm.toml").read_text(encoding="utf-8"))
+    return Mqm(
+        labels={category["name"]: category["label"] for category in document["category"]},
+        weights=document["weights"],
+        of_category={
+            category["name"]: category["weights"]
+            for category in document["category"]
+            if "weights" in category
+        },
+    )
+
+
+MQM: Final = _read()
+
+
+def score_of(answer: Mapping[str, Any], mqm: Mqm = MQM) -> float:
+    """Return an answer's score, else MQM's of its spans."""
+    return float(answer["score"]) if "score" in answer else mqm.score(answer["spans"])

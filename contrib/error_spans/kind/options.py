@@ -1,0 +1,116 @@
+"""What is asked of whoever marks errors, and the check of their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeGuard
+
+from django.utils.translation import gettext
+
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, Span, in_order
+
+MOST_SPANS = 200
+MOST_CATEGORIES, LONGEST_NAME = 60, 80
+
+
+@dataclass(frozen=True, slots=True)
+class SpanOptions:
+    """What is asked of a worker: the part of the design that answers depend on.
+
+    Attributes:
+        categories: names with labels; empty if errors have no category.
+        score: whether a score from 0 to 100 follows.
+        missing: whether missing parts can be marked.
+        weights: as in `Mqm.with_weights`.
+    """
+
+    severities: tuple[str, ...] = SEVERITIES[:2]
+    categories: tuple[tuple[str, str], ...] = ()
+    score: bool = True
+    missing: bool = True
+    weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def as_text(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def of_text(cls, text: str) -> SpanOptions:
+        if not text:
+            return cls()
+        values = json.loads(text)
+        return cls(
+            severities=tuple(values["severities"]),
+            categories=tuple((name, label) for name, label in values["categories"]),
+            score=values["score"],
+            missing=values["missing"],
+            weights=values.get("weights", {}),
+        )
+
+    def with_marks(self, marks: Sequence[Span]) -> SpanOptions:
+        """Return the options that allow a file's marks too; those before them all had categories, or none had."""
+        categories = dict(self.categories)
+        if categories or not self.severities:
+            categories |= {name: name for span in marks if _is_name(name := span.get(CATEGORY))}
+        if len(categories) > MOST_CATEGORIES:
+            raise ValueError(f"the file names more; expected at most {MOST_CATEGORIES} categories")
+        severities = SEVERITIES if marks else self.severities
+        return replace(self, severities=severities, categories=tuple(categories.items()))
+
+    def clean_answer(self, answer: Any, *, length: int) -> dict[str, Any]:
+        """Return an answer in its stored form: spans by place, then missing parts.
+
+        Raises:
+            ValueError: it is invalid; the message ends with what was expected.
+        """
+        keys = {"spans", "score"} if self.score else {"spans"}
+        if (
+            not isinstance(answer, Mapping)
+            or not isinstance(answer.get("spans"), list)
+            or not set(answer) <= keys
+        ):
+            wanted = '{"spans": [...], "score": 0 to 100}' if self.score else '{"spans": [...]}'
+            raise ValueError(gettext("expected %(wanted)s") % {"wanted": wanted})
+        if len(answer["spans"]) > MOST_SPANS:
+            raise ValueError(gettext("expected at most %(most)d spans") % {"most": MOST_SPANS})
+        spans = in_order(self._checked_span(span, length) for span in answer["spans"])
+        if not self.score:
+            return {"spans": spans}
+        score = answer.get("score")
+        if score is None:
+            raise ValueError(gettext("the score is missing; expected a whole number from 0 to 100"))
+        if type(score) is not int or not 0 <= score <= 100:
+            raise ValueError(gettext("expected %(wanted)s") % {"wanted": "a whole number from 0 to 100"})
+        return {"spans": spans, "score": score}
+
+    def _checked_span(self, span: Any, length: int) -> dict[str, Any]:
+        keys = {START, END, SEVERITY, CATEGORY} if self.categories else {START, END, SEVERITY}
+        if not isinstance(span, Mapping) or set(span) != keys:
+            raise ValueError(
+                gettext("a span has other keys; expected %(keys)s") % {"keys": ", ".join(sorted(keys))}
+            )
+        start, end = span[START], span[END]
+        placed = type(start) is int and type(end) is int and 0 <= start < end <= length
+        absent = start is None and end is None and self.missing
+        if not placed and not absent:
+            raise ValueError(
+                gettext("a span from %(start)s to %(end)s is none; expected 0 to %(length)d")
+                % {"start": start, "end": end, "length": length}
+            )
+        for key, allowed in ((SEVERITY, self.severities), (CATEGORY, tuple(dict(self.categories)))):
+            if key in keys and span[key] not in allowed:
+                raise ValueError(
+                    gettext("the %(key)s of a span is %(value)s; expected %(allowed)s")
+                    % {"key": key, "value": str(span[key])[:80], "allowed": ", ".join(allowed)}
+                )
+        return {key: span[key] for key in (START, END, SEVERITY, CATEGORY) if key in keys}
+
+
+def _is_name(name: Any) -> TypeGuard[str]:
+    return (
+        isinstance(name, str)
+        and 0 < len(name) <= LONGEST_NAME
+        and name == name.strip()
+        and name.isprintable()
+    )

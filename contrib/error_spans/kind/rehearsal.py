@@ -1,0 +1,94 @@
+"""Simulated workers who mark errors and score texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.texts import word_bounds
+from contrib.error_spans.kind.answers import (
+    ALIKE,
+    CATEGORY,
+    END,
+    SAME,
+    SEVERITY,
+    START,
+    character_f1,
+    in_order,
+)
+from contrib.error_spans.kind.options import SpanOptions
+from judgments.kinds.base import Consensus, Rehearsal
+
+NEAR = 10  # points within which a rehearsal's score is found
+MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1  # how often a careful simulated worker errs about a span
+
+
+class SpanRehearsal(Rehearsal):
+    def __init__(self, options: SpanOptions) -> None:
+        self.options = options
+
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
+        """Draw more errors and a lower score for worse texts."""
+        text, quality = unit.first.text, qualities[0]
+        spans = [self._span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
+        score = 25 * quality - 8 * len(spans) + float(rng.normal(0, 5))
+        return self._answer([span for span in spans if span], score)
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Miss, move or invent spans with a near score (right) or a far one (wrong), or draw anything."""
+        text = unit.first.text
+        anything = [span for span in (self._span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span]
+        if right is None:
+            return self._answer(anything, float(rng.integers(0, 101)))
+        if "within" in truth:
+            start, end = truth["within"]
+            beside = [span for span in anything if span[END] <= start or span[START] >= end]
+            there = [{**self._marks(rng), START: start, END: end}] if right else []
+            return self._answer([*beside, *there], 30.0 if right else 90.0)
+        spans = [self._read(text, span, rng) for span in truth["spans"] if rng.random() >= MISSED]
+        if rng.random() < INVENTED and anything:
+            spans.append(anything[0])
+        score = truth.get("score", 0) + float(rng.normal(0, 4))
+        if right:
+            return self._answer(spans, score)
+        far = float(rng.integers(SAME + 1, 41))
+        aside = [span for span in anything if not character_f1([span], truth["spans"])]
+        return self._answer(aside, score - far if score > far else score + far)
+
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+        if consensus.value is None:
+            return False
+        if self.options.score:
+            return abs(consensus.value - truth["score"]) <= NEAR
+        return character_f1(consensus.answer["spans"], truth["spans"]) >= ALIKE
+
+    def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
+        scored = {"score": min(100, max(0, round(score)))} if self.options.score else {}
+        return {"spans": in_order(spans), **scored}
+
+    def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw one to three words; {} if there are none."""
+        tokens = word_bounds(text)
+        if not tokens:
+            return {}
+        first = int(rng.integers(len(tokens)))
+        last = min(first + int(rng.integers(3)), len(tokens) - 1)
+        return {START: tokens[first][0], END: tokens[last][1], **self._marks(rng)}
+
+    def _marks(self, rng: np.random.Generator) -> dict[str, str]:
+        options = self.options
+        marks = {SEVERITY: options.severities[int(rng.integers(len(options.severities)))]}
+        if options.categories:
+            marks[CATEGORY] = options.categories[int(rng.integers(len(options.categories)))][0]
+        return marks
+
+    def _read(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        """Move the end at times."""
+        ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]
+        if not ends or rng.random() >= MOVED:
+            return dict(span)
+        return {**span, END: ends[min(int(rng.integers(len(ends))), 2)]}

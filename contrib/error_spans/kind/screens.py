@@ -1,0 +1,57 @@
+"""Two texts of an item side by side on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.utils.translation import pgettext
+
+from common.errors import DesignError
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import SCREEN, HITSpec, UnitSpec, content_key, screen_of
+
+TEXTS_ON_A_SCREEN = 2
+
+
+def on_one_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
+    """Put two units on one screen; a single one stays alone."""
+    if len(units) < TEXTS_ON_A_SCREEN:
+        return tuple(units)
+    mark = content_key(SCREEN, *(unit.key for unit in units))
+    return tuple(replace(unit, content={**unit.content, SCREEN: mark}) for unit in units)
+
+
+def with_control_screens(design: StudyDesign) -> StudyDesign:
+    """Return the design with its check questions counted as screens."""
+    screens = design.controls.per_hit // TEXTS_ON_A_SCREEN
+    return design.model_copy(update={"controls": design.controls.model_copy(update={"per_hit": screens})})
+
+
+def screen_count(hit: HITSpec) -> int:
+    return len({screen_of(unit) or unit.key for unit in hit.units})
+
+
+def notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
+    units = [unit for hit in hits for unit in hit.units if not unit.control]
+    alone = sum(screen_of(unit) is None for unit in units)
+    if alone == len(units):
+        raise DesignError(
+            pgettext(
+                "staff",
+                "spans.contrastive is true, but no item has two texts to stand side by side; expected texts of two "
+                "systems or more.",
+            ),
+            field="spans.contrastive",
+        )
+    short = sum(len(hit.units) < design.units_per_hit for hit in hits)
+    sentences = [f"Screens with two texts side by side: {(len(units) - alone) // TEXTS_ON_A_SCREEN:,}."]
+    return [
+        *sentences,
+        *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),
+        *(
+            [f"Pages with fewer texts than units_per_hit, as an item stands on a page once: {short:,}."]
+            if short
+            else []
+        ),
+    ]

@@ -1,0 +1,286 @@
+"""Mark the errors of a text, then score it from 0 to 100 (ESA), or let their weights score it (MQM).
+
+Its results are the agreement on spans, and the frequencies of errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,  # pydantic reads typing's from Python 3.12 on
+)
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from common.texts import word_bounds
+from contrib.error_spans.kind.agreement import SpanResults
+from contrib.error_spans.kind.answers import (
+    ALIKE,
+    CATEGORY,
+    END,
+    SAME,
+    SEVERITIES,
+    SEVERITY,
+    START,
+    character_f1,
+    joined_words,
+    placed,
+)
+from contrib.error_spans.kind.consensus import MajorityOfCharacters
+from contrib.error_spans.kind.contradictions import span_contradictions
+from contrib.error_spans.kind.controls import degraded_control, has_text_to_damage, reference_control
+from contrib.error_spans.kind.documents import draw_documents
+from contrib.error_spans.kind.drawing import NAME, draw_texts
+from contrib.error_spans.kind.marks import SpanMarks
+from contrib.error_spans.kind.mqm import MQM
+from contrib.error_spans.kind.options import SpanOptions
+from contrib.error_spans.kind.rehearsal import SpanRehearsal
+from contrib.error_spans.kind.screens import with_control_screens
+from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
+from judgments.drawing.controls import Known, Makers, control_dealer, make_hits, pack_runs
+from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material, rng_for
+from judgments.kinds.base import Comparison, Kind, OpenKind, Page, Shown
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+SIDE_KEYS = ("A", "B"), _("go to the first or the second text")
+
+
+class Document(Shown):
+    name: str
+    part: int
+    of: int
+    before: str
+    passage: str | None = None
+
+
+class ShownPart(Shown):
+    document: Document | None = None
+    screen: str | None = None
+
+
+class SpanAnnotation(OpenKind):
+    """Mark one text of a system.
+
+    ``content`` holds its place in a document, if documents are judged, and its screen (``screen_of``), if two texts
+    stand side by side. Each is a unit of its own all the same.
+    """
+
+    name = NAME
+    wordings = read_wordings(Path(__file__).with_name("wordings.toml"))[NAME]
+    wording = wordings[CAPTION]
+    title = wording.title
+    labelled = (0, 100)
+    defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 45.0}
+    content = ShownPart
+    marks_text = True
+    page = Page(
+        "annotation/kinds/spans.html",
+        script="js/kinds/spans.js",
+        keys=(
+            (("←", "→"), _("choose a word")),
+            ((_("Shift ←"), _("Shift →")), _("choose more words, or fewer")),
+            (("M", "J", "K"), _("mark as a minor, major or critical error")),
+            (("X",), _("mark that something is missing")),
+            ((_("Delete"),), _("take the chosen mark away")),
+            (("0", "…", "9"), _("0, 10, 20 … 90")),
+            (("7", "5"), "75"),
+        ),
+        self_contained=False,
+    )
+    comparison = Comparison(per_image=True)
+    own_formats = ("spans",)
+    own_keys = (
+        "spans.severities", "spans.categories", "spans.own", "spans.weights", "spans.score", "spans.missing",
+        "spans.reference", "spans.documents", "spans.contrastive",
+    )  # fmt: skip
+
+    def __init__(self, options: SpanOptions | None = None) -> None:
+        self.options = options or SpanOptions()
+        self.rehearsal = SpanRehearsal(self.options)
+        mqm = MQM.with_weights(self.options.weights)
+        self.aggregation, self.results = MajorityOfCharacters(mqm), SpanResults(mqm)
+        self.marks = SpanMarks(self.options, mqm)
+
+    @property
+    def judges_one_caption(self) -> bool:
+        return True
+
+    def setting(self, design: StudyDesign) -> str:
+        table = design.spans
+        categories = {"none": {}, "mqm": MQM.labels, "own": {name: name for name in table.own}}
+        return SpanOptions(
+            severities=tuple(severity for severity in SEVERITIES if severity in table.severities),
+            categories=tuple(categories[table.categories].items()),
+            score=table.score,
+            missing=table.missing,
+            weights=table.weights_by_category,
+        ).as_text()
+
+    def for_design(self, design: StudyDesign) -> Kind:
+        kind = super().for_design(design)
+        if design.spans.contrastive:
+            kind.page = replace(kind.page, keys=(SIDE_KEYS, *kind.page.keys))
+        return kind
+
+    def setting_with(self, before: str | None, answer: Any) -> str:
+        answer = answer if isinstance(answer, Mapping) else {}
+        options = (
+            SpanOptions.of_text(before) if before else SpanOptions(severities=(), score="score" in answer)
+        )
+        spans = answer.get("spans")
+        marks = [span for span in spans if isinstance(span, Mapping)] if isinstance(spans, list) else []
+        return options.with_marks(marks).as_text()
+
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        options = SpanOptions.of_text(setting)
+        names = [name for name, _ in options.categories]
+        categories = "none" if not names else "mqm" if set(names) <= set(MQM.labels) else "own"
+        table = {
+            "categories": categories,
+            "own": names if categories == "own" else [],
+            "score": options.score,
+        }
+        return {"spans": table | ({"severities": list(options.severities)} if options.severities else {})}
+
+    def with_setting(self, setting: str) -> SpanAnnotation:
+        return SpanAnnotation(SpanOptions.of_text(setting))
+
+    @property
+    def question_of_score(self) -> Any:
+        judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
+        scale = WORDINGS["slider"][judged]
+        return gettext(scale.question)
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        return span_contradictions(design)
+
+    def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
+        draw = draw_documents if design.spans.documents else draw_texts
+        return draw(self, design, material)
+
+    def hits(
+        self,
+        design: StudyDesign,
+        groups: Sequence[Group],
+        *,
+        control_images: Sequence[Image] = (),
+        known: Sequence[Known] = (),
+    ) -> tuple[HITSpec, ...]:
+        """Keep documents and screens whole if they are judged."""
+        documents, contrastive = design.spans.documents, design.spans.contrastive
+        if not documents and not contrastive:
+            return super().hits(design, groups, control_images=control_images, known=known)
+        deal = control_dealer(
+            with_control_screens(design) if contrastive else design,
+            control_images,
+            makers=self.control_items(design),
+            known=known,
+            shows_picture=not documents,
+        )
+        size = design.units_per_hit - design.controls.per_hit
+        pages = pack_runs(groups, size=size, rng=rng_for(design.seed, "packing"))
+        places = rng_for(design.seed, "control places")
+        return tuple(make_hits(pages, seed=design.seed, protocol=self.name, controls=deal, rng=places))
+
+    def passage(self, unit: Any) -> str:
+        document = {} if unit.control else unit.content.get("document", {})
+        return str(document.get("passage") or document.get("name", ""))
+
+    def control_items(self, design: StudyDesign) -> Makers:
+        return Makers(
+            reference=partial(reference_control, self),
+            degraded=partial(degraded_control, self),
+            least_references=0,
+            quiz_usable=has_text_to_damage,
+        )
+
+    def expected_on_repeat(self, answer: Any) -> dict[str, Any]:
+        return {"again": answer}
+
+    def check_expected(self, expected: Any, *, answer: Any, unit: Any) -> None:
+        if "again" in expected:
+            self.clean_answer(expected["again"], unit=unit, design=None)
+        super().check_expected(expected, answer=answer, unit=unit)
+
+    def is_right(self, answer: Any, expected: Any) -> bool:
+        """Look for a span over the damage, or compare with the first answer to a repeated text."""
+        if "within" in expected:
+            start, end = expected["within"]
+            return any(span[START] < end and start < span[END] for span in placed(answer["spans"]))
+        first = expected["again"]
+        if "score" in answer and "score" in first:
+            return bool(abs(answer["score"] - first["score"]) <= SAME)
+        return character_f1(answer["spans"], first["spans"]) >= ALIKE
+
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        text, options = unit.first.text, self.options
+        document = {} if unit.control else unit.content.get("document", {})
+        return {
+            "image": {"url": picture_url, "alt": gettext("The image to be judged")},
+            "caption": {"text": text},
+            "words": [[start, end] for start, end in word_bounds(text)],
+            "severities": list(options.severities),
+            "categories": [{"name": name, "label": gettext(label)} for name, label in options.categories],
+            "missing": options.missing,
+            "scored": options.score,
+            **({"reference": {"text": unit.reference.text}} if unit.reference else {}),
+            **({"document": {key: document[key] for key in ("part", "of", "before")}} if document else {}),
+            **({SCREEN: unit.content[SCREEN]} if SCREEN in unit.content else {}),
+        }
+
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
+        options = self.options if design is None else SpanOptions.of_text(self.setting(design))
+        return options.clean_answer(answer, length=len(unit.first.text))
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
+        """Read ``u<position>`` (the score), ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk``
+        (missing parts), and ``-none`` (no error).
+        """
+        name, text = f"u{position}", unit.first.text
+        marks: dict[int, tuple[str, ...]] = {}
+        asks_kind = any(key.startswith((f"{name}-k", f"{name}-mk")) for key in form)
+        keys = (SEVERITY, CATEGORY) if asks_kind else (SEVERITY,)
+        for word in range(len(word_bounds(text))):
+            if severity := form.get(f"{name}-w{word}"):
+                marks[word] = (severity, form.get(f"{name}-k{word}", "")) if asks_kind else (severity,)
+        spans = joined_words(text, marks, keys)
+        if severity := form.get(f"{name}-m"):
+            category = {CATEGORY: form.get(f"{name}-mk", "")} if asks_kind else {}
+            spans.append({START: None, END: None, SEVERITY: severity, **category})
+        score = str(form.get(name) or "")
+        if not spans and not score and f"{name}-none" not in form:
+            return None
+        short = score.isascii() and score.isdigit() and len(score) < 10
+        return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
+
+    def describe_answer(self, answer: Any) -> str:
+        if "within" in answer:  # what is expected of a check question
+            return "–".join(map(str, answer["within"]))
+        marks = [
+            f"{span[START]}–{span[END]} {span[SEVERITY]}"
+            if span[START] is not None
+            else f"… {span[SEVERITY]}"
+            for span in answer["spans"]
+        ]
+        return ", ".join([*marks, *([f"{answer['score']:g}"] if "score" in answer else [])]) or "–"
+
+    def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
+        text = unit.first.text
+        lines = []
+        for span in answer["spans"]:
+            what = (
+                f"“{text[span[START] : span[END]]}”"
+                if span[START] is not None
+                else gettext("something missing")
+            )
+            category = f", {span[CATEGORY]}" if span.get(CATEGORY) else ""
+            lines.append(f"{what} ({span[SEVERITY]}{category})")
+        return lines

@@ -1,0 +1,59 @@
+"""The command that prints scores of systems by marked errors."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from common.amounts import as_json
+from common.commands import QuorumCommand
+from contrib.error_spans.results.comparison import compare_systems
+from contrib.error_spans.results.ranks import rank_systems
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import scope_of_segments, segments_of
+from contrib.error_spans.results.tables import ranks_table, scores_table
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Estimate, format_cell
+from evaluation.results.consensus import scope_sentence
+from judgments.studies.studies import design_of, find_study
+
+
+class ErrorSpans(QuorumCommand):
+    help = (
+        "Print the score of each system of a study of marked errors, as WMT computes it: mean score, MQM's weights, "
+        "z-scores, with intervals over documents; and two systems compared (contrib/error_spans/README.md)."
+    )
+    example = "manage.py error_spans esa --compare nearest random --output scores.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study")
+        parser.add_argument("--compare", nargs=2, metavar="SYSTEM", help="the first less the second")
+        parser.add_argument(
+            "--domains", action="store_true", help="also rank systems over domains (splits), as WMT24"
+        )
+        self.add_output(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study = find_study(options["study"])
+        segments = segments_of(study)
+        scores = system_scores(segments)
+        if not scores:
+            raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
+        pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
+        ranked = rank_systems(segments) if options["domains"] else []
+        result: dict[str, Any] = {
+            "systems": [as_json(score) for score in scores],
+            "comparison": as_json(pair) if pair else None,
+            "scope": scope_of_segments(segments),
+            "weights": design_of(study).spans.weights_by_category,
+            "ranking": [as_json(row) for row in ranked],
+        }
+        self.write_output(options, result)
+        self.say_tables([scores_table(scores), *([ranks_table(ranked)] if ranked else [])])
+        if pair is not None:
+            difference = Estimate(pair.difference, pair.low, pair.high)
+            self.say(
+                f"\n{pair.first} less {pair.second}: {format_cell(difference, 'fixed')}, "
+                f"p = {format_cell(pair.p, 'p')}, "
+                f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
+            )
+        if sentence := scope_sentence(result):
+            self.say(sentence)

@@ -1,0 +1,101 @@
+"""What a report says of marked errors: agreement of people, and scores of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from contrib.error_spans.results.scores import system_scores
+from contrib.error_spans.results.segments import outputs_of, segments_of
+from contrib.error_spans.results.tables import scores_table
+from evaluation.data.judgment_sets.loaders import marks_errors
+from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, estimate_of, join_names
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.sections.captions import FULL_AGREEMENT
+from evaluation.results.standings import MEAN, compared_table
+from judgments.models import Study
+
+
+def span_agreement_section(figures: Mapping[str, Any]) -> Section:
+    """Show whether two people mark the same characters, beyond chance."""
+    spans = figures["spans"]
+    keys = {
+        "character F1": "f1",
+        "character F1, same severity": "f1_same_severity",
+        "unitized alpha": "alpha_u",
+        "unitized alpha, same severity": "alpha_u_same_severity",
+    }
+    coefficients = {name: spans[key] for name, key in keys.items()}
+    counted = [("severity", spans["severities"]), ("category", spans["categories"])]
+    errors = table(
+        "span-errors",
+        [
+            (sort, name, count, count / spans["judgments"])
+            for sort, counts in counted
+            for name, count in counts.items()
+        ],
+        missing=spans["missing"],
+        without=spans["without"],
+    )
+    if all(coefficient["value"] is None for coefficient in coefficients.values()):
+        return section("spans", empty=coefficients["character F1"]["reason"])
+    data = table(
+        "spans",
+        [
+            (
+                name,
+                estimate_of(coefficient),
+                coefficient["n"],
+                coefficient["clusters"],
+                coefficient["judgments"],
+            )
+            for name, coefficient in coefficients.items()
+        ],
+        resamples=spans["f1"]["resamples"],
+        seed=spans["f1"]["seed"],
+    )
+    panel = Panel(
+        "",
+        tuple(estimate_of(coefficient) for coefficient in coefficients.values()),
+        (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
+    )
+    sentence = say("spans", f1=spans["f1"]["value"], alpha=spans["alpha_u"]["value"])
+    drawing = Dots(tuple(coefficients), (panel,), "coefficient, 95 % interval")
+    tables = [data, errors] if errors.rows else [data]
+    return section("spans", [sentence], [plot(sentence, drawing, data)], tables)
+
+
+def marked_systems_section(study: Study) -> Section | None:
+    """Return systems' scores, best first, and what the best was compared with; None without marked errors."""
+    if not marks_errors(study):
+        return None
+    segments = segments_of(study)
+    scores = system_scores(segments)
+    if not scores:
+        return None
+    data = scores_table(scores)
+    outputs = outputs_of(segments)
+    assert outputs is not None, "there are scores"
+    standings = outputs.standings(MEAN)
+    best = standings.compare()
+    leaders = best.leaders
+    sentence = say(
+        "systems-by-errors",
+        best=scores[0],
+        names=join_names(leaders),
+        alone=len(leaders) == 1,
+        systems=len(scores),
+        known=scores[0].low is not None,
+    )
+    drawing = Dots(
+        tuple(score.system for score in scores),
+        (Panel("", tuple(Estimate(score.score, score.low, score.high) for score in scores)),),
+        "mean score of the segments, 95 % interval",
+        "number",
+        tuple(leaders),
+    )
+    cells = {"": standings.figures}
+    verdict = {"leaders": leaders, "rest": best.rest, "compared": best.compared, "scope": standings.scope}
+    compared = compared_table({"": verdict}, cells, heads=("", "system"), value=("score", "fixed"))
+    tables = [data, *compared]
+    return section("systems-by-errors", [sentence], [plot(sentence, drawing, data)], tables)

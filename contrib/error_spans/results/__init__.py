@@ -1,0 +1,1 @@
+"""Scores, ranks and comparisons of systems by marked errors."""

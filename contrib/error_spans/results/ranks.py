@@ -1,0 +1,70 @@
+"""Ranks of systems over domains.
+
+They are those of WMT24 (Kocmi et al. 2024, "Findings of the WMT24 General Machine Translation Shared Task"): a
+system's score is the mean of its domains' means over all judgments. Two systems are compared by Wilcoxon's
+signed-rank test in each domain, over every two judgments of a segment, and the p-values are joined by Stouffer's
+method. A range of ranks is 1 + the systems that are better at .05, to all less those that are worse. The script that
+WMT24 published with its data tests two-sided, and takes who is better from the scores; that of the tables of
+September 2024 tests one-sided ("greater") in both directions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+
+from contrib.error_spans.results.segments import Segment, Segments
+from quorum.statistics.significance import stouffer_wilcoxon
+
+Alternative = Literal["two-sided", "greater"]
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSystem:
+    """A system with its range of ranks, and its mean score by domain."""
+
+    system: str
+    score: float
+    best: int
+    worst: int
+    domains: Mapping[str, float]
+
+
+def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> list[RankedSystem]:
+    """Return systems with their ranks, the highest score first. Domains are the splits of the dataset."""
+    domains = {name: _domain_means(judged) for name, judged in segments.items()}
+    scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
+    beats = {
+        (first, second)
+        for first, second in permutations(segments, 2)
+        if (alternative == "greater" or scores[first] > scores[second])
+        and _p_of(segments[first], segments[second], alternative) < LEVEL
+    }
+    ranked = []
+    for name in segments:
+        best = 1 + sum((other, name) in beats for other in segments)
+        worst = len(segments) - sum((name, other) in beats for other in segments)
+        ranked.append(RankedSystem(name, scores[name], best, worst, domains[name]))
+    return sorted(ranked, key=lambda row: (-row.score, row.system))
+
+
+def _domain_means(judged: Sequence[Segment]) -> dict[str, float]:
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for segment in judged:
+        scores[segment.domain].extend(segment.scores)
+    return {domain: float(np.mean(scores[domain])) for domain in sorted(scores)}
+
+
+def _p_of(first: Sequence[Segment], second: Sequence[Segment], alternative: Alternative) -> float:
+    others = {segment.item: segment.scores for segment in second}
+    differences: defaultdict[str, list[float]] = defaultdict(list)
+    for segment in first:
+        for other in others.get(segment.item, ()):
+            differences[segment.domain].extend(score - other for score in segment.scores)
+    return stouffer_wilcoxon(list(differences.values()), alternative)

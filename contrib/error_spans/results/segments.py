@@ -1,0 +1,181 @@
+"""Segments of systems and their scores by marked errors.
+
+A segment is a system's text for an item; its score is the mean over judges of their scores from 0 to 100, else of MQM's
+weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.amounts import as_json
+from contrib.error_spans.kind.answers import SEVERITIES, SEVERITY
+from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
+from evaluation.data.judgment_sets import loaders
+from evaluation.errors import EvaluationError
+from evaluation.results.consensus import scope_of
+from evaluation.results.standings import MEAN, Outputs, Standings, raters_of
+from judgments.cached_figures import Figures, add_figures
+from judgments.models import Output, Study
+from judgments.models.studies import credited
+from judgments.studies.studies import design_of
+from quorum.statistics.aggregation import standardised_mean
+from quorum.statistics.correlation import means_without_raters
+from quorum.statistics.inputs import encode
+
+NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
+Key = tuple[int, str]  # row id of an item, and the key of a caption's text
+Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A text's means over its judges, and their scores; ``cluster`` is its document, else its item.
+
+    ``scored``: whether the scores are people's, from 0 to 100; else they are MQM's, which are 0 at most.
+    """
+
+    item: int
+    cluster: Hashable
+    score: float
+    mqm: float
+    z: float | None
+    errors: Mapping[str, float]
+    judgments: int
+    domain: str = ""
+    scores: Sequence[float] = ()
+    workers: Sequence[int] = ()
+    unit: int = 0
+    scored: bool = False
+
+
+class Judged(NamedTuple):
+    """A judgment of a text; its ``domain`` is its item's split."""
+
+    worker: Any
+    answer: Mapping[str, Any]
+    cluster: Hashable
+    domain: str = ""
+    unit: int = 0
+
+
+def segments_of(study: Study) -> Segments:
+    """Return system -> judged segments. Raise EvaluationError if answers are no marked errors."""
+    if not loaders.marks_errors(study):
+        raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
+    included = loaders.judged_answers(study, loaders.load_judgments(study))
+    by_text: defaultdict[Key, list[int]] = defaultdict(list)
+    for number, judgment in enumerate(included):
+        by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(number)
+    texts: dict[str, dict[int, list[int]]] = {}
+    outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
+    rows = outputs.values_list("system", "system__name", "item_id", "caption__text_key")
+    for pk, system, item, key in rows.iterator():
+        positions = [
+            number
+            for number in by_text.get((item, key), ())
+            if pk in credited(included[number].unit.systems, (pk,))
+        ]
+        if positions:  # of several texts of a system for an item, the first one that was judged
+            texts.setdefault(system, {}).setdefault(item, positions)
+    anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
+    judged = [
+        Judged(
+            None if anonymous else row.worker,
+            row.answer,
+            documents.get(row.unit.item_id, row.unit.item_id),
+            row.unit.item.split,
+            row.unit.pk,
+        )
+        for row in included
+    ]
+    return score_segments(judged, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
+
+
+def score_segments(
+    judged: Sequence[Judged], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
+) -> Segments:
+    """Return system -> segments; ``texts`` are system -> item -> positions in ``judged`` of its text."""
+    values = [score_of(judgment.answer, mqm) for judgment in judged]
+    z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
+    spans = [judgment.answer["spans"] for judgment in judged]
+
+    def score(item: int, positions: Sequence[int]) -> Segment:
+        marks = Counter(span[SEVERITY] for number in positions for span in spans[number])
+        known = [float(z[number]) for number in positions if np.isfinite(z[number])]
+        return Segment(
+            item=item,
+            cluster=judged[positions[0]].cluster,
+            domain=judged[positions[0]].domain,
+            unit=judged[positions[0]].unit,
+            score=float(np.mean([values[number] for number in positions])),
+            mqm=float(np.mean([mqm.score(spans[number]) for number in positions])),
+            z=float(np.mean(known)) if known else None,
+            errors={severity: marks[severity] / len(positions) for severity in SEVERITIES if marks[severity]},
+            judgments=len(positions),
+            scores=[values[number] for number in positions],
+            workers=[judged[number].worker for number in positions],
+            scored=all("score" in judged[number].answer for number in positions),
+        )
+
+    return {
+        system: [score(item, rows) for item, rows in of_items.items()] for system, of_items in texts.items()
+    }
+
+
+def outputs_of(segments: Segments) -> Outputs | None:
+    """Return the segments as outputs of systems, with their judges where these are known; None without segments."""
+    rows = [(name, segment) for name, judged in segments.items() for segment in judged]
+    if not rows:
+        return None
+    names = list(segments)
+    items, item = np.unique([segment.item for _, segment in rows], return_inverse=True)
+    cluster_of = {segment.item: segment.cluster for _, segment in rows}
+    votes = [
+        (row, worker, score)
+        for row, (_, segment) in enumerate(rows)
+        for worker, score in zip(segment.workers, segment.scores, strict=True)
+        if worker is not None
+    ]
+    row, worker, score = zip(*votes, strict=True) if votes else ((), (), ())
+    scored = [segment.scored for _, segment in rows]
+    return Outputs(
+        names=names,
+        item=item,
+        system=np.array([names.index(name) for name, _ in rows]),
+        cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
+        score=np.array([segment.score for _, segment in rows]),
+        deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
+        ends=(0.0 if all(scored) else -math.inf, 100.0 if any(scored) else 0.0),
+    )
+
+
+def standings_of_study(study: Study) -> Standings | None:
+    """Return the systems by the mean score of their segments; None without marked errors."""
+    if not loaders.marks_errors(study):
+        return None
+    outputs = outputs_of(segments_of(study))
+    return None if outputs is None else outputs.standings(MEAN)
+
+
+def scope_of_segments(segments: Segments) -> str:
+    """Return for whom intervals and tests of the segments hold."""
+    outputs = outputs_of(segments)
+    return scope_of(None if outputs is None else raters_of(outputs.deletions))
+
+
+SEGMENTS = add_figures(
+    Figures(
+        name="span-segments",
+        compute=segments_of,
+        rows=lambda systems: sum(segment.judgments for judged in systems.values() for segment in judged),
+        as_json=as_json,
+        from_json=lambda systems: {name: [Segment(**row) for row in rows] for name, rows in systems.items()},
+    )
+)

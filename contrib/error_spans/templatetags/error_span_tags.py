@@ -1,0 +1,38 @@
+"""Template tags of pages that show marked errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+
+from contrib.error_spans.kind.answers import SEVERITY_KEYS, SEVERITY_WORDS, placed
+
+register = template.Library()
+
+
+@register.simple_tag
+def span_word(severity: str) -> str:
+    return str(SEVERITY_WORDS[severity])
+
+
+@register.simple_tag
+def span_key(severity: str) -> str:
+    return SEVERITY_KEYS[severity].upper()
+
+
+@register.simple_tag
+def span_words(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the words for a form without scripts, each with the mark that begins in it or covers it."""
+    text, spans = shown["caption"]["text"], placed(answer["spans"]) if answer else []
+    words_of_text = []
+    for index, (start, end) in enumerate(shown["words"]):
+        mark = next((span for span in spans if span["start"] < end and start < span["end"]), {})
+        words_of_text.append({**mark, "index": index, "text": text[start:end]})
+    return words_of_text
+
+
+@register.simple_tag
+def span_missing(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return next((span for span in answer["spans"] if span["start"] is None), {}) if answer else {}
