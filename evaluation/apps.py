@@ -24,7 +24,7 @@ class EvaluationConfig(AppConfig):
             signal.connect(loaded_when_called(path), weak=False)
         schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
-            (INTERACTIVE, "reports"): ("board", "weigh_back"),
+            (INTERACTIVE, "reports"): ("weigh_back",),
             (HEAVY, "reports"): (
                 *("aggregate", "evaluate", "leave_one_out", "plan_power", "report", "choice_savings"),
             ),

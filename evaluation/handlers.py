@@ -33,7 +33,6 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from judgments.access.roles import require_editor
@@ -159,15 +158,6 @@ def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
         result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}
 
 
-def board(run: Run, *, study: str) -> None:
-    study_row = find_study(study)
-    extend_blocks(study_row)
-    computed = compute_snapshot(study=study_row, progress=run.progress)
-    with run.commit():
-        store_snapshot(computed)
-        _delete_earlier_jobs(run, kind="board", args__study=study)
-
-
 def report(run: Run, *, study: str, **parts: bool) -> None:
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
@@ -216,8 +206,3 @@ def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **ho
             done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
             result["notes"] = [done.summary()]
     uploads.discard_upload(upload)
-
-
-def _delete_earlier_jobs(run: Run, **same: str) -> None:
-    """Delete earlier done jobs of a kind that a page keeps starting."""
-    Job.objects.filter(state=Job.State.DONE, **same).exclude(pk=run.job_id).delete()

@@ -34,7 +34,6 @@ from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
-from evaluation.results.dashboard import views as dashboard_api
 from evaluation.results.error_spans import views as error_spans_api
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
@@ -169,7 +168,6 @@ urlpatterns = [
         name="control-items",
     ),
     path(f"{STUDY}/strengths/", strengths_api.StrengthsView.as_view(), name="strengths"),
-    path(f"{STUDY}/board/", dashboard_api.BoardView.as_view(), name="board"),
     path(f"{STUDY}/error-spans/", error_spans_api.ErrorSpansView.as_view(), name="error-spans"),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),

@@ -20,7 +20,6 @@ from evaluation.planning.choosing import views as choosing_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
-from evaluation.results.dashboard import views as dashboard_page
 from evaluation.results.error_spans import views as error_spans_page
 from evaluation.results.leave_one_out import views as leave_one_out_page
 from evaluation.results.strengths import views as strengths_page
@@ -129,7 +128,6 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
 __all__ = [
     "choosing_page",
-    "dashboard_page",
     "disputes_page",
     "error_spans_page",
     "export_page",
