@@ -24,8 +24,6 @@ from evaluation.data.releases.storage import (
     remove_written,
 )
 from evaluation.errors import NothingToCompare
-from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
-from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.reports.releases.comparing import compare_releases as compared
@@ -61,24 +59,6 @@ def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
     return None
-
-
-def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:
-    draft = find_study(study)
-    choice = None
-    if method != ALL:
-        choice = compute_choice(study=draft, method=method, **options, progress=run.progress)
-    with run.commit() as result:
-        store_choice(study=draft, choice=choice, by=acting_person())
-        result |= {"items": choice["chosen"]["budget"], "units": len(choice["only"])} if choice else {}
-
-
-def weigh_back(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
-    return compute_weighed(study=find_study(study), **options, progress=run.progress)
-
-
-def choice_savings(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
-    return compute_savings(study=find_study(study), **options, progress=run.progress)
 
 
 @contextmanager

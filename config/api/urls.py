@@ -25,8 +25,6 @@ from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
 from evaluation.data.imported_scores.views import DatasetScoresView
 from evaluation.planning import views as planning_api
-from evaluation.planning.choosing.selecting import select_items
-from evaluation.planning.choosing.weighing import choice_savings, weigh_back
 from evaluation.planning.planning import use_plan
 from evaluation.planning.reopening import reopen
 from evaluation.reports import views as report_api
@@ -128,9 +126,6 @@ urlpatterns = [
             evaluate,
             make_report,
             use_plan,
-            select_items,
-            weigh_back,
-            choice_savings,
             privacy.change,
             privacy.decline_request,
         )

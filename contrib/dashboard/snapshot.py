@@ -34,12 +34,7 @@ from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.progress import study_counts
 from evaluation.results.aggregation import unused_answers, worker_table
-from evaluation.results.agreement import (
-    agreement_rows,
-    exchange_of,
-    one_against_rest,
-    side_bias,
-)
+from evaluation.results.agreement import agreement_rows, exchange_of, one_against_rest, side_bias
 from evaluation.results.consensus import clusters_of_captions
 from evaluation.results.metric_figures import pair_kinds
 from judgments.kinds import KINDS

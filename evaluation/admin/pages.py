@@ -16,7 +16,6 @@ from evaluation.data.imported_scores import page as imported_scores_page
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.planning import disputes_page
 from evaluation.planning import views as planning_page
-from evaluation.planning.choosing import views as choosing_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
@@ -127,7 +126,6 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
 
 __all__ = [
-    "choosing_page",
     "disputes_page",
     "error_spans_page",
     "export_page",
