@@ -32,8 +32,8 @@ from quorum.statistics.choosing import (
 )
 
 if TYPE_CHECKING:
-    from evaluation.planning.choosing.selecting import Population, ScoredPopulation
-    from evaluation.planning.choosing.weighing import Targets
+    from contrib.choosing.population import Population, ScoredPopulation
+    from contrib.choosing.savings import Targets
 
 DRAWS, TAU_DRAWS = 1000, 200
 METRICS = ("bleu-4", "rouge-l", "cider-d")
@@ -45,7 +45,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def of_pairs(folder: Path, kind: str = "") -> Population:
     """Read pairs with people's majority; triplets count like votes, and a drawn pair is a tie."""
-    from evaluation.planning.choosing.selecting import Population
+    from contrib.choosing.population import Population
     from evaluation.results.metric_figures import PairTexts
 
     references = {row["image"]: row["references"][:48] for row in _lines(folder / "references.jsonl")}
@@ -79,8 +79,8 @@ def of_pairs(folder: Path, kind: str = "") -> Population:
 def report(
     name: str, population: Population, scored: ScoredPopulation, targets: Targets
 ) -> dict[str, Floats]:
-    from evaluation.planning.choosing.selecting import usefulness_of
-    from evaluation.planning.choosing.weighing import SHARES, savings_rows
+    from contrib.choosing.savings import SHARES, savings_rows
+    from contrib.choosing.selecting import usefulness_of
 
     useful = {}
     for method in METHODS:
@@ -101,7 +101,7 @@ def report(
 
 
 def pairs(name: str, folder: Path) -> None:
-    from evaluation.planning.choosing.weighing import targets_of
+    from contrib.choosing.savings import targets_of
 
     for kind in ("", "MM") if name == "PASCAL-50S" else ("",):
         population = of_pairs(folder, kind)
@@ -112,8 +112,8 @@ def pairs(name: str, folder: Path) -> None:
 
 def flickr8k(folder: Path) -> None:
     """Images with the captions that experts graded; no caption names a system, and no reference is read."""
-    from evaluation.planning.choosing.selecting import Population, ScoredPopulation
-    from evaluation.planning.choosing.weighing import targets_of
+    from contrib.choosing.population import Population, ScoredPopulation
+    from contrib.choosing.savings import targets_of
     from evaluation.results.metric_figures import CaptionTexts
 
     with gzip.open(folder / "expert_metric_scores.tsv.gz", "rt", encoding="utf-8") as file:

@@ -78,9 +78,10 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from django.urls import reverse
 
     from benchmarks.filling import fill_study
-    from evaluation.models import Analysis, BoardSnapshot
+    from contrib.dashboard.models import BoardSnapshot
+    from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
+    from evaluation.models import Analysis
     from evaluation.results.aggregation import aggregate_study
-    from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
     from evaluation.results.meta_evaluation import evaluate_study
     from judgments.cached_figures import JOB, recompute_figures, store_figures
     from judgments.models import Job, Study

@@ -24,13 +24,9 @@ class EvaluationConfig(AppConfig):
             signal.connect(loaded_when_called(path), weak=False)
         schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
-            (INTERACTIVE, "reports"): ("board", "weigh_back"),
-            (HEAVY, "reports"): (
-                *("aggregate", "evaluate", "leave_one_out", "plan_power", "report", "choice_savings"),
-            ),
+            (HEAVY, "reports"): (*("aggregate", "evaluate", "leave_one_out", "plan_power", "report"),),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release",),
-            (INTERACTIVE, "studies"): ("select_items",),
             (READING, "studies"): ("import_scores",),
             (HEAVY, "studies"): ("rehearse",),
         }

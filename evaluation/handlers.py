@@ -24,8 +24,6 @@ from evaluation.data.releases.storage import (
     remove_written,
 )
 from evaluation.errors import NothingToCompare
-from evaluation.planning.choosing.selecting import ALL, compute_choice, store_choice
-from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.reports.releases.comparing import compare_releases as compared
@@ -33,7 +31,6 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from judgments.access.roles import require_editor
@@ -62,24 +59,6 @@ def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
     return None
-
-
-def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:
-    draft = find_study(study)
-    choice = None
-    if method != ALL:
-        choice = compute_choice(study=draft, method=method, **options, progress=run.progress)
-    with run.commit() as result:
-        store_choice(study=draft, choice=choice, by=acting_person())
-        result |= {"items": choice["chosen"]["budget"], "units": len(choice["only"])} if choice else {}
-
-
-def weigh_back(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
-    return compute_weighed(study=find_study(study), **options, progress=run.progress)
-
-
-def choice_savings(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
-    return compute_savings(study=find_study(study), **options, progress=run.progress)
 
 
 @contextmanager
@@ -159,15 +138,6 @@ def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
         result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}
 
 
-def board(run: Run, *, study: str) -> None:
-    study_row = find_study(study)
-    extend_blocks(study_row)
-    computed = compute_snapshot(study=study_row, progress=run.progress)
-    with run.commit():
-        store_snapshot(computed)
-        _delete_earlier_jobs(run, kind="board", args__study=study)
-
-
 def report(run: Run, *, study: str, **parts: bool) -> None:
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
@@ -216,8 +186,3 @@ def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **ho
             done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
             result["notes"] = [done.summary()]
     uploads.discard_upload(upload)
-
-
-def _delete_earlier_jobs(run: Run, **same: str) -> None:
-    """Delete earlier done jobs of a kind that a page keeps starting."""
-    Job.objects.filter(state=Job.State.DONE, **same).exclude(pk=run.job_id).delete()

@@ -264,22 +264,3 @@ class ColumnBlock(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_what_display()} of {self.study} up to {self.last}"
-
-
-class BoardSnapshot(models.Model):
-    """A cache of the slow part of a study's dashboard."""
-
-    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="board")
-    judgments = models.PositiveBigIntegerField(help_text="How many had come in.")
-    newest = models.PositiveBigIntegerField(help_text="Row id of the last of them.")
-    event = models.PositiveBigIntegerField(default=0, help_text="Row id of the study's last log entry then.")
-    result = FiguresField(help_text="Numbers, sentences and drawings, as the page shows them.")
-    scores = FiguresField(default=dict, help_text="Metric -> scores of the candidates, which do not change.")
-    seconds = models.FloatField(help_text="How long it took to make.")
-    made_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["study_id"]
-
-    def __str__(self) -> str:
-        return f"Dashboard of {self.study}"

@@ -49,7 +49,7 @@ PAGES_OF_COMMANDS = {
     "study rehearse": "quality.md#a-rehearsal-with-careless-people",
     **dict.fromkeys(
         ("study pause", "study resume", "study extend", "study reopen"),
-        "dashboard.md#pause-resume-extend-expire-re-open",
+        "running.md#pause-resume-extend-expire-re-open",
     ),
     "study detect": "quality.md#trying-a-detector-first",
     "study adopt": "study-files.md#caption-writing-protocol--caption",

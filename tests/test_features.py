@@ -24,6 +24,7 @@ from django.contrib.auth.models import User
 from annotation.rehearsal import Crowd, rehearse
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
+from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from contrib.judges.models import Judge
 from contrib.quiz.tests.quizzing import quizzed, take
 from contrib.registration.plans import make_plan, register_study
@@ -40,6 +41,7 @@ type(device_to_set_up(account)).objects.update(confirmed=True)
 study = make_study("graded", opened=False)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
+store_snapshot(compute_snapshot(study=study))
 ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
 rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 rehearse(study=side_by_side(), crowd=Crowd(workers=3))

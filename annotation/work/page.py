@@ -29,7 +29,15 @@ from judgments.models import HIT, Item, Study, Unit
 from judgments.operations import change_item, take_back_change
 from judgments.studies.generation import build_batch, state_of_hand_changes
 from judgments.studies.studies import design_of, kind_of, why_not_discarded
-from judgments.studies.study_page import Context, Group, add_operation, study_page, take_refusal, was_opened
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    add_operation,
+    page_of_running,
+    study_page,
+    take_refusal,
+    was_opened,
+)
 
 ON_A_PAGE = 100  # invitations
 MOST_ASSIGNMENTS = 50  # shown, the newest
@@ -52,6 +60,7 @@ TEXT_LABELS = {
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design, backend = design_of(study), backend_of(study)
+    runs_here = page_of_running() == "workers"
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
     states = Assignment.objects.filter(study=study).aggregate(
@@ -72,6 +81,8 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         ],
         "joined": Participation.objects.filter(study=study).count(),
         "states": states,
+        "runs_here": runs_here,
+        "refusal": take_refusal(request, study) if runs_here else None,
     }
     return TemplateResponse(request, "admin/annotation/study_workers.html", context)
 
@@ -84,7 +95,7 @@ add_operation(
 )
 add_operation(invite, label="Make invitations", fields=())
 
-# on the dashboard
+# Forms of a template of their own (``run_study.html``), on the dashboard if that feature is on.
 add_operation(pause, label="Pause")
 add_operation(resume, label="Resume")
 add_operation(

@@ -16,12 +16,12 @@ from django.test import Client
 from benchmarks.claims import agreement, counts, dashboard, definitions, report, verdicts
 from benchmarks.claims.patterns import check_sentences
 from benchmarks.claims.rows import METRICS, Rows
+from contrib.dashboard.counters import has_dashboard
+from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Section
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.dashboard.progress import has_dashboard
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
 from tests.evaluation.drawn_studies import drawn_study

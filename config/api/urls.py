@@ -24,8 +24,6 @@ from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
 from evaluation.data.imported_scores.views import DatasetScoresView
 from evaluation.planning import views as planning_api
-from evaluation.planning.choosing.selecting import select_items
-from evaluation.planning.choosing.weighing import choice_savings, weigh_back
 from evaluation.planning.planning import use_plan
 from evaluation.planning.reopening import reopen
 from evaluation.reports import views as report_api
@@ -33,7 +31,6 @@ from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
-from evaluation.results.dashboard import views as dashboard_api
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from judgments.access import views as access_api
@@ -124,9 +121,6 @@ urlpatterns = [
             evaluate,
             make_report,
             use_plan,
-            select_items,
-            weigh_back,
-            choice_savings,
             privacy.change,
             privacy.decline_request,
         )
@@ -163,7 +157,6 @@ urlpatterns = [
         quality_api.ControlItemResource.as_view({"get": "list"}),
         name="control-items",
     ),
-    path(f"{STUDY}/board/", dashboard_api.BoardView.as_view(), name="board"),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),
     *(path("", include(feature.calls)) for feature in settings.FEATURES.values() if feature.calls),

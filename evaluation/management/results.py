@@ -1,4 +1,4 @@
-"""Commands about results: compute, weigh back."""
+"""Commands about results: compute, and import scores."""
 
 from __future__ import annotations
 
@@ -6,20 +6,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
-from evaluation.presentation.content import (
-    estimate_of,
-    plain_table,
-)
-from judgments.management.base import (
-    OperationCommand,
-    add_parameters,
-    as_text,
-    operation_at,
-)
+from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
 from judgments.models import Study
 from judgments.studies.studies import find_dataset
 
@@ -205,69 +194,3 @@ class ImportScores(QuorumCommand):
         mapping = mapping_of_scores(values, path)
         files = read_scores(path, metrics, format=options["format"], mapping=mapping)
         self.say(import_scores(dataset=dataset, files=files, **values).summary())
-
-
-class WeighBack(OperationCommand):
-    operation = operation_at("evaluation.planning.choosing.weighing.choice_savings")
-    help = (
-        "Estimate what the study would say of all its items, from those that select_items chose: accuracies of "
-        "metrics, wins or means of systems, correlations, each with the plain figure of the chosen items beside it. "
-        "With --savings, of a study that judged many items: what choosing would have saved (docs/choosing.md)."
-    )
-    example = "manage.py weigh_back pascal --savings --metrics bleu-4,rouge-l,cider-d --output savings.json"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--savings", action="store_true", help="measure what choosing would have saved")
-        self.add_output(parser)
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.planning.choosing.weighing import compute_savings, compute_weighed
-
-        study, values = self.study_and_values(options)
-        if not options["savings"] and (options["draws"] or options["seed"]):
-            raise CommandError(
-                "--draws and --seed are for --savings alone; a study's own draw is in its design."
-            )
-        of_draws = {name: values.pop(name) for name in ("draws", "seed") if name in values}
-        with progress_bar() as progress:
-            if options["savings"]:
-                result = compute_savings(study=study, **values, **of_draws, progress=progress)
-            else:
-                result = compute_weighed(study=study, **values, progress=progress)
-        self.write_output(options, result)
-        (self._savings if options["savings"] else self._weighed)(result)
-
-    def _weighed(self, result: dict[str, Any]) -> None:
-        choice = result["choice"]
-        rows = [
-            (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])
-            for row in result["rows"]
-        ]
-        title = f"{choice['budget']:,} of {choice['population']:,} {choice['per']} by {choice['method']}, weighed back"
-        columns = [
-            ("figure", "text"),
-            ("of", "text"),
-            ("all items [95 %]", "score"),
-            ("chosen alone", "score"),
-        ]
-        self.say_tables([plain_table(title, columns, rows)])
-
-    def _savings(self, result: dict[str, Any]) -> None:
-        for group in dict.fromkeys(row["group"] for row in result["rows"]):
-            group_rows = [row for row in result["rows"] if row["group"] == group]
-            budgets = sorted({row["budget"] for row in group_rows})
-            rows = []
-            for method in dict.fromkeys(row["method"] for row in group_rows):
-                cells = {row["budget"]: row for row in group_rows if row["method"] == method}
-                rows.append((method, *(_saving(cells[budget]) for budget in budgets)))
-            title = (
-                f"{group}: error of {result['items']:,} {result['per']} drawn, and saved against an even draw"
-            )
-            columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
-            self.say_tables([plain_table(title, columns, rows)])
-
-
-def _saving(row: dict[str, Any]) -> str:
-    saved = "" if row["saved"] is None or row["method"] == "even" else f" {100 * row['saved']:+.0f} %"
-    return f"{row['error']:.4f}{saved}"

@@ -139,7 +139,7 @@ add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=la
 
 add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
 
-# On the dashboard, which lies below this room.
+# Among the forms that run a study.
 add_operation(
     reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
 )

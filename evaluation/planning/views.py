@@ -30,7 +30,6 @@ from annotation.rehearsal import OF, RehearsalRequest, delete, rehearsals_of, re
 from common.amounts import AmountField, thousands
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
-from evaluation.planning.choosing.views import newest_savings
 from evaluation.planning.planning import (
     ENOUGH,
     JOB_KIND,
@@ -435,7 +434,6 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
         currency=context["currency"],
     )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
-    context |= newest_savings(request, study)
     if plan is not None:
         context |= _plan_context(plan.result, plan.settings)
     return TemplateResponse(request, "evaluation/study_planning.html", context)

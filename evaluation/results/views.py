@@ -32,6 +32,7 @@ from common.texts import readable
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores.storing import imported_hashes
 from evaluation.data.judgment_sets.records import AS_IMPORTED
+from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
 from evaluation.data.releases.storage import erased_since
 from evaluation.models import Analysis, Consensus
@@ -45,7 +46,6 @@ from evaluation.results.aggregation import (
 )
 from evaluation.results.agreement import components_sentence, side_sentence
 from evaluation.results.consensus import SIDE_LABELS
-from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import (
     accuracy_table,

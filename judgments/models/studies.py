@@ -399,7 +399,8 @@ IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
 
 DELETED_STUDY = "deleted_study"  # the argument that takes the place of "study"
 
-QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
+# Kinds of jobs that nobody asked for, and that come and go while a page is looked at. Features add theirs.
+QUIET_JOBS = {"figures"}
 
 
 def of_studies(*slugs: str) -> Q:

@@ -257,13 +257,18 @@ def page_address(study: Study, name: str) -> str:
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
 
 
+def page_of_running() -> str:
+    """Return the name of the page on which an open study is run: the dashboard, if that feature is on."""
+    return "board" if "board" in PAGES else "workers"
+
+
 def first_page(study: Study) -> str:
     if study.simulated and not was_opened(study):
         return page_address(study, "rehearsal")
     names = {
         Study.State.DRAFT.value: "change",
         Study.State.GENERATED.value: "launch",
-        Study.State.OPEN.value: "board",
+        Study.State.OPEN.value: page_of_running(),
     }
     return page_address(study, names.get(study.state, "results"))
 

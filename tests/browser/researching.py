@@ -24,6 +24,10 @@ ANIMALS = ("zebra", "horse", "cow", "sheep", "goat", "hen", "duck", "dog")
 RUNS_OVER = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("*")]
     .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
     .map((one) => one.outerHTML.slice(0, 120)).slice(-5)"""
+# drawings that are not as wide as the card around them; the report's narrow ones are as large in letters, not in width
+LOOSE = """() => [...document.querySelectorAll(".q-figure svg:not(.narrow)")]
+    .filter((one) => Math.abs(one.getBoundingClientRect().width - one.closest(".q-figure").clientWidth) > 1)
+    .map((one) => one.outerHTML.slice(0, 120))"""
 GOOD, POOR = "in the garden", "of some sort"
 
 

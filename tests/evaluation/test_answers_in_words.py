@@ -1,4 +1,4 @@
-"""Answers in words, put together: on the results page, in the list of consensus, and what the board says instead."""
+"""Answers in words, put together: on the results page and in the list of consensus."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +8,6 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
@@ -34,11 +33,6 @@ def listed(client: Client, study: Study) -> str:
     """The list of its consensus."""
     address = reverse("admin:evaluation_consensus_changelist")
     return words(client.get(f"{address}?study__id__exact={study.pk}"))
-
-
-def board(client: Client, study: Study) -> str:
-    store_snapshot(compute_snapshot(study=study))
-    return words(client.get(page(study, "board")))
 
 
 def test_keywords_stand_with_how_many_people_gave_them(designer: Client) -> None:
@@ -108,17 +102,3 @@ def test_numbers_need_no_words(designer: Client) -> None:
     aggregate_study(study=study)
     assert "What do people answer?" not in words(designer.get(page(study, "results")))
     assert KINDS["pairwise"].describe_consensus(None, unit=None) == []
-
-
-def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(designer: Client) -> None:
-    shown = board(designer, put_together(of_scenes("keywords"), ["dog"], ["dog"]))
-    assert "agreement is measured on the page Results" in shown
-    assert "no two people judged the same unit" not in shown
-    assert "Metrics of captions are not held against these answers: keywords are no captions" in shown
-    assert "Which side do they choose?" not in shown
-
-
-def test_the_board_of_pairs_says_which_side_is_chosen(designer: Client) -> None:
-    shown = board(designer, pairwise().study)
-    assert "Which side do they choose?" in shown
-    assert "Agreement is measured on" not in shown

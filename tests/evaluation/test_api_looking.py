@@ -1,4 +1,4 @@
-"""The dashboard, plans, rehearsals, known items and reports over HTTP."""
+"""Plans, rehearsals, known items and reports over HTTP."""
 
 from typing import Any
 
@@ -44,32 +44,6 @@ def watched(module_db: None) -> Study:
     for name in ("ada", "bea"):
         work(made, joined(made, name), always_first)
     return made
-
-
-def test_the_board_has_counters_at_once_and_figures_once_they_are_made(
-    watched: Study, designer: dict[str, str]
-) -> None:
-    path = f"studies/{watched.slug}/board/"
-    first = call("get", path, designer).json()
-    assert (first["snapshot"], first["judgments"] > 0, first["made_at"]) == (None, True, None)
-    done("board")
-    answer = call("get", path, designer)
-    told = answer.json()
-    assert told["judgments"] == first["judgments"]
-    assert told["wanted"] > told["judgments"]
-    assert "drawings" not in told["snapshot"]
-    assert {row["worker"] for row in told["snapshot"]["workers"]} == {"ada", "bea"}
-    same = call("get", path, designer | {"If-None-Match": answer["ETag"]})
-    assert (same.status_code, same.content) == (304, b"")
-    work(watched, joined(watched, "cleo"), always_first)
-    assert call("get", path, designer | {"If-None-Match": answer["ETag"]}).status_code == 200
-
-
-def test_a_study_that_was_never_open_has_no_board(designer: dict[str, str]) -> None:
-    study = make_study(opened=False)
-    answer = call("get", f"studies/{study.slug}/board/", designer)
-    assert answer.status_code == 404
-    assert "never open to workers" in answer.json()["detail"]
 
 
 def test_a_next_batch_is_a_draft_and_a_token_of_some_studies_makes_none(

@@ -7,17 +7,15 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from evaluation.data.progress import study_progress
 from evaluation.presentation.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
 from evaluation.presentation.plots.canvas import ACCENT
-from evaluation.presentation.plots.figures import OKABE_ITO, dots_figure, draw_plot, svg_of
-from evaluation.results.dashboard.progress import study_progress
+from evaluation.presentation.plots.figures import dots_figure, draw_plot, svg_of
 from evaluation.results.plots import (
     accuracy_figure,
     accuracy_sentence,
     agreement_figure,
     agreement_sentence,
-    earlier_figure,
-    metrics_figure,
     progress_figure,
     progress_sentence,
     workers_figure,
@@ -122,18 +120,6 @@ def test_colour_sets_the_leaders_apart_and_nothing_where_all_lead() -> None:
     some = ACCURACY | {"verdict": {"all": ACCURACY["verdict"]["all"] | {"leaders": ["cider"]}}}
     assert ACCENT in accuracy_figure(some)
     assert ACCENT not in accuracy_figure(ACCURACY)
-
-
-def test_a_metric_s_curve_has_a_colour_and_a_sign_of_its_own_beside_its_name() -> None:
-    names = ["bleu-1", "bleu-4", "rouge-l", "cider", "cider-d"]
-    rows = [{"judgments": at, "value": 0.6, "low": None, "high": None} for at in (10, 20)]
-    svg = earlier_figure(
-        "all",
-        {"earlier": dict.fromkeys(names, rows), "verdict": {"leaders": names}},
-        correlated=False,
-    )
-    assert set(names) <= set(words(svg))
-    assert len({colour for colour in OKABE_ITO if svg.count(colour.lower()) > 1}) == len(names)
 
 
 def test_a_metric_with_options_is_named_with_each_option_on_a_line_of_its_own() -> None:
@@ -265,9 +251,3 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
         said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))
     assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
     assert {".71", "chance .50"} <= set(said["coefficient"])
-
-
-def test_a_metric_that_agrees_by_chance_alone_is_drawn_before_one_without_a_value() -> None:
-    metrics = {"meteor": cell(None), "bleu-1": cell(0.0), "rouge-l": cell(-0.5)}
-    drawn = metrics_figure("HC", {"metrics": metrics, "verdict": {"leaders": ["bleu-1"]}}, correlated=True)
-    assert "bleu-1 .00; rouge-l -.50." in drawn

@@ -19,7 +19,6 @@ from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
 from annotation.quality.rules import copy_rules
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, Unit
@@ -171,7 +170,6 @@ def test_every_page_of_a_study_is_in_german_with_numbers_and_times_as_its_reader
     )
     for name in ("ada", "eva", "bela"):
         work(study, joined(study, name), votes, most=2)
-    store_snapshot(compute_snapshot(study=study))
     exclude_worker(study=study, worker=Worker.objects.get(name="eva"), why="Rät nur.")
     replay = f"{page(study, 'replay')}?rule=control-accuracy&least=1&alpha=0"
     found |= problems_at(

@@ -9,14 +9,12 @@ import pytest
 from annotation.importing import import_judgments
 from benchmarks.filling import fill_study
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.judgment_sets import blocks
 from evaluation.data.releases.storage import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design
-from judgments.models import Caption, Study
+from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
 from tests.growth import check_linear, growth, work_of
@@ -67,10 +65,6 @@ def release(study: Study, folder: Path) -> None:
         release_study(study=study, terms=terms, output=folder / f"{study.slug}.zip", salt=b"a salt")
 
 
-def board(study: Study, folder: Path) -> None:
-    compute_snapshot(study=study)
-
-
 def study_of(judgments: int) -> Study:
     """A study whose workers all count, so that twice the judgments are twice the counted ones."""
     study = fill_study(judgments=judgments, slug=f"of-{judgments}", seed=judgments)
@@ -87,7 +81,6 @@ def study_of(judgments: int) -> Study:
     [
         (aggregate, 600),
         (evaluate, 600),
-        (board, 1200),
         (export, 120),
         (import_again, 600),
         (generate, 6_000),
@@ -103,28 +96,6 @@ def test_a_service_does_twice_the_work_for_twice_the_judgments(
     works = [work_of(partial(service, study, tmp_path)) for study in studies]
 
     check_linear(works)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_snapshot_of_the_dashboard_reads_what_has_come_since(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four times the judgments of the same people are hardly a row more, once they are in blocks.
-
-    The right answers of control items, and the texts of which the signature's digest of the material is, are read each
-    time: these are as many as the design has.
-    """
-    monkeypatch.setattr(blocks, "SPAN", 1)
-    rows = []
-    for judgments in (6_000, 24_000):
-        study = study_of(judgments)
-        blocks.extend_blocks(study)
-        store_snapshot(compute_snapshot(study=study))  # with the scores of captions, which are computed once
-        controls = 2 * study.units.filter(control=True).count()  # to count right answers, and to hash
-        captions = Caption.objects.filter(dataset=study.dataset_id)
-        references = captions.filter(role=Caption.Role.REFERENCE).count()
-        texts = study.dataset.items.count() + captions.count() + references  # and where references stand
-        rows.append(work_of(partial(compute_snapshot, study=study)).rows - controls - texts)
-
-    assert rows[1] - rows[0] < (24_000 - 6_000) / 50, rows
 
 
 def test_growth_tells_lines_from_curves() -> None:

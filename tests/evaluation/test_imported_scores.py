@@ -21,7 +21,6 @@ from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.dashboard.snapshot import candidate_scores
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.operations import metric_names
 from judgments.importers.textio import ImportProblem
@@ -189,21 +188,6 @@ def graded_study() -> tuple[StudyOf, dict[str, float]]:
             people[text] = answers[-1]
     study.answer(study.hit("h1", units, required=1), "alma", answers)
     return study, people
-
-
-def test_scores_of_the_judged_captions_alone_suffice_on_every_page(tmp_path: Path) -> None:
-    study, people = graded_study()
-    study.unit("nobody", "a.jpg", first="a caption that nobody judged")
-    study.unit("spare", "b.jpg", first="another caption that nobody judged")
-    for name, power in (("good", 1), ("poor", 0)):
-        rows = [
-            {"image": text.split()[-1], "caption": text, "score": value**power + len(text) % 2 + place % 3}
-            for place, (text, value) in enumerate(people.items())
-        ]
-        brought(study.dataset, write(tmp_path / f"{name}.jsonl", rows), name)
-    evaluate_study(study=study.study, metrics=["good", "poor"])
-    scores = candidate_scores(study.study)
-    assert (scores["reason"], len(scores["of"])) == ("", len(people))
 
 
 def test_results_are_older_than_scores_that_replace_theirs(tmp_path: Path, client: Client) -> None:

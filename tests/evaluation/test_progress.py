@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import Assignment
 from annotation.work.submissions import revise_judgments
-from evaluation.results.dashboard.progress import study_progress
+from evaluation.data.progress import study_progress
 from tests.studies import hand_in, make_study
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,6 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.reports.releases.making import Terms, release_study
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import caption_clusters, evaluate_study, judged_captions
 from judgments.models import Study
 from tests.evaluation.reporting import written
@@ -66,13 +65,9 @@ def cell(result: Any) -> dict[str, Any]:
     return {name: tau[name] for name in ("value", "low", "high")}
 
 
-def test_results_dashboard_and_release_have_one_interval(graded: Study, tmp_path: Path) -> None:
+def test_results_report_and_release_have_one_interval(graded: Study, tmp_path: Path) -> None:
     result = evaluate_study(study=graded, metrics=METRICS)
     assert result["metrics"]["rouge-l"]["kendall_tau_b"]["clusters"] == {"item": 6, "rater": 8}
-    board = compute_snapshot(study=graded).values["result"]["evaluation"]["kinds"]["all"]
-    assert {name: board["metrics"]["rouge-l"][name] for name in ("value", "low", "high")} == cell(result)
-    assert board["verdict"]["sentence"] == result["verdict"]["all"]["sentence"]
-
     report = written(graded, tmp_path / "report")["index.html"].decode()
     assert "95 % intervals by item and by worker" in report
     assert "by item and by person, whose part is what changes without them" in report
@@ -86,14 +81,12 @@ def test_every_door_says_that_intervals_are_for_people_who_are_no_persons_alone(
 ) -> None:
     alone = "Intervals and tests are for other items, and for these people alone."
     Worker.objects.filter(assignments__study=graded).update(anonymous=True, study=graded)
-    store_snapshot(compute_snapshot(study=graded))
     printed = StringIO()
     call_command("evaluate", graded.slug, "--metrics", ",".join(METRICS), stdout=printed)
     assert alone in printed.getvalue()
     assert alone in written(graded, tmp_path / "report")["index.html"].decode()
-    for page in ("results", "board"):
-        shown = admin_client.get(reverse(f"admin:judgments_study_{page}", args=[graded.pk]))
-        assert alone in shown.content.decode(), page
+    shown = admin_client.get(reverse("admin:judgments_study_results", args=[graded.pk]))
+    assert alone in shown.content.decode()
 
 
 def test_people_who_are_no_persons_are_no_raters(graded: Study) -> None:

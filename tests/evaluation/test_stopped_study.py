@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import Judgment
+from evaluation.data.progress import study_progress
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.results.dashboard.progress import study_progress
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import HIT, OutcomeBounds, Study
 from tests.annotation.voting import always_first, joined, work

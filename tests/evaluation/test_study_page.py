@@ -12,11 +12,9 @@ from annotation.models import ProblemReport, Worker
 from annotation.quality.flags import exclude_worker
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study
-from judgments.studies.study_page import page_address
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, pets_judged
 from tests.judgments.desk import do, page
@@ -110,23 +108,21 @@ def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
     assert re.search(r"w-1 2 1 of 1 \d+ % 4\.0 67 %", shown)
 
 
-def test_results_and_dashboard_say_how_many_answers_are_not_used_and_lead_to_the_people(
+def test_results_say_how_many_answers_are_not_used_and_lead_to_the_people(
     study: Study, designer: Client
 ) -> None:
     begun = "2 of 6 answers (33 %) are not used: 1 participant answered too few check questions right (2)."
     assert begun in words(designer.get(address(study)))
     exclude_worker(study=study, worker=Worker.objects.get(name="w-2"), why="careless")
     aggregate_study(study=study)
-    store_snapshot(compute_snapshot(study=study))
     said = (
         "4 of 6 answers (67 %) are not used: 1 participant answered too few check questions right (2), and "
         "1 participant was excluded (2)."
     )
-    for name in ("results", "board"):
-        shown = designer.get(page(study, name))
-        assert said in words(shown)
-        for link in (f"{address(study)}#people", page(study, "review")):
-            assert f'href="{link}"' in shown.content.decode()
+    shown = designer.get(address(study))
+    assert said in words(shown)
+    for link in (f"{address(study)}#people", page(study, "review")):
+        assert f'href="{link}"' in shown.content.decode()
 
 
 def test_every_figure_stands_with_a_sentence(study: Study, designer: Client) -> None:
@@ -153,10 +149,9 @@ def test_results_older_than_the_data_say_so(made: StudyOf, study: Study, designe
 
 def test_simulated_answers_are_called_that_once_on_a_page(study: Study, designer: Client) -> None:
     Study.objects.filter(pk=study.pk).update(simulated=True)
-    for name in ("results", "board"):
-        shown = words(designer.get(page_address(study, name)))
-        assert "These answers come from the rehearsal crowd, not from people" in shown
-        assert shown.lower().count("simulated") == 1, name
+    shown = words(designer.get(address(study)))
+    assert "These answers come from the rehearsal crowd, not from people" in shown
+    assert shown.lower().count("simulated") == 1
 
 
 def fields(response: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""Who is ahead, said alike by pages, dashboard, report, API, command and library."""
+"""Who is ahead, said alike by pages, report, API, command and library."""
 
 import json
 import re
@@ -23,7 +23,6 @@ from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.agreement import share_with_interval
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
 from judgments.models import Study
@@ -154,12 +153,10 @@ def test_every_door_says_the_same_of_the_same_judgments(
     assert said["settled"] is (made is settled)
     sentence = said["sentence"]
     assert all(name in sentence for name in said["leaders"])
-    store_snapshot(compute_snapshot(study=study))
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
-    for name in ("results", "board"):
-        shown = words(designer.get(page(study, name)))
-        assert sentence.replace(NARROW, " ") in shown.replace(NARROW, " ")
-        assert ("Not settled:" in shown) is not said["settled"]
+    shown = words(designer.get(page(study, "results")))
+    assert sentence.replace(NARROW, " ") in shown.replace(NARROW, " ")
+    assert ("Not settled:" in shown) is not said["settled"]
     (section,) = (one for one in build_report(study).sections if one.name == "metrics")
     assert section.sentences[0].startswith(sentence)
     make_report(designer, study)
@@ -170,11 +167,8 @@ def test_every_door_says_the_same_of_the_same_judgments(
     )
     paper = unescape(re.sub(r"<[^>]+>", "", files["index.html"].decode())).replace(NARROW, " ")
     assert sentence.replace(NARROW, " ") in " ".join(paper.split())
-    for path in ("evaluation", "board"):
-        told = designer.get(f"/api/studies/{study.slug}/{path}/").json()
-        found = told.get("result") or told["snapshot"]["evaluation"]["kinds"]
-        verdict = found["verdict"]["all"] if "verdict" in found else found["all"]["verdict"]
-        assert verdict == said
+    told = designer.get(f"/api/studies/{study.slug}/evaluation/").json()
+    assert told["result"]["verdict"]["all"] == said
     out = StringIO()
     call_command("evaluate", study.slug, metrics=",".join(metrics), stdout=out)
     assert sentence in out.getvalue()

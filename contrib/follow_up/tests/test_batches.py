@@ -8,16 +8,15 @@ from common.errors import NotThere, WrongState
 from contrib.follow_up.batches import make_batch_of_new_items, make_next_batch
 from judgments.drawing.material import screen_of
 from judgments.models import Study, StudyEvent, Unit
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation import build_batch, generate_hits
 from judgments.studies.studies import design_of
 from tests.annotation.casting import make_study as make_drawn
 from tests.annotation.sourcing import make_texts, side_by_side
 from tests.evaluation.studies import StudyOf
-from tests.evaluation.test_choosing import choose, draft
 from tests.evaluation.test_scales import better_and_worse, rehearsed
 from tests.evaluation.test_study_page import pairwise
 from tests.judgments.desk import do, page
-from tests.studies import make_study
+from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -81,7 +80,16 @@ def test_a_follow_up_asks_the_text_beside_again_too() -> None:
 
 
 def test_a_batch_of_chosen_items_does_not_name_their_chances_of_being_chosen() -> None:
-    study = choose(draft("graded"), "--method", "even", "--budget", "12")
+    make_dataset(images=12, systems=3)
+    study = make_study("graded", opened=False)
+    units = [unit for hit in build_batch(design_of(study), study.dataset).hits for unit in hit.units]
+    chances = {unit.key: 1.0 for unit in units if not unit.control}
+    study.design["chosen"] = {
+        "method": "even", "scores": {}, "seed": 0, "floor": 1.0, "per": "images", "budget": 12, "population": 12,
+        "chances": chances,
+    }  # fmt: skip
+    study.design["sampling"]["only"] = sorted(chances)
+    study.save()
     generate_hits(study=study)
     key = study.units.filter(control=False)[0].key
     assert "chosen" in study.design

@@ -24,7 +24,7 @@ from common.parameters import KeysField, Parameters
 from common.texts import one_text
 from evaluation.data.judgment_sets.blocks import deserialize_table, serialize_table
 from evaluation.errors import EvaluationError
-from evaluation.models import ID_COLUMNS, METRIC_NAME, BoardSnapshot, ImportedMetric, ScoreKeys
+from evaluation.models import ID_COLUMNS, METRIC_NAME, ImportedMetric, ScoreKeys
 from judgments.models import Caption, Dataset, Item, Output, System
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.signatures import Signature
@@ -159,8 +159,6 @@ def import_scores(
                 else:
                     stored.append(metric)
         ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
-        if stored:  # dashboards keep scores, which do not change otherwise
-            BoardSnapshot.objects.filter(study__dataset=dataset).update(scores={})
     return ImportResult(tuple(stored), tuple(same), left_out)
 
 

@@ -29,7 +29,7 @@ from evaluation.data.export.parts import take_snapshot
 from evaluation.data.releases.bundle import LONGEST_VERSION, VERSION, About
 from evaluation.data.releases.rows import to_the_minute
 from evaluation.errors import NotReleasable, ReleaseError, VerificationError
-from evaluation.models import Analysis, BoardSnapshot, Prediction, Release
+from evaluation.models import Analysis, Prediction, Release
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
@@ -206,7 +206,6 @@ def forget_columns(*, study: Study, **_signal: Any) -> None:
     from evaluation.data.judgment_sets.blocks import forget_blocks
 
     forget_blocks(study)
-    BoardSnapshot.objects.filter(study=study).delete()
 
 
 def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:

@@ -9,13 +9,22 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
-from evaluation.planning.choosing.selecting import EVEN, describe_choice, select_items
-from evaluation.planning.choosing.weighing import choice_savings, weigh_back
+from contrib.choosing.operations import choice_savings, select_items, weigh_back
+from contrib.choosing.selecting import EVEN, describe_choice
 from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, add_operation, study_page, take_refusal, was_opened
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    PagePart,
+    add_operation,
+    add_page_part,
+    study_page,
+    take_refusal,
+    was_opened,
+)
 
 METHOD_LABELS = {
     "disagreement": gettext_noop("disagreement"),
@@ -60,7 +69,7 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
         "answered": was_opened(study),
         "weighed": weighed,
         "weighed_rows": _weighed_rows(weighed) if weighed else [],
-        **newest_savings(request, study),
+        "savings": _newest_savings(request, study),
     }
     return TemplateResponse(request, "evaluation/study_choosing.html", context)
 
@@ -69,8 +78,8 @@ def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [row | {"what": _(FIGURE_LABELS[row["what"]])} for row in result["rows"]]
 
 
-def newest_savings(request: HttpRequest, study: Study) -> dict[str, Any]:
-    """Return the newest savings of the study, or of a visible one of its dataset."""
+def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None:
+    """Return the newest savings of the study, or of a visible one of its dataset, whose name is ``of``."""
     seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(seen.values_list("slug", "name"))
     done = Job.objects.filter(
@@ -79,12 +88,12 @@ def newest_savings(request: HttpRequest, study: Study) -> dict[str, Any]:
     job = done.filter(args__study=study.slug).first() or done.first()
     result = job.result if job is not None else None
     if result is None:
-        return {"savings": None}
+        return None
     return {
-        "savings": result,
-        "savings_of": "" if result["study"] == study.slug else names[result["study"]],
-        "savings_best": _best_savings(result),
-        "savings_figure": _savings_plot(result),
+        "result": result,
+        "of": "" if result["study"] == study.slug else names[result["study"]],
+        "best": _best_savings(result),
+        "figure": _savings_plot(result),
     }
 
 
@@ -146,6 +155,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     )
 
 
+add_page_part(PagePart("planning", "evaluation/fewer_items.html", _newest_savings))
 add_operation(select_items, label="Choose")
 add_operation(weigh_back, label="Weigh back")
 add_operation(choice_savings, label="Measure")

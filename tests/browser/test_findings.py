@@ -1,4 +1,4 @@
-"""The board in a real browser: what somebody else hands in shows up without loading the page again."""
+"""What is found in a study, in a real browser: no rule of access is broken, and pages of large studies fill in."""
 
 from collections.abc import Iterator
 
@@ -6,14 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import LOOKS, SERIOUS, problems
-from tests.browser.researching import RUNS_OVER, sign_in
+from tests.browser.researching import LOOSE, RUNS_OVER, sign_in
 from tests.installations import Installation, Installations
 
 CAST = """
 from django.contrib.auth.models import User
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
-from evaluation.results.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
@@ -25,21 +24,9 @@ aggregate_study(study=study)
 evaluate_study(study=study, metrics=["bleu-1", "rouge-l"])
 report, file = report_for_download(study=study, job_id=1)
 store_report(study=study, report=report, file=file)
-store_snapshot(compute_snapshot(study=study))
 User.objects.create_superuser("designer", password="a-long-phrase-1")
 print(study.pk)
 """
-# drawings that are not as wide as the card around them; the report's narrow ones are as large in letters, not in width
-LOOSE = """() => [...document.querySelectorAll(".q-figure svg:not(.narrow)")]
-    .filter((one) => Math.abs(one.getBoundingClientRect().width - one.closest(".q-figure").clientWidth) > 1)
-    .map((one) => one.outerHTML.slice(0, 120))"""
-LATE = """
-from judgments.models import Study
-from tests.annotation.voting import always_first, joined, work
-
-work(Study.objects.get(slug="animals"), joined(Study.objects.get(slug="animals"), "late"), always_first, most=1)
-"""
-
 MANY_ASSIGNMENTS = """
 from datetime import timedelta
 from django.contrib.auth.models import User
@@ -70,31 +57,11 @@ assert [run_job(pk) for pk in Job.objects.filter(kind="figures", state="queued")
 
 @pytest.fixture(scope="module")
 def office(installations: Installations) -> Iterator[tuple[Installation, str]]:
-    """An installation with a study that people work in, and the address of its board."""
+    """An installation with a study that people work in, and the address of its results."""
     with installations.fresh("sqlite") as installation:
         pk = installation.python(CAST).split()[-1]
         installation.start_server()
-        yield installation, f"{installation.url}/admin/judgments/study/{pk}/board/"
-
-
-def test_a_judgment_from_another_browser_shows_up_without_a_reload(
-    page: Page, office: tuple[Installation, str]
-) -> None:
-    installation, address = office
-    sign_in(page, installation)
-    page.goto(address)
-    count = page.locator("[data-judgments]")
-    before = int(count.get_attribute("data-judgments") or 0)
-    page.evaluate("window.stayed = true")
-    page.locator("summary", has_text="Pause").click()
-    reason = page.locator("#why-pause")
-    reason.fill("a caption")
-    installation.python(LATE)
-    expect(count).not_to_have_attribute("data-judgments", str(before))
-    assert page.evaluate("window.stayed") is True
-    expect(reason).to_have_value("a caption")
-    expect(reason).to_be_focused()
-    expect(page.get_by_role("status").filter(has_text="Judgments")).to_have_count(1)
+        yield installation, f"{installation.url}/admin/judgments/study/{pk}/results/"
 
 
 def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Installation, str]) -> None:
@@ -105,8 +72,8 @@ def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Instal
     for width, scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": 844})
         page.evaluate("scheme => localStorage.setItem('adminTheme', JSON.stringify(scheme))", scheme)
-        for name in ("board", "results", "report", "closer", "disputes", "releases"):
-            page.goto(address.replace("/board/", f"/{name}/"))
+        for name in ("results", "report", "closer", "disputes", "releases"):
+            page.goto(address.replace("/results/", f"/{name}/"))
             assert problems(page, within=".q-page") == [], (name, width)
             if name == "report" and width > 1000:  # four screens; print has what is folded, too
                 assert page.evaluate("document.documentElement.scrollHeight") <= 4 * 900

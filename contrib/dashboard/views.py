@@ -16,10 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import NotThere
-from evaluation.models import Analysis, BoardSnapshot
-from evaluation.results.aggregation import unused_context
-from evaluation.results.agreement import side_sentence
-from evaluation.results.dashboard.progress import (
+from contrib.dashboard.counters import (
     ChangeMark,
     change_mark,
     has_dashboard,
@@ -27,7 +24,11 @@ from evaluation.results.dashboard.progress import (
     live_counters,
     request_snapshot,
 )
-from evaluation.results.dashboard.snapshot import draw_plots
+from contrib.dashboard.drawings import draw_plots
+from contrib.dashboard.models import BoardSnapshot
+from evaluation.models import Analysis
+from evaluation.results.aggregation import unused_context
+from evaluation.results.agreement import side_sentence
 from evaluation.results.systems import verdict_context
 from evaluation.results.views import as_markup, cached_drawing, worker_note
 from judgments.access.permissions import study_for

@@ -11,9 +11,9 @@ from django.test import Client
 
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError, WrongState
+from contrib.choosing.population import judged_population, population_of_draft
+from contrib.choosing.weighing import compute_weighed
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
-from evaluation.planning.choosing.selecting import judged_population, population_of_draft
-from evaluation.planning.choosing.weighing import compute_weighed
 from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design, read_toml, write_toml

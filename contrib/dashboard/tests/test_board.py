@@ -2,7 +2,6 @@
 
 import html
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,28 +12,23 @@ from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.models import Judgment, Worker
+from annotation.models import Judgment
 from annotation.rehearsal import Crowd, rehearse
 from annotation.work.operations import pause_study
-from evaluation.data.judgment_sets import loaders
-from evaluation.models import BoardSnapshot
-from evaluation.planning.reopening import Need, units_in_need
-from evaluation.results.aggregation import aggregate_study
-from evaluation.results.consensus import clusters_of_pairs, consensus_of
-from evaluation.results.dashboard.progress import change_mark, is_stale, live_counters
-from evaluation.results.dashboard.snapshot import (
+from contrib.dashboard.counters import change_mark, is_stale, live_counters
+from contrib.dashboard.models import BoardSnapshot
+from contrib.dashboard.replay import (
     VotesInOrder,
     accuracy_so_far,
     agreement_so_far,
     checkpoints,
-    compute_snapshot,
-    store_snapshot,
     winners_so_far,
 )
+from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.results.metric_figures import halves_of_pairs
 from judgments.jobs import run_job
-from judgments.models import Job, Study, Unit
+from judgments.models import Job, Study
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.reporting import words
@@ -265,56 +259,3 @@ def test_a_refused_form_is_open_and_holds_what_was_sent(study: Study, designer: 
     assert '<details class="q-step" id="add-workers" open>' in shown
     assert re.search(r'<input id="workers-add-workers" [^>]*value="many"', shown)
     assert re.search(r'<input id="why-add-workers" [^>]*value="pilot"', shown)
-
-
-def test_units_that_are_tied_or_short_are_found(stored: Study) -> None:
-    study = casting.make_study(
-        stored.dataset, "pairwise", slug="new", judgments_per_unit=3, controls={"per_hit": 0}
-    )
-    work(study, joined(study, "one"), lambda unit, worker: 1)
-    work(study, joined(study, "two"), lambda unit, worker: 1 + unit.position % 2)
-    odd = [unit.key for unit in study.units.order_by("position") if unit.position % 2]
-    assert units_in_need(study, Need.TIED) == odd
-    assert len(units_in_need(study, Need.SHORT)) == study.units.count()
-
-
-def mixed(unit: Unit, worker: Worker) -> int:
-    return int(str(unit.expected)) if unit.control else 1 + (unit.position * 7 + worker.pk * 3) % 5 % 2
-
-
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
-def test_votes_make_the_winners_that_others_would_not(protocol: str) -> None:
-    study = casting.make_study(
-        casting.make_dataset("votes", pictures=False),
-        protocol,
-        judgments_per_unit=3,
-        name=f"votes {protocol}",
-    )
-    for number in range(4):
-        work(study, joined(study, f"v-{number}"), mixed)
-    table = loaders.load_judgments(study)
-    consensus = consensus_of(study, table)
-    pairs = np.array([pair.pk for pair in consensus.pairs])
-    clusters = clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=False)
-    deletions, workers = clusters["rater"], np.unique(table.worker[table.counted])
-    assert deletions.raters == len(workers) == 3
-    without = halves_of_pairs(table, consensus.units, pairs, anonymous=False)[1]
-    assert without is not None
-    changed = 0
-    for code, worker in enumerate(workers.tolist()):
-        left = replace(table, used=table.used & (table.worker != worker))
-        others = consensus_of(study, left).of_pair
-        halves = halves_of_pairs(left, consensus.units, pairs, anonymous=True)[0]
-        theirs = without.deletions.rater == code
-        rows = without.deletions.row[theirs]
-        for name in ("agree", "apart", "first", "second"):
-            np.testing.assert_allclose(
-                getattr(without.halves, name)[theirs], getattr(halves, name)[rows], rtol=1e-12
-            )
-        mine = deletions.rater == code
-        for pair, gains in zip(deletions.row[mine].tolist(), deletions.value[mine].tolist(), strict=True):
-            now, then = (winners[int(pairs[pair])].value for winners in (consensus.of_pair, others))
-            assert gains == [(now == side) - (then == side) for side in (1, 2)]
-            changed += now != then
-    assert changed
-    assert "rater" not in clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=True)

@@ -1,0 +1,30 @@
+"""Jobs that choose items, weigh back and measure savings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.audit import acting_person
+from contrib.choosing.savings import compute_savings
+from contrib.choosing.selecting import ALL, compute_choice, store_choice
+from contrib.choosing.weighing import compute_weighed
+from judgments.jobs import Run
+from judgments.studies.studies import find_study
+
+
+def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:
+    draft = find_study(study)
+    choice = None
+    if method != ALL:
+        choice = compute_choice(study=draft, method=method, **options, progress=run.progress)
+    with run.commit() as result:
+        store_choice(study=draft, choice=choice, by=acting_person())
+        result |= {"items": choice["chosen"]["budget"], "units": len(choice["only"])} if choice else {}
+
+
+def weigh_back(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
+    return compute_weighed(study=find_study(study), **options, progress=run.progress)
+
+
+def choice_savings(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
+    return compute_savings(study=find_study(study), **options, progress=run.progress)

@@ -1,0 +1,148 @@
+"""Operations that choose items, weigh back and measure savings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth.models import User
+from rest_framework import serializers
+
+from common.parameters import KeysField
+from contrib.choosing.population import check_can_be_chosen
+from contrib.choosing.savings import DRAWS
+from contrib.choosing.selecting import (
+    ALL,
+    EVEN,
+    USUAL_METRICS,
+    check_not_frozen,
+    compute_choice,
+    describe_choice,
+    store_choice,
+)
+from contrib.choosing.weighing import chosen_of
+from evaluation.data.imported_scores.storing import check_imported
+from evaluation.models import DEFAULT_TOKENIZER
+from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
+from judgments.models import Study
+from judgments.operations import CommandHelp, Outcome, background_operation, operation
+from judgments.studies.generation import Progress
+from quorum.statistics.choosing import FLOOR, METHODS
+
+MOST_METRICS = 12
+
+
+class SeedField(serializers.IntegerField):
+    def __init__(self, help_text: str) -> None:
+        super().__init__(
+            min_value=0, max_value=2**53, required=False, initial=0, label="Seed", help_text=help_text
+        )
+
+
+class ScoresRequest(AnyMetricsRequest):
+    """The metrics whose scores are at hand."""
+
+    metrics = KeysField(
+        required=False,
+        min_length=1,
+        max_length=MOST_METRICS,
+        initial=list(USUAL_METRICS),
+        help_text=f"Metrics, computed or imported (default: {', '.join(USUAL_METRICS)}).",
+        style={"choices": metric_names},
+    )
+    tokenizer = TokenizerField()
+
+    def validate_metrics(self, value: list[str]) -> list[str]:
+        return list(dict.fromkeys(super().validate_metrics(value)))
+
+
+class SelectItemsRequest(ScoresRequest):
+    """What makes an item useful, and how many are asked about (docs/choosing.md)."""
+
+    method = serializers.ChoiceField(
+        choices=[*METHODS, EVEN, ALL],
+        label="What makes an item useful",
+        help_text="Disagreement or information of metrics; even: nothing does; all: take the choice back.",
+    )
+    budget = serializers.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        label="How many items",
+        help_text="Candidate pairs, or items with all their captions.",
+    )
+    floor = serializers.FloatField(
+        min_value=0.01,
+        max_value=1,
+        required=False,
+        label="Chance of a useless item",
+        help_text=f"In parts of an even draw's (default: {FLOOR}); no item weighs more than one over it.",
+    )
+    seed = SeedField("Of the draw (0).")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["method"] != ALL and "budget" not in attrs:
+            raise serializers.ValidationError({"budget": ["Say how many items are chosen."]})
+        return super().validate(attrs)
+
+
+@operation(
+    "select-items",
+    "Choose the items",
+    parameters=SelectItemsRequest,
+    job="select_items",
+    check=check_not_frozen,
+    command=CommandHelp(
+        "Choose the items of a draft by scores at hand, each with a chance that goes with its usefulness, so that "
+        "results can be weighed back to all items (docs/choosing.md). --method all takes the choice back.",
+        "arena --method disagreement --metrics cider-d,rouge-l --budget 200 --seed 1",
+    ),
+)
+def select_items(*, study: Study, by: User | None, progress: Progress, method: str, **how: Any) -> Outcome:
+    """Draws items with chances that go with their usefulness into the draft's design; follow the job."""
+    choice = None if method == ALL else compute_choice(study=study, method=method, **how, progress=progress)
+    store_choice(study=study, choice=choice, by=by)
+    return Outcome(describe_choice(choice), choice)
+
+
+@background_operation(
+    "weigh-back", "Weigh answers back to all items", job="weigh_back", parameters=ScoresRequest
+)
+def weigh_back(
+    *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
+) -> dict[str, Any]:
+    """Starts a job that estimates, from chosen items, what all would say: of metrics and of systems."""
+    chosen_of(study)
+    check_imported(study.dataset, metrics)
+    return {"metrics": list(metrics), "tokenizer": tokenizer}
+
+
+class SavingsRequest(ScoresRequest):
+    """With which scores items are chosen, and how often."""
+
+    draws = serializers.IntegerField(
+        min_value=20,
+        max_value=2000,
+        required=False,
+        initial=DRAWS,
+        label="Draws",
+        help_text=f"How often items are drawn for each method and budget ({DRAWS}).",
+    )
+    seed = SeedField("Of the draws (0).")
+
+
+@background_operation(
+    "choice-savings", "What choosing items would have saved", job="choice_savings", parameters=SavingsRequest
+)
+def choice_savings(
+    *,
+    study: Study,
+    metrics: Collection[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Starts a job that chooses from what people judged already, and compares with an even draw of as many."""
+    check_can_be_chosen(study)
+    check_imported(study.dataset, metrics)
+    return {"metrics": list(metrics), "tokenizer": tokenizer, "draws": draws, "seed": seed}

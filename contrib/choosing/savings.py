@@ -1,0 +1,184 @@
+"""Measure what choosing would have saved, by drawing from judged items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from django.utils.translation import pgettext
+
+from common.amounts import json_float
+from contrib.choosing.population import Population, judged_population, score_population
+from contrib.choosing.selecting import EVEN, USUAL_METRICS, usefulness_of
+from contrib.choosing.weighing import metrics_agree, scores_by_system, wins_by_system
+from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
+from evaluation.errors import EvaluationError
+from evaluation.models import DEFAULT_TOKENIZER
+from judgments.drawing.material import rng_for
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+DRAWS = 200
+FEWEST = 20  # items, of which a twentieth is one
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """(N, T) values per row whose means are the targets, nan for unrelated rows; with group and name of each."""
+
+    values: Floats
+    groups: Sequence[str]
+    names: Sequence[str]
+
+    def of(self, weights: Floats) -> Floats:
+        known = ~np.isnan(self.values)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray((weights @ np.where(known, self.values, 0.0)) / (weights @ known))
+
+
+def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -> Targets:
+    """Return the results to estimate: accuracies of metrics and scores of systems."""
+    targets: list[tuple[str, str, Floats]] = []
+    if population.pairs:
+        winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
+        right = metrics_agree(scores, winners)
+        targets += [("accuracy", name, right[:, index]) for index, name in enumerate(metrics)]
+        targets += [
+            ("difference", f"{metrics[first]} − {metrics[second]}", right[:, first] - right[:, second])
+            for first, second in combinations(range(len(metrics)), 2)
+        ]
+        of_systems = wins_by_system(population, winners)
+    else:
+        people = np.array([caption.people for caption in population.captions])
+        of_systems = scores_by_system(population, people)
+    targets += [("system", name, values) for name, values in sorted(of_systems.items())]
+    groups, names, values = zip(*targets, strict=True)
+    return Targets(np.stack(values, axis=1), groups, names)
+
+
+def savings_rows(
+    population: Population,
+    usefulness: Mapping[str, Floats],
+    targets: Targets,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> list[dict[str, Any]]:
+    """Return the error and the saving per method, group and budget.
+
+    The error is the root mean square over draws and targets. `saved` is the share of an even draw's items
+    that need not be judged for the same error, negative if more are needed. An even draw of n of N has the
+    squared error S² (1 / n - 1 / N), with S² fitted to its own draws.
+    """
+    size = population.size
+    item = population.item
+    truth = targets.of(np.ones((1, len(item))))[0]
+    budgets = sorted({max(2, round(share * size)) for share in SHARES})
+    groups = list(dict.fromkeys(targets.groups))
+    errors: dict[tuple[str, int], dict[str, float]] = {}
+    methods = [EVEN, *usefulness]
+    for number, method in enumerate(methods):
+        for budget in budgets:
+            useful = np.ones(size) if method == EVEN else usefulness[method]
+            chance = inclusion_probabilities(useful, budget, floor=1.0 if method == EVEN else FLOOR)
+            estimates = targets.of(_draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}")))
+            off = np.square(estimates - truth)
+            errors[method, budget] = {
+                group: float(np.sqrt(np.nanmean(off[:, np.array(targets.groups) == group])))
+                for group in groups
+            }
+        progress((number + 1) / len(methods), method)
+    spread = {
+        group: float(
+            np.mean([errors[EVEN, budget][group] ** 2 / (1 / budget - 1 / size) for budget in budgets])
+        )
+        for group in groups
+    }
+    return [
+        {
+            "method": method,
+            "group": group,
+            "budget": budget,
+            "error": json_float(errors[method, budget][group]),
+            "even": json_float(errors[EVEN, budget][group]),
+            "saved": json_float(_saved_share(errors[method, budget][group], budget, size, spread[group])),
+        }
+        for method in methods
+        for group in groups
+        for budget in budgets
+    ]
+
+
+def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
+    """Return (D, N) row weights, 0 for items not drawn."""
+    weights = np.zeros((draws, len(chance)))
+    for row in weights:
+        drawn = draw_items(chance, seed=generator)
+        row[drawn] = 1 / chance[drawn]
+    return np.asarray(weights[:, item])
+
+
+def _saved_share(error: float, budget: int, size: int, spread: float) -> float:
+    if not spread > 0:
+        return np.nan
+    return 1 - budget * (error * error / spread + 1 / size)
+
+
+def compute_savings(
+    *,
+    study: Study,
+    metrics: Sequence[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    draws: int = DRAWS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Measure the savings for a judged study. Raise EvaluationError."""
+    progress(0.05, "reading judgments")
+    population = judged_population(study)
+    if population.size < FEWEST:
+        raise EvaluationError(
+            pgettext(
+                "staff", "Study %(slug)r has %(n)s decided items, expected %(fewest)s or more to draw from."
+            )
+            % {"slug": study.slug, "n": population.size, "fewest": FEWEST}
+        )
+    progress(0.2, "scoring captions")
+    scored = score_population(study, population, metrics, tokenizer)
+    usefulness = {
+        method: usefulness_of(method, population, scored)
+        for method in METHODS
+        if method != "disagreement" or len(metrics) > 1
+    }
+    targets = targets_of(population, scored.of_rows, metrics)
+    rows = savings_rows(
+        population,
+        usefulness,
+        targets,
+        draws=draws,
+        seed=seed,
+        progress=lambda share, message: progress(0.4 + 0.6 * share, message),
+    )
+    return {
+        "study": study.slug,
+        "per": population.per,
+        "items": population.size,
+        "rows_judged": len(population.members),
+        "metrics": list(metrics),
+        "signatures": dict(scored.signatures),
+        "figures": [
+            {"group": group, "name": name} for group, name in zip(targets.groups, targets.names, strict=True)
+        ],
+        "draws": draws,
+        "seed": seed,
+        "floor": FLOOR,
+        "data_hash": hash_of_judgments(study),
+        "rows": rows,
+    }

@@ -1,0 +1,166 @@
+"""Choose items of a draft by scores at hand, and store them with their probabilities in its design."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, pgettext
+
+from common.amounts import thousands
+from common.errors import WrongState
+from contrib.choosing.population import (
+    Population,
+    ScoredPopulation,
+    check_can_be_chosen,
+    population_of_draft,
+    score_population,
+)
+from evaluation.errors import EvaluationError, as_sentence
+from evaluation.models import DEFAULT_TOKENIZER
+from judgments.access.roles import note_event
+from judgments.design.reading import make_design
+from judgments.drawing.material import rng_for
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import change_design
+from quorum.numeric.arrays import Floats
+from quorum.statistics import choosing
+from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
+from quorum.statistics.inputs import StatisticsError, one_of
+
+EVEN, ALL = "even", "all"
+ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("items")}
+
+# Differ in what they reward, and take seconds for thousands of captions
+USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
+MOST = 100_000  # ids in a design
+
+
+def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
+    """Return (I,) usefulness of items. Raise EvaluationError."""
+    if method == EVEN:
+        return np.ones(population.size)
+    assert scored is not None
+    try:
+        one_of(method, METHODS, "method")  # a job that waited since an earlier version may name another
+        if method == "disagreement":
+            return choosing.order_disagreement(scored.table)
+        if population.pairs:
+            return choosing.comparison_information(scored.of_rows)
+        return choosing.score_information(scored.table)
+    except StatisticsError as error:
+        raise EvaluationError(as_sentence(error)) from None
+
+
+def check_not_frozen(study: Study) -> None:
+    """Raise WrongState if items cannot be chosen any more."""
+    check_can_be_chosen(study)
+    if study.state != Study.State.DRAFT:
+        raise WrongState(
+            pgettext("staff", "Study %(slug)r is %(state)s; items are chosen for a draft.")
+            % {"slug": study.slug, "state": _(study.state)}
+        )
+
+
+def compute_choice(
+    *,
+    study: Study,
+    method: str,
+    budget: int,
+    metrics: Sequence[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    floor: float | None = None,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Return ``chosen`` and the ids of ``sampling.only`` without storing them.
+
+    Raises:
+        WrongState: no draft, or unsuitable kind. EvaluationError: unfit budget or metric.
+    """
+    check_not_frozen(study)
+    progress(0.05, "drawing")
+    population = population_of_draft(study)
+    if budget > population.size:
+        raise EvaluationError(
+            pgettext("staff", "budget is %(budget)s, but the design has %(n)s %(what)s; expected fewer.")
+            % {
+                "budget": thousands(budget),
+                "n": thousands(population.size),
+                "what": _(ITEM_LABELS[population.per]),
+            }
+        )
+    if method == EVEN:
+        scored, floor = None, 1.0
+    else:
+        progress(0.2, "scoring captions")
+        scored = score_population(study, population, metrics, tokenizer)
+        floor = FLOOR if floor is None else floor
+    progress(0.7, "choosing")
+    try:
+        chance = inclusion_probabilities(usefulness_of(method, population, scored), budget, floor=floor)
+    except StatisticsError as error:
+        raise EvaluationError(as_sentence(error)) from None
+    drawn = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
+    chances = {
+        key: float(chance[item])
+        for key, item in zip(population.members, population.item.tolist(), strict=True)
+        if item in drawn
+    }
+    if len(chances) > MOST:
+        raise EvaluationError(
+            pgettext("staff", "%(n)s units would be chosen, expected %(most)s at most in a design.")
+            % {"n": thousands(len(chances)), "most": thousands(MOST)}
+        )
+    chosen = {
+        "method": method,
+        "scores": dict(scored.signatures) if scored else {},
+        "seed": seed,
+        "floor": floor,
+        "per": population.per,
+        "budget": budget,
+        "population": population.size,
+        "chances": chances,
+    }
+    return {"chosen": chosen, "only": sorted(chances)}
+
+
+@transaction.atomic
+def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None = None) -> Study:
+    """Write a choice into a draft's design; None removes it."""
+    values = study.design | {
+        "sampling": study.design["sampling"] | {"only": choice["only"] if choice else []},
+    }
+    values.pop("chosen", None)
+    if choice:
+        values["chosen"] = choice["chosen"]
+    elif study.design.get("chosen") is None:
+        return study
+    changed = change_design(study=study, design=make_design(values))
+    sentence = "All items are judged again."
+    if choice:
+        chosen = choice["chosen"]
+        sentence = (
+            f"{chosen['budget']:,} of {chosen['population']:,} {chosen['per']} were chosen by {chosen['method']}, seed "
+            f"{chosen['seed']}."
+        )
+    note_event(study=changed, what="items-chosen", sentence=sentence, by=by)
+    return changed
+
+
+def describe_choice(choice: dict[str, Any] | None) -> str:
+    if not choice:
+        return _("All items are judged again; the choice was taken back.")
+    chosen = choice["chosen"]
+    return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
+        "budget": thousands(chosen["budget"]),
+        "n": thousands(chosen["population"]),
+        "what": _(ITEM_LABELS[chosen["per"]]),
+        "method": chosen["method"],
+        "seed": chosen["seed"],
+    }

@@ -1,0 +1,199 @@
+"""Weigh judgments of chosen items back to all items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from django.utils.translation import pgettext
+
+from common.amounts import as_json
+from common.errors import WrongState
+from contrib.choosing.population import PEOPLE, Population, judged_population, score_population
+from contrib.choosing.selecting import USUAL_METRICS
+from evaluation.models import DEFAULT_TOKENIZER
+from judgments.design.tables import Chosen
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+from quorum.numeric.arrays import Floats
+from quorum.statistics.choosing import WeightedEstimate, weighted_kendall, weighted_mean
+from quorum.statistics.meta import metric_winners
+
+ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
+ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
+MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
+
+
+def chosen_of(study: Study) -> Chosen:
+    """Return the choice of a study's items. Raise WrongState if all are judged."""
+    chosen = design_of(study).chosen
+    if chosen is None:
+        raise WrongState(
+            pgettext("staff", "Study %(slug)r judges all its items; there is nothing to weigh back.")
+            % {"slug": study.slug}
+        )
+    return chosen
+
+
+def compute_weighed(
+    *,
+    study: Study,
+    metrics: Sequence[str] = USUAL_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Estimate results over all items, beside unweighted ones over the chosen.
+
+    For pairs: each metric's accuracy by kind, differences of metrics, each system's wins. For captions: each
+    system's mean, differences of systems, and Kendall's tau-b of each metric with people.
+
+    Raises:
+        WrongState: no items were chosen. EvaluationError: nothing is decided, or a metric lacks scores.
+    """
+    chosen = chosen_of(study)
+    progress(0.1, "reading judgments")
+    population = judged_population(study)
+    progress(0.3, "scoring captions")
+    scored = score_population(study, population, metrics, tokenizer)
+    chance = np.array([chosen.chances[key] for key in population.members])
+    images = np.array(population.images)
+    progress(0.7, "weighing")
+    rows = WeightedRows(chance, images)
+    figures = (pair_estimates if population.pairs else caption_estimates)(
+        population, scored.of_rows, metrics, rows
+    )
+    return {
+        "choice": chosen.model_dump(mode="json", exclude={"chances"}),
+        "judged": len(set(population.item.tolist())),
+        "metrics": list(metrics),
+        "tokenizer": tokenizer,
+        "signatures": dict(scored.signatures),
+        "rows": figures,
+    }
+
+
+class WeightedRows:
+    """Estimate from some of N rows, with (N,) chances and images."""
+
+    def __init__(self, chance: Floats, images: Any) -> None:
+        self.chance, self.images = chance, images
+
+    def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
+        """Return the mean of known values, weighted and plain."""
+        known = ~np.isnan(values)
+        chance, images, known_values = self.chance[known], self.images[known], values[known]
+        figure = self._figure(
+            what,
+            name,
+            kind,
+            weighted_mean(known_values, chance, images),
+            weighted_mean(known_values, np.ones(len(known_values)), images),
+        )
+        if what != MEAN:  # a share, or a difference of two
+            least = -1.0 if known_values.min() < 0 else 0.0
+            for estimate in (figure, figure["plain"]):
+                if estimate["low"] is not None:
+                    estimate |= {"low": max(estimate["low"], least), "high": min(estimate["high"], 1.0)}
+        return figure
+
+    def kendall(self, name: str, metric: Floats, people: Floats) -> dict[str, Any]:
+        weighted = weighted_kendall(metric, people, self.chance, self.images)
+        plain = weighted_kendall(metric, people, np.ones(len(people)), self.images)
+        return self._figure(TAU, name, "", weighted, plain)
+
+    @staticmethod
+    def _figure(
+        what: str, name: str, kind: str, weighted: WeightedEstimate, plain: WeightedEstimate
+    ) -> dict[str, Any]:
+        return {
+            "what": what,
+            "name": name,
+            "kind": kind,
+            **as_json(weighted, *ESTIMATE),
+            "plain": as_json(plain, "value", "low", "high"),
+        }
+
+
+def metrics_agree(scores: Floats, winners: Floats) -> Floats:
+    """Return (P, M) whether metrics agree with people's winner, from (P, 2, M) scores; nan if undecided."""
+    predicted = np.stack(
+        [metric_winners(scores[:, 0, at], scores[:, 1, at]) for at in range(scores.shape[2])], axis=1
+    )
+    return np.where(winners[:, np.newaxis] > 0, predicted == winners[:, np.newaxis], np.nan)
+
+
+def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]:
+    """Return system -> (P,) wins against other systems; a tie is half a win, nan elsewhere."""
+    wins: dict[str, Floats] = {}
+    tied = np.array([pair.tied for pair in population.pairs])
+    for row, (first, second) in enumerate(population.systems):
+        if first == second or not (winners[row] or tied[row]):
+            continue
+        for side, name in ((1, first), (2, second)):
+            system_wins = wins.setdefault(name, np.full(len(winners), np.nan))
+            system_wins[row] = float(winners[row] == side) if winners[row] else 0.5
+    return wins
+
+
+def pair_estimates(
+    population: Population, scores: Floats, metrics: Sequence[str], rows: WeightedRows
+) -> list[dict[str, Any]]:
+    winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
+    right = metrics_agree(scores, winners)
+    kinds = np.array([pair.kind for pair in population.pairs])
+    named = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
+    estimates = []
+    for index, name in enumerate(metrics):
+        estimates.append(rows.mean(ACCURACY, name, right[:, index]))
+        for kind in named if len(named) > 1 else ():
+            of_kind = np.where(kinds == kind, right[:, index], np.nan)
+            if not np.isnan(of_kind).all():
+                estimates.append(rows.mean(ACCURACY, name, of_kind, kind))
+    for first, second in list(combinations(range(len(metrics)), 2))[:MOST_DIFFERENCES]:
+        difference = f"{metrics[first]} − {metrics[second]}"
+        estimates.append(rows.mean(ACCURACY, difference, right[:, first] - right[:, second]))
+    estimates += [
+        rows.mean(WINS, name, values) for name, values in sorted(wins_by_system(population, winners).items())
+    ]
+    return estimates
+
+
+def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
+    """Return system -> (N,) people's scores of its captions, nan for others."""
+    scores: dict[str, Floats] = {}
+    for row, names in enumerate(population.systems):
+        for name in names or (PEOPLE,):
+            scores.setdefault(name, np.full(len(people), np.nan))[row] = people[row]
+    return scores
+
+
+def caption_estimates(
+    population: Population, scores: Floats, metrics: Sequence[str], rows: WeightedRows
+) -> list[dict[str, Any]]:
+    people = np.array([caption.people for caption in population.captions])
+    by_system = scores_by_system(population, people)
+    estimates = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
+    means = {name: _means_by_image(values, population) for name, values in by_system.items()}
+    for first, second in list(combinations(sorted(means), 2))[:MOST_DIFFERENCES]:
+        difference = means[first] - means[second]
+        if not np.isnan(difference).all():
+            estimates.append(rows.mean(MEAN, f"{first} − {second}", difference))
+    estimates += [rows.kendall(name, scores[:, 0, index], people) for index, name in enumerate(metrics)]
+    return estimates
+
+
+def _means_by_image(values: Floats, population: Population) -> Floats:
+    """Return (N,) a system's mean per image in the image's first row, nan elsewhere."""
+    known = ~np.isnan(values)
+    item = population.item
+    sums = np.bincount(item[known], weights=values[known], minlength=population.size)
+    counts = np.bincount(item[known], minlength=population.size)
+    _, first = np.unique(item, return_index=True)
+    means = np.full(len(values), math.nan)
+    with np.errstate(invalid="ignore"):
+        means[first] = sums / counts
+    return means

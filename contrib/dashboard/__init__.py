@@ -1,0 +1,1 @@
+"""The dashboard: the live page of a study."""

@@ -1,0 +1,7 @@
+"""The address of the dashboard below /api/."""
+
+from django.urls import path
+
+from contrib.dashboard.views import BoardView
+
+urlpatterns = [path("studies/<str:slug>/board/", BoardView.as_view(), name="board")]

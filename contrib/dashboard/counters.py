@@ -1,0 +1,138 @@
+"""Count a study's work as of now, and say whether its snapshot is stale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, IntegerField, Max, OuterRef, QuerySet, Subquery, Sum
+from django.utils import timezone
+
+from annotation.models import Assignment, Budget, Judgment
+from annotation.models.assignments import FINISHED_STATES
+from annotation.money.payments import local_cost_cents
+from contrib.dashboard.models import BoardSnapshot
+from evaluation.data.progress import judgments_wanted
+from judgments.drawing.material import content_key
+from judgments.jobs import enqueue
+from judgments.models import Job, Study
+
+HELD_SHOWN = 20
+EVERY = 15.0  # seconds between two snapshots, at least
+COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made every 30 s
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMark:
+    """What changed since the last snapshot.
+
+    Attributes:
+        snapshot: without scores and result; None before the first.
+        new: number of judgments.
+        leases: (assignment, until) of the active ones.
+    """
+
+    snapshot: BoardSnapshot | None
+    new: int
+    leases: tuple[tuple[str, str], ...]
+
+    def tag(self, study: Study, *more: object) -> str:
+        """Return an ETag that is equal while the dashboard looks the same."""
+        made_at = self.snapshot.made_at.isoformat() if self.snapshot else ""
+        paused_at = study.paused_at.isoformat() if study.paused_at else ""
+        return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new, self.leases, *more)}"'
+
+
+def has_dashboard(study: Study) -> bool:
+    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
+
+
+def change_mark(study: Study) -> ChangeMark:
+    snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
+    newest = snapshot.newest if snapshot else 0
+    new = first_answers(study).filter(pk__gt=newest).count()
+    rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
+    leases = rows.values_list("pk", "expires_at")[: HELD_SHOWN + 1]
+    return ChangeMark(snapshot, new, tuple((str(pk), str(until)) for pk, until in leases))
+
+
+def first_answers(study: Study) -> QuerySet[Judgment]:
+    """Return answers that count as progress: a revision is no further one, and those of excluded people are gone."""
+    rows = Judgment.objects.filter(assignment__study=study, replaces=None)
+    return rows.filter(assignment__state__in=FINISHED_STATES)
+
+
+def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:
+    """Return whether there are changes and the last snapshot is old enough for its cost."""
+    if mark.snapshot is None:
+        return True
+    age = ((now or timezone.now()) - mark.snapshot.made_at).total_seconds()
+    if age < max(EVERY, COST * mark.snapshot.seconds):
+        return False
+    if mark.new:
+        return True
+    last = study.events.aggregate(last=Max("pk"))["last"] or 0
+    return bool(last > mark.snapshot.event)
+
+
+def request_snapshot(study: Study) -> bool:
+    """Start a snapshot job; return False if one is under way."""
+    if Job.objects.under_way().filter(kind="board", args__study=study.slug).exists():
+        return False
+    enqueue(kind="board", args={"study": study.slug})
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCounters:
+    """The counters of a dashboard.
+
+    Attributes:
+        wanted: judgments in all; 0 if unknown.
+        an_hour: judgments of the last hour.
+        hours_left: at that pace; None if nothing arrives or is left.
+        spending: at the crowd; None without a budget.
+        local_cents: rewards of approved work on this site.
+    """
+
+    judgments: int
+    wanted: int
+    an_hour: int
+    hours_left: float | None
+    leases: list[Assignment]
+    more_leases: bool
+    spending: Budget | None
+    local_cents: int
+
+    @property
+    def a_minute(self) -> float:
+        return self.an_hour / 60
+
+
+def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> LiveCounters:
+    """Return the counters; ``result`` is the snapshot's, {} before the first."""
+    now = timezone.now()
+    known = mark.snapshot.judgments if mark.snapshot else 0
+    judgments = known + mark.new
+    wanted = judgments_wanted(result, judgments)
+    recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
+    # One query per form; a single query may make the database scan every judgment.
+    answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    first = answers.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
+    counted = Subquery(first.values("n"), output_field=IntegerField())
+    an_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
+    left = max(0, wanted - judgments)
+    ids = [pk for pk, _ in mark.leases[:HELD_SHOWN]]
+    leases = Assignment.objects.filter(pk__in=ids).select_related("worker", "hit")
+    spending = study.budgets.filter(platform=study.platform).first() if study.platform else None
+    return LiveCounters(
+        judgments=judgments,
+        wanted=wanted,
+        an_hour=an_hour,
+        hours_left=left / an_hour if left and an_hour else None,
+        leases=list(leases.order_by("expires_at", "pk")),
+        more_leases=len(mark.leases) > HELD_SHOWN,
+        spending=spending,
+        local_cents=0 if spending else local_cost_cents(study),
+    )

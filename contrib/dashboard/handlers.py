@@ -1,0 +1,20 @@
+"""The job that makes a snapshot."""
+
+from __future__ import annotations
+
+from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.data.judgment_sets.blocks import extend_blocks
+from judgments.jobs import Run
+from judgments.models import Job
+from judgments.studies.studies import find_study
+
+
+def board(run: Run, *, study: str) -> None:
+    study_row = find_study(study)
+    extend_blocks(study_row)
+    computed = compute_snapshot(study=study_row, progress=run.progress)
+    with run.commit():
+        store_snapshot(computed)
+        # the page keeps starting them
+        earlier = Job.objects.filter(kind="board", args__study=study, state=Job.State.DONE)
+        earlier.exclude(pk=run.job_id).delete()

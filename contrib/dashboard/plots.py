@@ -1,0 +1,197 @@
+"""Plot the dashboard: agreement as it grows, and metrics now and earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from django.utils.translation import gettext as _
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from common.amounts import coefficient, thousands
+from evaluation.presentation.content import percent, percent_number
+from evaluation.presentation.plots.canvas import (
+    ACCENT,
+    DASH,
+    INK,
+    LEVEL,
+    NORMAL,
+    ROW,
+    SMALL,
+    SOFT,
+    SOFT_OPACITY,
+    WIDTH,
+    label_of,
+    new_plot,
+    tick_of,
+    to_svg,
+    write_beside,
+)
+from evaluation.presentation.plots.figures import MARKERS, OKABE_ITO, End, label_ends
+from evaluation.results.plots import CHANCE
+
+NARROWED = 0.05  # width of an interval below which more judgments change little
+NARROW = 5.2  # inches: two are side by side
+LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
+
+
+def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Plot alpha with its interval over judgments; ``rows`` from ``agreement_so_far``."""
+    figure, axes = _new_curves(rows[-1]["judgments"])
+    x = [row["judgments"] for row in rows]
+    banded = [row for row in rows if row["low"] is not None]
+    _draw_band(axes, banded, ACCENT, alpha=0.2)
+    axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
+    late = banded[len(banded) // 4 :] or rows  # the first wide intervals would flatten all others
+    low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
+    high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
+    room = max(0.05, 0.15 * (high - low))
+    axes.set_ylim(max(-1.0, low - room), min(1.02, high + room))
+    axes.yaxis.set_major_formatter(lambda value, _: tick_of(value))
+    axes.text(
+        1.015, rows[-1]["value"], coefficient(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
+        fontweight="bold", color=INK, va="center",
+    )  # fmt: skip
+    figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
+    return to_svg(figure, "growth", _("Agreement as it grows"), growth_sentence(rows))
+
+
+def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return _("Agreement is measured once an item has two answers that count.")
+    last = rows[-1]
+    if last["low"] is None:
+        return _("Alpha %(value)s from %(n)s items with two judgments or more.") % {
+            "value": coefficient(last["value"]),
+            "n": thousands(last["n"]),
+        }
+    width = last["high"] - last["low"]
+    sentence = _(
+        "Alpha %(value)s, 95 %% interval %(low)s to %(high)s, from %(n)s items with two judgments or more."
+    ) % {
+        "value": coefficient(last["value"]),
+        "low": coefficient(last["low"]),
+        "high": coefficient(last["high"]),
+        "n": thousands(last["n"]),
+    }
+    then = (
+        _("More judgments will hardly move it.")
+        if width <= NARROWED
+        else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
+    )
+    return f"{sentence} {then}"
+
+
+def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
+    """Plot each metric's value; ``cell`` from ``accuracy_so_far`` or ``correlation_so_far``."""
+    metrics, leaders = cell["metrics"], cell["verdict"]["leaders"]
+    values = {name: row["value"] for name, row in metrics.items()}
+    names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
+    if not names or metrics[names[0]]["value"] is None:
+        return ""
+    shown = coefficient if correlated else percent
+    height = 1.05 + 1.25 * ROW * len(names)
+    figure, axes = new_plot(height, NARROW)
+    known = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
+    chance = 0.0 if correlated else CHANCE
+    ends = [row[key] for row in known.values() for key in ("low", "high", "value") if row[key] is not None]
+    ends.append(chance)
+    low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
+    axes.set_xlim(low, high + 0.09 * (high - low))
+    axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
+    axes.text(
+        chance, 1.0, _("chance"), transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=SMALL,
+        color=INK,
+    )  # fmt: skip
+    for y, name in enumerate(names):
+        if name in known:
+            _draw_interval(axes, y, known[name], shown, leads=name in leaders and len(leaders) < len(names))
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)
+        label.set_fontweight("bold")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    at_axis = tick_of if correlated else percent_number
+    axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
+    if correlated:
+        axes.set_xlabel(_("Kendall's tau-b with people's mean, 95 % interval"), **SOFT)
+    else:
+        axes.set_xlabel(_("pairs with the same winner in %, 95 % interval"), **SOFT)
+    longest = max(len(line) for name in names for line in label_of(name).split("\n"))
+    figure.subplots_adjust(
+        left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
+    )
+    spoken = "; ".join(f"{name} {shown(row['value'])}" for name, row in known.items())
+    title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
+    return to_svg(figure, f"metrics-{kind.lower()}", title, f"{spoken}.")
+
+
+def _draw_interval(
+    axes: Axes, y: int, row: Mapping[str, Any], shown: Callable[[float], str], *, leads: bool
+) -> None:
+    value, low, high = (row[key] for key in ("value", "low", "high"))
+    colour, alpha = (ACCENT, 1.0) if leads else (INK, 0.62)
+    if low is not None:
+        axes.plot([low, high], [y, y], color=colour, alpha=alpha, linewidth=2)
+    axes.plot([value], [y], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
+    end = value if high is None else high
+    write_beside(axes, shown(value), (end, y), (7, 0), alpha=SOFT_OPACITY, va="center")
+
+
+def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
+    """Plot each metric's value after fewer judgments; ``cell`` as in ``metrics_figure``."""
+    curves, leaders = cell["earlier"], cell["verdict"]["leaders"]
+    known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
+    known = {name: rows for name, rows in known.items() if len(rows) > 1}
+    if not known:
+        return ""
+    order = sorted(known, key=lambda name: -known[name][-1]["value"])
+    figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
+    chance = 0.0 if correlated else CHANCE
+    ends: list[End] = [(chance, _("chance"), INK, "")]
+    for index, name in enumerate(order):
+        rows = known[name]
+        colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
+        if leaders == [name] and rows[-1]["low"] is not None and not correlated:
+            _draw_band(axes, rows, colour, alpha=0.14)
+        axes.plot(
+            [row["judgments"] for row in rows], [row["value"] for row in rows], color=colour, marker=marker,
+            markersize=4, linewidth=2 if name in leaders else 1.4, clip_on=False,
+        )  # fmt: skip
+        ends.append((rows[-1]["value"], name.partition("|")[0], colour, marker))
+    values = [row["value"] for rows in known.values() for row in rows]
+    low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
+    axes.set_ylim(low, high)
+    axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
+    label_ends(axes, ends)
+    at_axis = tick_of if correlated else percent_number
+    axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
+    shown = coefficient if correlated else percent
+    longest = 2 + max(len(label) for _value, label, *_sign in ends)
+    figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
+    spoken = "; ".join(
+        f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
+    )
+    title = _("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind}
+    description = _("From the first look to now: %(values)s.") % {"values": spoken}
+    return to_svg(figure, f"earlier-{kind.lower()}", title, description)
+
+
+def _new_curves(judgments: int) -> tuple[Figure, Axes]:
+    figure, axes = new_plot(2.9, NARROW, grid="y")
+    axes.grid(axis="y", alpha=0.1)
+    axes.set_xlim(0, judgments)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.xaxis.set_major_formatter(lambda value, _: thousands(round(value)))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel(_("judgments so far"), **SOFT)
+    return figure, axes
+
+
+def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str, *, alpha: float) -> None:
+    x, low, high = ([row[key] for row in rows] for key in ("judgments", "low", "high"))
+    axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)

@@ -1,0 +1,196 @@
+"""Replay judgments in arrival order: agreement, winners and metrics at each checkpoint.
+
+Votes accumulate between checkpoints; each checkpoint only visits units and pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common.amounts import as_json
+from evaluation.results.agreement import alpha_of_ratings, ratings_by_image
+from evaluation.results.consensus import rater_deletions
+from evaluation.results.verdict import correlation_verdict, pair_verdict, scope_fields, winners_named
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.agreement.both_orders import (
+    Exchange,
+)
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
+from quorum.statistics.meta import PeoplesWinners
+
+CHECKPOINTS = 20
+SHARE = ("value", "low", "high", "n", "clusters", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class VotesInOrder:
+    """N included judgments in arrival order.
+
+    Attributes:
+        unit, worker: (N,); units have codes from 0.
+        value: (N,) float64.
+        image: (U,) row ids of the units' images.
+        anonymous: whether workers are no persons.
+    """
+
+    unit: Ints
+    worker: Ints
+    value: Floats
+    image: Ints
+    anonymous: bool = False
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @property
+    def units(self) -> int:
+        return len(self.image)
+
+
+def checkpoints(count: int) -> list[int]:
+    if not count:
+        return []
+    return sorted({max(1, round(count * step / CHECKPOINTS)) for step in range(1, CHECKPOINTS + 1)})
+
+
+def agreement_so_far(
+    votes: VotesInOrder, level: str, *, seed: int, exchange: Exchange | None = None
+) -> list[dict[str, Any]]:
+    """Return Krippendorff's alpha with its interval at each checkpoint, as ``measure_agreement`` does."""
+    rows = []
+    for upto in checkpoints(len(votes)):
+        columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto], np.arange(votes.units))
+        ratings, grouped = ratings_by_image(*columns, votes.image, anonymous=votes.anonymous)
+        alpha = alpha_of_ratings(ratings, grouped, level, seed=seed, exchange=exchange)
+        rows.append(
+            {"judgments": upto, **{name: alpha[name] for name in ("n", "value", "low", "high", "reason")}}
+        )
+    return rows
+
+
+def winners_so_far(
+    votes: VotesInOrder, pair: Ints, images: Ints, decided: Mapping[int, float] | None = None
+) -> Iterator[tuple[int, PeoplesWinners]]:
+    """Yield, per checkpoint, the winners of (P,) pairs (V15 §3) with what the pairs are clustered by.
+
+    Majorities of judgments decide units, majorities of units decide pairs; ties decide nothing.
+
+    Args:
+        pair: (U,) pair codes from 0.
+        images: (P,).
+        decided: unit code -> adjudicated winner, applied at the end only.
+    """
+    counts = np.zeros((votes.units, 4), dtype=np.int64)  # of the four sides (preferences.py)
+    done, looks = 0, checkpoints(len(votes))
+    is_decided = np.zeros(votes.units, dtype=np.bool_)
+    for upto in looks:
+        sides = votes.value[done:upto].astype(np.int64)
+        counts += np.bincount(votes.unit[done:upto] * 4 + sides, minlength=4 * votes.units).reshape(-1, 4)
+        done = upto
+        first, second, other = counts[:, 1], counts[:, 2], np.maximum(counts[:, 0], counts[:, 3])
+        outcome = 1.0 * (first > np.maximum(second, other)) - 1.0 * (second > np.maximum(first, other))
+        if upto == looks[-1]:
+            for unit, winner in (decided or {}).items():
+                outcome[unit] = {1: 1.0, 2: -1.0}.get(int(winner), 0.0)
+                is_decided[unit] = True
+        lead = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
+        clusters: dict[str, Any] = {ITEM: images}
+        if not votes.anonymous:
+            columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto])
+            clusters[RATER] = rater_deletions(*columns, outcome, pair, lead, is_decided)
+        winners = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
+        yield upto, PeoplesWinners.of(winners, clusters=clusters)
+
+
+def accuracy_so_far(
+    winners: Sequence[tuple[int, PeoplesWinners]],
+    scores: Mapping[str, npt.NDArray[np.float64]],
+    kinds: Mapping[str, npt.NDArray[np.bool_]],
+) -> dict[str, dict[str, Any]]:
+    """Return pair kind -> each metric's accuracy at each checkpoint, and the verdict.
+
+    Args:
+        winners: from ``winners_so_far``.
+        scores: metric -> (P, 2).
+        kinds: pair kind -> (P,) bool.
+    """
+    named = winners_named(scores)
+    figures: dict[str, dict[str, Any]] = {}
+    for kind, of_kind in kinds.items():
+        earlier = {
+            name: [
+                {"judgments": upto, **as_json(people.accuracy_of(metric, of_kind), *SHARE)}
+                for upto, people in winners
+            ]
+            for name, metric in named.items()
+        }
+        cells = {name: rows[-1] for name, rows in earlier.items()}
+        figures[kind] = {
+            "metrics": cells,
+            "earlier": earlier,
+            "verdict": pair_verdict(named, winners[-1][1], of_kind, cells),
+            **scope_fields(winners[-1][1].deletions),
+        }
+    return figures
+
+
+def means_so_far(
+    votes: VotesInOrder, decided: Mapping[int, float] | None = None
+) -> Iterator[tuple[int, Floats]]:
+    """Yield, per checkpoint, (U,) mean judgments; nan without any. ``decided`` as in ``winners_so_far``."""
+    total, count = np.zeros(votes.units), np.zeros(votes.units)
+    done, looks = 0, checkpoints(len(votes))
+    for upto in looks:
+        total += np.bincount(votes.unit[done:upto], weights=votes.value[done:upto], minlength=votes.units)
+        count += np.bincount(votes.unit[done:upto], minlength=votes.units)
+        done = upto
+        mean = np.full(votes.units, np.nan)
+        np.divide(total, count, out=mean, where=count > 0)
+        if upto == looks[-1]:
+            for unit, value in (decided or {}).items():
+                mean[unit] = value
+        yield upto, mean
+
+
+def correlation_so_far(
+    means: Sequence[tuple[int, Floats]],
+    scores: Mapping[str, Floats],
+    clusters: Mapping[str, Any],
+    weights: Floats | None = None,
+) -> dict[str, Any]:
+    """Return Kendall's tau-b of each metric with mean judgments at each checkpoint.
+
+    ``scores``: metric -> (U,), nan if missing. The last checkpoint has an interval by ``clusters`` of the U captions.
+    """
+    earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
+    for upto, mean in means:
+        last = upto == means[-1][0]
+        for name, values in scores.items():
+            known = ~np.isnan(mean) & ~np.isnan(values)
+            row: dict[str, Any] = {"judgments": upto, "value": None, "low": None, "high": None}
+            row["n"] = int(known.sum())
+            if row["n"]:
+                tau = correlation(
+                    values,
+                    mean,
+                    "kendall-tau-b",
+                    missing="leave-out",
+                    weights=weights,
+                    resamples=0,
+                    clusters=clusters if last else NAIVE,
+                )
+                row |= as_json(tau, "value", "low", "high", "reason")
+            earlier[name].append(row)
+    cells = {name: rows[-1] for name, rows in earlier.items()}
+    raters = scope_fields(columns_and_deletions(clusters)[1])
+    return {
+        "metrics": cells,
+        "earlier": earlier,
+        "verdict": correlation_verdict(scores, means[-1][1], clusters, cells, weights),
+    } | raters

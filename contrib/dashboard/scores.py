@@ -1,0 +1,95 @@
+"""Score the candidates of a study once, and keep the scores with its snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from contrib.dashboard.models import BoardSnapshot
+from evaluation.data.imported_scores.storing import imported_scores
+from evaluation.data.judgment_sets import loaders
+from evaluation.errors import EvaluationError
+from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, ImportedMetric
+from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
+from evaluation.results.metric_figures import score_captions, score_pairs
+from judgments.kinds import KINDS
+from judgments.models import Study
+from quorum.numeric.arrays import Floats
+
+ROWS = ("of", "images")
+
+
+def candidate_scores(study: Study) -> dict[str, Any]:
+    """Return metric -> scores ((P, 2) or (U,)) ``of`` pairs or units with their ``images``, or a ``reason`` for none.
+
+    The metrics are the newest evaluation's, so that the page Results agrees. What was ``asked`` says when the scores
+    are no longer those.
+    """
+    kind = KINDS[study.protocol]
+    metrics, tokenizer, *_imported = asked = _metrics_asked(study)
+    if kind.comparison.refusal:
+        scores = _as_scores([], {}, kind.comparison.refusal)
+    elif not kind.compares_pairs and kind.results:
+        scores = _as_scores([], {}, "The page Results holds them against the scores of captions.")
+    else:
+        try:
+            scores = (_pair_scores if kind.compares_pairs else _caption_scores)(study, metrics, tokenizer)
+        except EvaluationError as error:
+            scores = _as_scores([], {}, str(error))
+    return scores | {"asked": asked}
+
+
+def _metrics_asked(study: Study) -> list[Any]:
+    """Return the names of metrics, the tokenizer, and the row ids of imported ones, which new scores change."""
+    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
+    stated = newest.values_list("settings", flat=True).first()
+    metrics, tokenizer = (
+        (stated["metrics"], stated["tok"]) if stated else (list(DEFAULT_METRICS), DEFAULT_TOKENIZER)
+    )
+    imported = ImportedMetric.objects.filter(dataset=study.dataset_id, name__in=metrics).order_by("pk")
+    return [metrics, tokenizer, *imported.values_list("pk", flat=True)]
+
+
+def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+    pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
+    imported = imported_scores(study.dataset, metrics)
+    _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    return _as_scores([(pair.pk, pair.image) for pair in pairs], scores)
+
+
+def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+    references = loaders.load_references(study)
+    imported = imported_scores(study.dataset, metrics)
+    rows = loaders.caption_units(study)
+    have = imported.have([(item, text) for _unit, item, _key, text in rows])
+    judged = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
+    captions, _ = caption_texts(study, judged, references)
+    documents = references.documents()
+    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    scores = {name: result.images for name, result in scored.scores.items()}
+    return _as_scores([(caption.unit, caption.item) for caption in captions], scores)
+
+
+def _as_scores(
+    rows: Sequence[tuple[Any, Any]], scores: Mapping[str, Floats], reason: str = ""
+) -> dict[str, Any]:
+    """Return scores of pairs or units, which ``rows`` name with their images."""
+    of, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    return {"of": of, "images": images, "metrics": scores, "reason": reason}
+
+
+def stored_scores(study: Study) -> dict[str, Any] | None:
+    """Return what ``candidate_scores`` gave for the last snapshot; None if it would give something else now."""
+    stored = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
+    if not stored or "images" not in stored or stored.get("asked") != _metrics_asked(study):
+        return None
+    metrics = {name: np.array(values, dtype=np.float64) for name, values in stored["metrics"].items()}
+    rows = {name: np.array(stored[name], dtype=np.int64) for name in ROWS}
+    return stored | rows | {"metrics": metrics}
+
+
+def scores_to_store(scores: dict[str, Any]) -> dict[str, Any]:
+    metrics = {name: array.tolist() for name, array in scores["metrics"].items()}
+    return scores | {name: scores[name].tolist() for name in ROWS} | {"metrics": metrics}

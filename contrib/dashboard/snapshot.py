@@ -1,0 +1,241 @@
+"""Compute and store the slow part of the dashboard, in a job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from annotation.models import Case as QualityCase
+from annotation.models import Participation
+from annotation.models.assignments import FINISHED_STATES
+from annotation.money.payments import pay_of_sessions, wages_of
+from annotation.quality.controls import ControlRecord
+from contrib.dashboard.counters import first_answers
+from contrib.dashboard.drawings import draw_plots
+from contrib.dashboard.models import BoardSnapshot
+from contrib.dashboard.replay import (
+    VotesInOrder,
+    accuracy_so_far,
+    agreement_so_far,
+    correlation_so_far,
+    means_so_far,
+    winners_so_far,
+)
+from contrib.dashboard.scores import candidate_scores, scores_to_store, stored_scores
+from evaluation.data.judgment_sets import blocks, loaders
+from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
+from evaluation.data.progress import study_counts
+from evaluation.results.aggregation import unused_answers, worker_table
+from evaluation.results.agreement import agreement_rows, exchange_of, one_against_rest, side_bias
+from evaluation.results.consensus import clusters_of_captions
+from evaluation.results.metric_figures import pair_kinds
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+from quorum.numeric.arrays import Ints, places_in
+
+WORKERS_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardSnapshot:
+    """A snapshot to store: the ``values`` of its row; ``scores`` of None keeps the stored ones."""
+
+    study: Study
+    values: dict[str, Any]
+    scores: dict[str, Any] | None
+
+
+def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
+    began = time.monotonic()
+    kind, design = KINDS[study.protocol], design_of(study)
+    # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
+    newest = blocks.newest_judgment(study)
+    event = study.events.aggregate(last=Max("pk"))["last"] or 0
+    # Score before judgments are read, to hold less at once.
+    stored = stored_scores(study)
+    scores = candidate_scores(study) if stored is None else stored
+    scores["images"] = loaders.clusters_of_items(study, scores["images"])
+    progress(0.05, "reading judgments")
+    all_units = loaders.study_units(study)
+    table = loaders.load_judgments(study, newest=newest, units=all_units)
+    progress(0.5, "replaying them")
+    units = all_units.judged
+    del all_units  # the judged ones are copied
+    images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
+
+    def in_order(keep: Flags) -> VotesInOrder:
+        rows = np.flatnonzero(keep)
+        rows = rows[np.argsort(table.pk[rows])]
+        columns = (places_in(units.pk, table.unit[rows]), table.worker[rows], table.value[rows])
+        return VotesInOrder(*columns, images, anonymous)
+
+    votes = in_order(table.counted & ~np.isnan(table.value))
+    agreed = agreement_rows(table, loaders.full_depth_units(study))
+    growth = (
+        []
+        if kind.is_open
+        else agreement_so_far(
+            in_order(agreed), kind.aggregation.level, seed=design.seed, exchange=exchange_of(kind)
+        )
+    )
+    progress(0.7, "holding metrics against people")
+    kinds = _evaluation(study, votes, units, table, scores)
+    del votes
+    people = {}
+    if kind.compares_pairs and agreed.any():
+        people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
+    bias = side_bias(table, units, images, anonymous=anonymous)
+    counted = study_counts(study)
+    wages = wages_of(study, pay_of_sessions(study))
+    result: dict[str, Any] = {
+        "wanted": counted["wanted"],
+        "finished": sum(counted["assignments"].get(state, 0) for state in FINISHED_STATES),
+        "hits": counted["hits"],
+        "hits_done": counted["hits_done"],
+        "stopping": counted["stopping"],
+        "level": "" if kind.is_open else kind.aggregation.level,
+        "no_alpha": kind.aggregation.no_alpha,
+        "growth": growth,
+        "evaluation": {
+            "kinds": kinds,
+            "people": people,
+            "reason": scores["reason"],
+            "correlated": not kind.compares_pairs,
+        },
+        "controls": {},
+        **_workers(study, table, table.records, design.controls.threshold),
+        "side_bias": bias,
+        "wages": {
+            "median": wages.median_cents,
+            "floor": wages.floor_cents,
+            "below": wages.below,
+            "n": wages.counted,
+        },
+        "unused": unused_answers(study, table),
+    }
+    signature = str(signature_of_study(study, table=table)) if len(table) else ""
+    result["drawings"] = {**draw_plots(result), "signature": signature}
+    # Judgments that arrive meanwhile count as new beside the snapshot.
+    judgments = first_answers(study).filter(pk__lte=newest).count()
+    values = {"judgments": judgments, "newest": newest, "event": event, "result": result}
+    values |= {"seconds": time.monotonic() - began, "made_at": timezone.now()}
+    return DashboardSnapshot(study, values, scores if stored is None else None)
+
+
+@transaction.atomic
+def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
+    values = dict(board.values)
+    if board.scores is not None:
+        values["scores"] = scores_to_store(board.scores)
+    stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=board.study, defaults=values)
+    return stored
+
+
+def forget_snapshot(*, study: Study, **_signal: Any) -> None:
+    """Delete it, which names people; a receiver of ``person_erased`` and ``pages_discarded``."""
+    BoardSnapshot.objects.filter(study=study).delete()
+
+
+def _evaluation(
+    study: Study, votes: VotesInOrder, units: Units, table: JudgmentTable, scores: dict[str, Any]
+) -> dict[str, Any]:
+    """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
+    if not scores["metrics"] or not len(votes):
+        return {}
+    if not KINDS[study.protocol].compares_pairs:
+        # In the order of the scores, as an evaluation has them: the same numbers draw the same intervals.
+        order = places_in(units.pk, scores["of"])
+        means = [
+            (upto, np.where(order >= 0, mean[order], np.nan))
+            for upto, mean in means_so_far(votes, _decided_units(study, units))
+        ]
+        clusters = clusters_of_captions(
+            table,
+            scores["of"],
+            scores["images"],
+            ratings=(),
+            decided=loaders.decisions_of(study),
+            anonymous=votes.anonymous,
+        )
+        known = loaders.weights_of_units(study)
+        weights = np.array([known.get(pk, 1.0) for pk in scores["of"].tolist()]) if known else None
+        return {"all": correlation_so_far(means, scores["metrics"], clusters, weights)}
+    pairs = len(scores["of"])
+    pair = places_in(scores["of"], units.pair)
+    winners = list(winners_so_far(votes, pair, scores["images"], _decided_units(study, units)))
+    kind_of_pair = np.full(pairs, -1, dtype=np.int64)
+    kind_of_pair[pair] = units.kind
+    codes = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
+    code_of = {units.kinds[code]: code for code in codes if units.kinds[code]}
+    names = pair_kinds(code_of)
+    kinds = {name: kind_of_pair == code_of[name] for name in names} if len(names) > 1 else {}
+    kinds["all"] = np.ones(pairs, dtype=np.bool_)
+    return accuracy_so_far(winners, scores["metrics"], kinds)
+
+
+def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
+    """Return what (U,) units are clustered by, from stored scores if they cover all pairs."""
+    index = places_in(scores["of"], units.pair)
+    if not KINDS[study.protocol].compares_pairs or (index < 0).any():
+        return loaders.clusters_of_units(study, units)
+    return scores["images"][index]
+
+
+def _decided_units(study: Study, units: Units) -> dict[int, float]:
+    decisions = loaders.decisions_of(study)
+    codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
+    values = [decision.value for decision in decisions.values()]
+    return {code: value for code, value in zip(codes, values, strict=True) if code >= 0}
+
+
+def _workers(
+    study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
+) -> dict[str, Any]:
+    people = loaders.worker_rows(study)
+    rows = worker_table(
+        table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
+    )
+    standing = dict(
+        Participation.objects.filter(study=study)
+        .exclude(standing=Participation.Standing.ACTIVE)
+        .values_list("worker__name", "standing")
+    )
+    rules: dict[str, list[str]] = {}
+    cases = QualityCase.objects.filter(study=study, state=QualityCase.State.OPEN).order_by("pk")
+    for name, rule in cases.values_list("worker__name", "rule"):
+        rules.setdefault(name, []).append(rule)
+    for row in rows:
+        row |= {"standing": standing.get(row["worker"], ""), "rules": rules.get(row["worker"], [])}
+    rows.sort(
+        key=lambda row: (
+            row["used"] and not row["rules"] and not row["standing"],
+            -row["judgments"],
+            row["worker"],
+        )
+    )
+    seen, right = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
+    return {
+        "workers": rows[:WORKERS_SHOWN],
+        "workers_left": max(0, len(rows) - WORKERS_SHOWN),
+        "workers_all": len(rows),
+        "per_worker": not any(worker.anonymous for worker in people),
+        "threshold": threshold,
+        "controls": {
+            "seen": seen,
+            "right": right,
+            "share": right / seen if seen else None,
+            "workers": sum(row["controls_seen"] > 0 for row in rows),
+            "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
+            "set_aside": int((~table.used & ~table.control).sum()),
+        },
+    }

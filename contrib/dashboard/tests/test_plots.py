@@ -1,0 +1,23 @@
+"""Figures of the dashboard as a page and a screen reader meet them."""
+
+from contrib.dashboard.plots import earlier_figure, metrics_figure
+from evaluation.presentation.plots.figures import OKABE_ITO
+from tests.evaluation.test_figures import cell, words
+
+
+def test_a_metric_s_curve_has_a_colour_and_a_sign_of_its_own_beside_its_name() -> None:
+    names = ["bleu-1", "bleu-4", "rouge-l", "cider", "cider-d"]
+    rows = [{"judgments": at, "value": 0.6, "low": None, "high": None} for at in (10, 20)]
+    svg = earlier_figure(
+        "all",
+        {"earlier": dict.fromkeys(names, rows), "verdict": {"leaders": names}},
+        correlated=False,
+    )
+    assert set(names) <= set(words(svg))
+    assert len({colour for colour in OKABE_ITO if svg.count(colour.lower()) > 1}) == len(names)
+
+
+def test_a_metric_that_agrees_by_chance_alone_is_drawn_before_one_without_a_value() -> None:
+    metrics = {"meteor": cell(None), "bleu-1": cell(0.0), "rouge-l": cell(-0.5)}
+    drawn = metrics_figure("HC", {"metrics": metrics, "verdict": {"leaders": ["bleu-1"]}}, correlated=True)
+    assert "bleu-1 .00; rouge-l -.50." in drawn
