@@ -42,8 +42,6 @@ SECTIONS: Commands = {
             "judgments.management.designs.CreateStudy"),
         "study choose": ("select_items", "the items that tell systems apart, within a budget",
             "evaluation.planning.choosing.selecting.select_items"),
-        "study import": ("import_judgments", "judgments collected elsewhere",
-            "annotation.management.ImportJudgments"),
         "study export": ("export_study", "the study file of a study",
             "judgments.management.designs.ExportStudy"),
         "study diff": ("diff_designs", "how two designs differ", "judgments.management.designs.DiffDesigns"),

@@ -8,10 +8,10 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.importing import import_judgments
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError
 from evaluation.results.aggregation import aggregate_study

@@ -12,9 +12,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.importing import import_judgments
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DataConflict
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.reports.releases.verification import describe_differences
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
