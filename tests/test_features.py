@@ -18,6 +18,7 @@ NAMES = list(all_features())
 LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
 # What a feature leaves in a database.
 USED = """
+import json
 from pathlib import Path
 from tempfile import mkdtemp
 from django.contrib.auth.models import User
@@ -25,6 +26,7 @@ from annotation.rehearsal import Crowd, rehearse
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 from contrib.judges.models import Judge
+from contrib.judgment_imports.importing import import_judgments
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
@@ -35,6 +37,13 @@ from tests.templating import make_template_study
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(device_to_set_up(account)).objects.update(confirmed=True)
 study = make_study("graded", opened=False)
+rows = Path(mkdtemp()) / "rows.jsonl"
+rows.write_text(json.dumps(
+    {"unit": "u", "worker": "ann", "value": 3, "image": study.dataset.items.first().name, "first_text": "A dog"}
+))
+import_judgments(
+    format="jsonl", path=rows, dataset=study.dataset.name, study="elsewhere", protocol="graded"
+)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
 ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
