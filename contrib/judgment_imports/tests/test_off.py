@@ -48,8 +48,8 @@ browser.force_login(User.objects.get(username="rosa"))
 dataset = f"/admin/judgments/dataset/{study.dataset_id}/"
 answer = {
     "failed": failed.state,
-    "dataset": browser.get(dataset).content.decode(),
-    "form": browser.get(f"{dataset}judgments/").status_code,
+    "dataset": browser.get(f"{dataset}change/").content.decode(),
+    "form": browser.get(f"{dataset}judgments/", follow=True).status_code,
     "columns": browser.get(f"/admin/judgments/dataset/columns/{failed.args['upload']}/").status_code,
     "results": browser.get(f"/admin/judgments/study/{study.pk}/results/").status_code,
     "job": browser.get(f"/admin/judgments/job/{failed.pk}/change/").status_code,
