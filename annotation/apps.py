@@ -25,7 +25,6 @@ class AnnotationConfig(AppConfig):
         schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 3600)
         schedule("annotation.work.seats.forget_addresses", every=lambda: 300)
         handlers = "annotation.handlers"
-        register("import_judgments", f"{handlers}.import_judgments", queue=READING, scope="judgments")
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
         register("read_panel_list", f"{handlers}.read_panel_list", queue=READING, scope="workers")
         for kind in ("end_retention", "finish_erasure"):

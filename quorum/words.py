@@ -38,8 +38,6 @@ SECTIONS: Commands = {
             "evaluation.management.planning.PlanPower"),
         "study new": ("create_study", "a draft from a study file",
             "judgments.management.designs.CreateStudy"),
-        "study import": ("import_judgments", "judgments collected elsewhere",
-            "annotation.management.ImportJudgments"),
         "study export": ("export_study", "the study file of a study",
             "judgments.management.designs.ExportStudy"),
         "study diff": ("diff_designs", "how two designs differ", "judgments.management.designs.DiffDesigns"),

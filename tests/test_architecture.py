@@ -273,7 +273,7 @@ RUNNING = {
         ("name in BESIDE", "jinja2 annotation.crowds evaluation.results evaluation.reports"),
         (
             "name in RUNNING",
-            "annotation.importing annotation.privacy.erasing evaluation.reports judgments.importers",
+            "annotation.privacy.erasing evaluation.reports judgments.importers",
         ),
     ],
 )

@@ -18,6 +18,7 @@ NAMES = list(all_features())
 LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
 # What a feature leaves in a database.
 USED = """
+import json
 from pathlib import Path
 from tempfile import mkdtemp
 from django.contrib.auth.models import User
@@ -27,6 +28,7 @@ from contrib.challenges.tests.challenging import a_challenge, participant, submi
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from contrib.judges.models import Judge
 from contrib.quiz.tests.quizzing import quizzed, take
+from contrib.judgment_imports.importing import import_judgments
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
@@ -39,6 +41,13 @@ from tests.templating import make_template_study
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(device_to_set_up(account)).objects.update(confirmed=True)
 study = make_study("graded", opened=False)
+rows = Path(mkdtemp()) / "rows.jsonl"
+rows.write_text(json.dumps(
+    {"unit": "u", "worker": "ann", "value": 3, "image": study.dataset.items.first().name, "first_text": "A dog"}
+))
+import_judgments(
+    format="jsonl", path=rows, dataset=study.dataset.name, study="elsewhere", protocol="graded"
+)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
 store_snapshot(compute_snapshot(study=study))

@@ -8,7 +8,6 @@ from rest_framework.routers import SimpleRouter
 
 from annotation.api import resources as annotation
 from annotation.api import work
-from annotation.api.imports import DatasetJudgmentsView
 from annotation.crowds.publishing import close, demographics, open_to_workers, qualify
 from annotation.launch.ethics import fill_ready_texts
 from annotation.launch.views import ChecklistView, EthicsView
@@ -126,7 +125,6 @@ urlpatterns = [
         )
     ),
     path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),
-    path("datasets/<str:name>/judgments/", DatasetJudgmentsView.as_view(), name="dataset-judgments"),
     path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),

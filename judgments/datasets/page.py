@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
@@ -47,21 +47,20 @@ from judgments.datasets.understanding import (
     LEFT_OUT,
     PEOPLE,
     SYSTEM,
+    TABLE_USES,
+    WITHOUT_COLUMNS,
     Part,
     Understood,
     as_understood,
 )
-from judgments.design.scale import parse_scale
 from judgments.importers import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,
-    JUDGMENT_FORMATS,
     TABLE_FORMATS,
     ImportProblem,
     read_layouts,
 )
 from judgments.jobs import enqueue
-from judgments.kinds import KINDS
 from judgments.models import (
     Caption,
     Dataset,
@@ -77,14 +76,11 @@ from judgments.models import (
 from judgments.studies.study_page import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
-JOBS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments", "scale_pictures"]
 FORMAT_TITLES = {
     "flickr8k": gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
     "coco": gettext_noop("MS COCO: one JSON document"),
     "pascal-50s": gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
     "abstract-50s": gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
-    "flickr8k-expert": gettext_noop("Flickr8k's expert grades: ExpertAnnotations.txt"),
-    "flickr8k-crowd": gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
     "jsonl": gettext_noop("JSON lines, one object a line"),
     "csv": gettext_noop("CSV with a header line"),
     "tsv": gettext_noop("TSV: tabs between the columns"),
@@ -184,21 +180,29 @@ def encoding_field(by_itself: str) -> forms.ChoiceField:
 
 
 class UploadForm(FilesForm):
-    """Files for a job that imports them. ``lead`` is the sentence above the form; it may hold ``{dataset}``."""
+    """Files for a job that imports them into a dataset.
+
+    Attributes:
+        formats, titles: names of the formats, and what a page calls them.
+        lead: the sentence above the form; it may hold ``{dataset}``.
+        permission: what the account needs besides its role in the dataset.
+    """
 
     formats: ClassVar[tuple[str, ...]]
+    titles: ClassVar[Mapping[str, str]] = FORMAT_TITLES
     format_label: ClassVar[str] = gettext_noop("Format")
     files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
     by_itself = gettext_noop("UTF-8, or as the file's mark says")
     job: ClassVar[str]
     title: ClassVar[str]
     lead: ClassVar[str]
+    permission: ClassVar[str] = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["format"] = forms.ChoiceField(
             label=gettext(self.format_label),
-            choices=[(name, gettext_lazy(FORMAT_TITLES.get(name, name))) for name in self.formats],
+            choices=[(name, gettext_lazy(self.titles.get(name, name))) for name in self.formats],
             widget=UnfoldAdminRadioSelectWidget,
         )
         self.order_fields(self.field_order)
@@ -383,61 +387,12 @@ class RankingsForm(UploadForm):
     files_help = gettext_noop("Lines of qid, Q0, docid, rank, score and system, with blanks between.")
 
 
-SCALE_HELP = gettext_lazy(
-    "Of graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. Left empty, the answers say it, and the import says "
-    "what it took."
-)
+UPLOADS: dict[str, type[UploadForm]] = {"candidates": CandidatesForm, "rankings": RankingsForm}
 
 
-DESIGN_HELP = gettext_lazy("TOML, as a study's page offers it; needed for answers to a HIT template.")
-
-
-class JudgmentsForm(UploadForm):
-    formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
-    job = "import_judgments"
-    title = gettext_noop("Import judgments")
-    lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")
-    field_order = ("study", "format", "files", "protocol", "scale", "design")
-
-    study = forms.CharField(
-        label=gettext_lazy("Short name of the study"),
-        max_length=80,
-        validators=[short_name],
-        help_text=gettext_lazy("The judgments become a study under this name; it asks nobody anything."),
-        widget=UnfoldAdminTextInputWidget,
-    )
-    protocol = forms.ChoiceField(
-        label=gettext_lazy("Protocol"),
-        required=False,
-        choices=[
-            ("", gettext_lazy("As the file says")),
-            *((kind.name, gettext_lazy(kind.title)) for kind in KINDS.values()),
-        ],
-        help_text=gettext_lazy(
-            "For rows that do not name one, and for published sets that hold judgments of several."
-        ),
-        widget=UnfoldAdminSelectWidget,
-    )
-
-    scale = forms.CharField(
-        label=gettext_lazy("Scale of the answers"),
-        required=False,
-        max_length=40,
-        help_text=SCALE_HELP,
-        widget=UnfoldAdminTextInputWidget,
-    )
-
-    design = forms.FileField(label=gettext_lazy("Study file"), required=False, help_text=DESIGN_HELP)
-
-    def clean_scale(self) -> str:
-        try:
-            return parse_scale(self.cleaned_data["scale"])
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from None
-
-    def arguments(self) -> dict[str, str]:
-        values = {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
-        return values | {"design": uploads.study_file(self.cleaned_data["design"])}
+def add_upload(name: str, form: type[UploadForm]) -> None:
+    """Add a form, with a button on the page of each dataset."""
+    UPLOADS[name] = form
 
 
 def _apply_format(understood: Understood, format: str) -> None:
@@ -485,11 +440,6 @@ class DatasetAdmin(QuorumAdmin):
         return format_html('<a class="q-name" href="{}">{}</a>', address, dataset.name)
 
     def get_urls(self) -> list[URLPattern]:
-        imports: dict[str, type[UploadForm]] = {
-            "candidates": CandidatesForm,
-            "rankings": RankingsForm,
-            "judgments": JudgmentsForm,
-        }
         return [
             path(
                 "columns/<slug:upload>/",
@@ -507,7 +457,7 @@ class DatasetAdmin(QuorumAdmin):
                     self.admin_site.admin_view(partial(self.import_view, form_class=form_class)),
                     name=f"judgments_dataset_{name}",
                 )
-                for name, form_class in imports.items()
+                for name, form_class in UPLOADS.items()
             ),
             *(
                 path(
@@ -540,7 +490,7 @@ class DatasetAdmin(QuorumAdmin):
                     uploads.discard_upload(upload)
                     form.add_error("files", str(error))
         lead = gettext("Pictures or source texts, what systems wrote about them, and what people did.")
-        return self._page(request, "upload", gettext("Upload your data"), form=form, lead=lead)
+        return self._page(request, "judgments/upload.html", gettext("Upload your data"), form=form, lead=lead)
 
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
         """Show what an upload is understood as: at once if it is small, else when a job has read it."""
@@ -658,7 +608,7 @@ class DatasetAdmin(QuorumAdmin):
         ]
         return self._page(
             request,
-            "understood",
+            "judgments/understood.html",
             gettext("What was understood"),
             form=form,
             upload=upload,
@@ -671,7 +621,7 @@ class DatasetAdmin(QuorumAdmin):
         dataset = self._dataset(request, pk)
         if not has_role(request.user, dataset, "editor"):
             raise PermissionDenied
-        if form_class is JudgmentsForm and not request.user.has_perm("judgments.add_study"):
+        if form_class.permission and not request.user.has_perm(form_class.permission):
             raise PermissionDenied
         args = {"dataset": dataset.name}
         form = form_class(request.POST or None, request.FILES or None)
@@ -691,7 +641,7 @@ class DatasetAdmin(QuorumAdmin):
                     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         title = f"{dataset.name}: {gettext(form.title)}"
         lead = gettext(form.lead).format(dataset=dataset.name)
-        return self._page(request, "upload", title, form=form, lead=lead)
+        return self._page(request, "judgments/upload.html", title, form=form, lead=lead)
 
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Take what the columns of a table are, and what is to stand in cells with a problem; then import it."""
@@ -701,8 +651,7 @@ class DatasetAdmin(QuorumAdmin):
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
             try:
-                design = uploads.study_file(request.FILES.get("design"))
-                args = uploads.posted(waiting, request.POST.dict() | {"design": design})
+                args = uploads.posted(waiting, request.POST.dict(), request.FILES.dict())
                 if "_again" in request.POST and uploads.look_at_columns(waiting["kind"], args):
                     return redirect("admin:judgments_dataset_columns", upload)
                 job = enqueue(kind=waiting["kind"], args=args, user=user)
@@ -711,22 +660,20 @@ class DatasetAdmin(QuorumAdmin):
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         table = uploads.Table(**waiting["table"])
+        use = TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
         return self._page(
             request,
-            "columns",
+            use.template,
             gettext("Put it right") if table.problems else gettext("What the columns are"),
             table=uploads.offered(waiting["kind"], waiting["args"], table),
             problems=[
                 problem | {"said": uploads.name_controls(problem["said"])} for problem in table.problems
             ],
-            of_judgments=waiting["kind"] == "import_judgments",
-            scale_help=SCALE_HELP,
-            design_help=DESIGN_HELP,
         )
 
     def _page(self, request: HttpRequest, template: str, title: str, **shown: Any) -> HttpResponse:
         context = {**self.admin_site.each_context(request), "title": title, **shown}
-        return TemplateResponse(request, f"judgments/{template}.html", context)
+        return TemplateResponse(request, template, context)
 
     def _ask_for_files_again(self, request: HttpRequest, page: str) -> HttpResponse:
         messages.error(request, gettext("Nothing was imported: please upload the files again."))
@@ -737,7 +684,7 @@ class DatasetAdmin(QuorumAdmin):
         members = DatasetRole.objects.visible_to(request.user).filter(dataset=dataset)
         return self._page(
             request,
-            "dataset",
+            "judgments/dataset.html",
             dataset.name,
             dataset=dataset,
             may_change=has_role(request.user, dataset, "editor"),
@@ -747,6 +694,11 @@ class DatasetAdmin(QuorumAdmin):
             sharings=Dataset.Sharing.choices,
             me=signed_in(request),
             **(offered_accounts() if may_own else {}),
+            imports=[
+                (reverse(f"admin:judgments_dataset_{name}", args=[dataset.pk]), gettext(form.title))
+                for name, form in UPLOADS.items()
+                if not form.permission or request.user.has_perm(form.permission)
+            ],
             may_add_study=request.user.has_perm("judgments.add_study"),
             **_contents(dataset, request.user),
         )
@@ -803,7 +755,8 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
     """Use six queries, whatever the size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
-    jobs = visible_rows(Job.objects.filter(kind__in=JOBS), person).filter(
+    kinds = ["import_dataset", "scale_pictures", *(form.job for form in UPLOADS.values())]
+    jobs = visible_rows(Job.objects.filter(kind__in=kinds), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
     )
     return {

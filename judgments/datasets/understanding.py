@@ -24,7 +24,7 @@ from judgments.importers import (
     reader_of,
 )
 from judgments.importers.mapping import LEFT_OUT as NOT_USED
-from judgments.importers.mapping import NAMES, first_rows, guessed
+from judgments.importers.mapping import first_rows, guessed
 from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record, is_blank
 from judgments.importers.tables import (
@@ -43,23 +43,6 @@ MOST_LINES = 10  # of which one is the header
 
 LONGEST_SHOWN = 120  # characters of a cell
 
-REQUIRED = {
-    "dataset": ("image", "caption"),
-    "import_candidates": ("image", "caption"),
-    "import_judgments": ("unit", "worker"),
-}
-# Each of these does instead of a required column.
-INSTEAD = {"import_candidates": {"caption": CANDIDATE_COLUMNS.instead["caption"]}}
-
-WANTED: dict[str, tuple[str, ...]] = {
-    "dataset": (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
-    "import_candidates": CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
-    "import_judgments": tuple(
-        name for name in NAMES if name not in ("systems", "answers", "study", "document")
-    ),
-}
-
-
 # What a page calls our columns; the others say it themselves.
 COLUMN_WORDS = {
     "image": gettext_noop("item: the picture's file name, or an id"),
@@ -77,6 +60,65 @@ COLUMN_WORDS = {
     "rank": gettext_noop("place in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
+
+
+OF_A_SYSTEM = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
+
+
+@dataclass(frozen=True)
+class TableUse:
+    """What an import reads of a table, and what the page of its columns asks besides.
+
+    Attributes:
+        required: our columns; a page asks for those that a table lacks.
+        wanted: our columns that a page offers.
+        instead: a required column -> those of which each does instead.
+        words: what a page calls our columns; the others say it themselves.
+        choices: what else a page offers for a column, with its words.
+        template: of the page.
+    """
+
+    required: tuple[str, ...]
+    wanted: tuple[str, ...]
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=lambda: COLUMN_WORDS)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    template: str = "judgments/columns.html"
+
+    def check_guesses(self, guesses: dict[str, str]) -> None:
+        """Take away what cannot be meant of our column -> the file's."""
+        if OF_A_SYSTEM.fullmatch(guesses.get("system", "")):
+            del guesses["system"]  # what it wrote, not which it is
+
+    def shown(self, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
+        """Return what its template shows besides, of an import with these arguments."""
+        return {}
+
+    def arguments(
+        self, args: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return arguments of the import that a page has sent besides the columns."""
+        return {}
+
+
+# By the kind of the job; "dataset" is an upload that is looked at first.
+TABLE_USES = {
+    "dataset": TableUse(
+        required=("image", "caption"),
+        wanted=(*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
+    ),
+    "import_candidates": TableUse(
+        required=("image", "caption"),
+        wanted=CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
+        instead={"caption": CANDIDATE_COLUMNS.instead["caption"]},
+    ),
+}
+WITHOUT_COLUMNS = TableUse((), ())
+
+
+def add_table_use(kind: str, use: TableUse) -> None:
+    """Add what the import of a kind of job reads of a table."""
+    TABLE_USES[kind] = use
 
 
 @dataclass(slots=True)
@@ -105,8 +147,8 @@ class Table:
     def fits(self, use: str) -> bool:
         """Return whether the columns have our names already."""
         names = {name.lower() for name in self.names}
-        instead = INSTEAD.get(use, {})
-        return all(name in names or names & set(instead.get(name, ())) for name in REQUIRED[use])
+        instead = TABLE_USES[use].instead
+        return all(name in names or names & set(instead.get(name, ())) for name in TABLE_USES[use].required)
 
     def has_our_names(self) -> bool:
         """Return whether a dataset's table calls its images as we do; others of its columns may be captions."""
@@ -164,13 +206,10 @@ def table_of(
         how = how.model_copy(update={"files": (f"**/*.{format}",)})
     rows = first_rows(how, reader_of(format), path, encoding or None)
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
-    wanted = [name for name in WANTED[use] if name not in how.columns]
+    wanted = [name for name in TABLE_USES[use].wanted if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
     known = used if used and set(used.values()) <= set(names) else guessed(names, wanted)
-    if use != "import_judgments" and OF_A_SYSTEM.fullmatch(known.get("system", "")):
-        del known["system"]  # what it wrote, not which it is
-    if use == "import_judgments" and "image" in known:
-        known.pop("text", None)  # which names an item where nothing else does
+    TABLE_USES[use].check_guesses(known)
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
     return Table(names, cells, known, header_row=header_row, is_folder=path.is_dir())
 
@@ -223,8 +262,6 @@ SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
 ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
 
 OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
-
-OF_A_SYSTEM = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
 SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
 
@@ -500,7 +537,9 @@ def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, Any]]) -> 
     if (columns := how.get("columns")) is not None and set(columns.values()) <= set(table.names):
         table.chosen = dict(columns)
     elif table.has_our_names():
-        table.chosen = {name.lower(): name for name in table.names if name.lower() in WANTED["dataset"]}
+        table.chosen = {
+            name.lower(): name for name in table.names if name.lower() in TABLE_USES["dataset"].wanted
+        }
     elif (
         set(table.names) - set(table.chosen.values())
         and (name := table.chosen.get("caption", "")).lower() != "caption"

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,12 @@ from common.amounts import thousands
 from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_leftovers
-from common.incoming import BeyondHead, check_head, load_json, uploaded_text
+from common.incoming import BeyondHead, check_head, load_json
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.understanding import (
-    COLUMN_WORDS,
-    REQUIRED,
-    WANTED,
+    TABLE_USES,
+    WITHOUT_COLUMNS,
     Table,
     Understood,
     has_title,
@@ -38,13 +36,11 @@ from judgments.datasets.understanding import (
     table_of,
     understand,
 )
-from judgments.design.reading import toml_values
-from judgments.design.scale import Extent, parse_scale
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
 from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, LEFT_OUT, parse_pairs
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.importers.textio import ImportProblems
-from judgments.kinds import KINDS
+from judgments.jobs import registered_kinds
 from judgments.models import Job
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
@@ -257,18 +253,6 @@ def _unpack_files(
     return inside[0] if len(inside) == 1 else target
 
 
-def study_file(file: UploadedFile | None) -> str:
-    """Return a study file as text; "" without one. Raise UploadRefused if it is none."""
-    if file is None:
-        return ""
-    try:
-        text = uploaded_text(file)
-        toml_values(text, source=file.name or "")
-    except QuorumError as error:
-        raise UploadRefused(f"{gettext('Study file')}: {error}") from None
-    return text
-
-
 def check_name(name: str) -> None:
     is_plain = re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) and not name.startswith(".")
     try:
@@ -302,7 +286,7 @@ def pending(upload: str) -> dict[str, Any] | None:
         waiting: dict[str, Any] = load_json(job_file(upload).read_text())
     except (FileNotFoundError, ValueError):
         return None
-    return waiting if "kind" in waiting else None
+    return waiting if waiting.get("kind") in registered_kinds() else None  # its feature may be off
 
 
 def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
@@ -311,7 +295,7 @@ def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
 
 
 def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
-    return kind in REQUIRED and args["format"] in (*TABLE_FORMATS, *read_layouts())
+    return kind in TABLE_USES and args["format"] in (*TABLE_FORMATS, *read_layouts())
 
 
 @contextmanager
@@ -387,46 +371,24 @@ def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
         for source in ([sources] if isinstance(sources, str) else sources)[0].split(BETWEEN_CRITERIA)
     }
     names |= dict.fromkeys(before.get("people", ()), PEOPLE)
-    of_judgments = kind == "import_judgments"
-    labels = {} if of_judgments else COLUMN_WORDS
+    use = TABLE_USES.get(kind, WITHOUT_COLUMNS)
     return {
         "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
         "rows": table.rows,
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
         else gettext("a text of a system, or of people"),
-        "wanted": [(name, gettext(labels[name]) if name in labels else name) for name in WANTED.get(kind, ())]
-        + ([(PEOPLE, gettext("answers of the person in the header"))] if of_judgments else []),
-        "is_folder": table.is_folder and of_judgments,
+        "wanted": [(name, gettext(use.words[name]) if name in use.words else name) for name in use.wanted]
+        + [(name, gettext(words)) for name, words in use.choices.items()],
         "lines": table.lines,
         "header_row": table.header_row,
         "has_title": has_title(table.lines),
         "opens": not table.has_our_names() or bool(table.row_options()),
-        **{name: before.get(name, "") for name in ("criterion", "workers", "match_names")},
+        "match_names": before.get("match_names", ""),
         "missing": ", ".join(before.get("missing", table.missing)),
         "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", table.where).items()),
-        "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
-        "zone": before.get("zone", ""),
-        "scale": args.get("scale", ""),
-        "has_design": bool(args.get("design")),
-        "scale_of_rows": _scale_of_first_rows(table, str(args.get("protocol") or ""))
-        if of_judgments and not args.get("design")  # which may state another scale
-        else "",
+        **use.shown(args, table),
     }
-
-
-def _scale_of_first_rows(table: Table, protocol: str) -> str:
-    """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
-    kind, column = KINDS.get(protocol), table.chosen.get("value")
-    if kind is None or kind.scale is None or column not in table.names:
-        return ""
-    cells = [row[table.names.index(column)].strip() for row in table.rows]
-    try:
-        numbers = [float(cell) for cell in cells if cell]
-        extent = reduce(Extent.with_number, numbers[1:], Extent.of(numbers[0]))
-        return extent.scale_by_values(kind.scale).in_words
-    except (ValueError, IndexError):
-        return ""
 
 
 def name_controls(refusal: str) -> str:
@@ -469,8 +431,8 @@ def posted_maps(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[
     return maps
 
 
-def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments of an import with the columns, words, study file and corrections that a page has sent.
+def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an import with the columns, words, files and corrections that a page has sent.
 
     Raises:
         ImportProblem: the words are no pairs.
@@ -487,7 +449,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
             part | {"fixes": _with(part["fixes"], fixes.get(Path(part["file"]).name, {}))} for part in parts
         ]
         return args
-    before = args.get("mapping") or {}
+    before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
     table.chosen = _chosen(table.names, values)
     answers, field = values.get("words", "").strip(), Path(gettext("Answers in words"))
     if values.get("each_file"):
@@ -497,9 +459,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
     }
     how = mapping_of(texts, field) or ColumnMapping()
     of_table = args["format"] in TABLE_FORMATS
-    dropped = {
-        name.lower(): LEFT_OUT for name in table.names if of_table and name.lower() in WANTED[waiting["kind"]]
-    }
+    dropped = {name.lower(): LEFT_OUT for name in table.names if of_table and name.lower() in use.wanted}
     people = [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]
     args["mapping"] = (
         how.model_dump(mode="json", exclude_defaults=True)
@@ -512,14 +472,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, A
         }
         | ({"people": people} if people else {})
     )
-    if waiting["kind"] == "import_judgments":
-        args["good_rows"] = "good_rows" in values
-        args["design"] = values.get("design") or args.get("design", "")
-        try:
-            args["scale"] = parse_scale(values.get("scale", ""))
-        except ValueError as error:
-            raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
-    return args
+    return args | use.arguments(args, values, files)
 
 
 def _with(

@@ -8,14 +8,13 @@ from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from pydantic import ValidationError
 
-from common.files import as_cell, check_place, csv_line, guard_formula, unguard_formula, write_lines
+from common.files import unguard_formula
 from common.incoming import quoted
 from common.texts import one_text, parting
 from judgments.design.scale import Extent, Limits, Scale, limits_of, number_text, range_of, scale_of
@@ -398,31 +397,6 @@ def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> 
     if systems[0] == systems[1]:
         return ""
     return f" (systems are {systems[0] or 'nobody'} {where}, and {systems[1] or 'nobody'} here)"
-
-
-class BadRows:
-    """The rows that the import of a table leaves out, of all its criteria."""
-
-    def __init__(self, path: Path) -> None:
-        check_place(path)
-        self._path = path
-        self._lines: list[str] = []
-
-    def collect(self, source: JudgmentSource) -> BadRows:
-        """Take the rows that a reading of the table refuses; return itself."""
-        if not isinstance(source, TableJudgments):
-            raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
-        source.refusals.bad_rows = partial(self._add, source)
-        self._lines = self._lines or [csv_line(("line", "problem", *source.columns))]
-        return self
-
-    def _add(self, source: TableJudgments, record: Record, problem: ImportProblem) -> None:
-        source.notes.count("bad-row")
-        cells = (record.line, str(problem), *map(record.values.get, source.columns))
-        self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
-
-    def write(self) -> None:
-        write_lines(self._path, dict.fromkeys(self._lines))  # a file that is imported already is read twice
 
 
 def _unguarded(record: Record) -> Record:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.importing import import_judgments
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.best_of.choices import fit_choices

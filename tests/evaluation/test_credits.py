@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.importing import import_judgments
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DataConflict
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.reports.releases.verification import describe_differences
 from evaluation.results.aggregation import compute_aggregation

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation.importing import import_judgments
 from annotation.models import Assignment, Exclusion, Judgment
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.importers.textio import ImportProblem

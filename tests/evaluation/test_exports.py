@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotation.importing import import_judgments
 from annotation.models import Adjudication, Assignment, Exclusion, Judgment
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export import parts
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments, signature_of_study

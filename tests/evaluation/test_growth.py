@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from annotation.importing import import_judgments
 from benchmarks.filling import fill_study
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.releases.storage import Terms
 from evaluation.reports.releases.making import release_study

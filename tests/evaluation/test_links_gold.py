@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.importing import import_judgments
 from annotation.models import Judgment
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.export.formats import formats_for
 from evaluation.data.export.formats.consensus import content_gold, keyword_gold

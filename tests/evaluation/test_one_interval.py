@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.importing import import_judgments
 from annotation.rehearsal import Crowd, rehearse
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.releases.bundle import BundleReader
 from evaluation.data.releases.storage import Terms
 from evaluation.models import Analysis

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.importing import import_judgments
 from annotation.models import Judgment
 from common.errors import DataConflict
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
 from judgments.datasets.importing import ImportSummary, import_candidates, store_candidates

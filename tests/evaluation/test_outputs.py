@@ -18,9 +18,9 @@ from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from annotation.importing import import_judgments
 from contrib.error_spans.results.scores import system_scores
 from contrib.error_spans.results.segments import segments_of
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.imported_scores.reading import read_scores
 from evaluation.data.imported_scores.storing import import_scores

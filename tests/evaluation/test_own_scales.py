@@ -12,10 +12,11 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.importing import import_judgments
 from annotation.models import Judgment
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DataConflict
+from contrib.judgment_imports.importing import import_judgments
+from contrib.judgment_imports.tests.test_columns_page import judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.reports.releases.verification import verify_bundle
@@ -29,7 +30,7 @@ from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_kinds_of_releases import released
 from tests.evaluation.test_scales import better_and_worse
 from tests.judgments.desk import page, words
-from tests.judgments.test_columns_page import job_of, judgments
+from tests.judgments.test_columns_page import job_of
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db

@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.importing import import_judgments
 from annotation.models import Assignment, Judgment
 from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.judgment_sets.files import read_source
 from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.study_signatures import signature_of_study

@@ -9,10 +9,10 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.importing import import_judgments
 from annotation.models import Judgment
 from annotation.rehearsal import Crowd, rehearse
 from common.amounts import coefficient
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis, Consensus

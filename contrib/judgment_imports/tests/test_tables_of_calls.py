@@ -9,8 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Judgment
-from judgments.models import Dataset, Item, Study
-from tests.annotation.test_tables_as_people_have_them import (
+from contrib.judgment_imports.tests.test_tables_as_people_have_them import (
     COLUMNS,
     CRITERIA_IN_COLUMNS,
     CRITERIA_IN_ROWS,
@@ -19,6 +18,7 @@ from tests.annotation.test_tables_as_people_have_them import (
     WIDE,
     answers,
 )
+from judgments.models import Dataset, Item, Study
 
 pytestmark = pytest.mark.django_db
 OUTPUTS = "image=image,first_text=cap,system=sys,worker=rater"

@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.importing import import_judgments
 from common.parameters import Parameters
+from contrib.judgment_imports.importing import import_judgments
 from judgments.access.permissions import staff_of
 from judgments.access.roles import require_editor
 from judgments.api.resources import dataset_for

@@ -1,151 +1,44 @@
-"""Import a file of judgments, or report what an import would do."""
+"""Import a file of judgments as a study."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
-from django.utils.functional import SimpleLazyObject
 from django.utils.text import slugify
-from pydantic import ValidationError
 
-from annotation.crowds.people import worker_name
-from annotation.import_writers import ROWS_AT_ONCE, JudgmentWriter
 from annotation.models import Judgment
 from common.amounts import counted
 from common.audit import acting_person
 from common.errors import DataConflict, DesignError
 from common.rows import Fingerprint, batched, fingerprint_of, large_cache, many_objects
+from contrib.judgment_imports.bad_rows import BadRows
+from contrib.judgment_imports.columns import USE
+from contrib.judgment_imports.reading import (
+    captions_of_dataset,
+    imported_design,
+    open_judgments_of,
+    stated_scale,
+    words_of_scale,
+)
+from contrib.judgment_imports.writing.judgments import JudgmentWriter
+from contrib.judgment_imports.writing.systems import ROWS_AT_ONCE
 from judgments.access.roles import note_event
-from judgments.datasets.importing import (
-    ImportSummary,
-    names_by_text,
-    remember_mapping,
-)
-from judgments.design.reading import make_design
-from judgments.design.scale import Scale, number_text, scale_of
-from judgments.design.study_design import StudyDesign
-from judgments.importers import (
-    ColumnMapping,
-    ImportProblem,
-    JudgmentSource,
-    by_criterion,
-    open_judgments,
-)
-from judgments.importers.judgment_tables import BadRows
+from judgments.datasets.importing import ImportSummary, remember_mapping
+from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, by_criterion
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.records import JudgmentRow, by_name
 from judgments.importers.textio import QUIRKS
 from judgments.kinds import KINDS
-from judgments.models import (
-    Caption,
-    Dataset,
-    Item,
-    Output,
-    Study,
-)
+from judgments.models import Caption, Item, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import create_study, design_of, find_dataset, find_study
-
-MOST_VALUES_LISTED = 12
-REPORT_EVERY = 2_000
-
-
-@dataclass(slots=True)
-class FileContent:
-    """Counts of a file's rows; units and workers are kept as hashes."""
-
-    path: Path
-    protocols: Counter[str] = field(default_factory=Counter)
-    values: Counter[str] = field(default_factory=Counter)
-    units: set[int] = field(default_factory=set)
-    workers: set[int] = field(default_factory=set)
-    anonymous: bool = False
-    judgments: int = 0
-    controls: int = 0
-    expected: int = 0
-    unused: int = 0
-    example: str = ""
-    setting: str = ""
-    notes: list[str] = field(default_factory=list)
-
-    def sentences(self) -> list[str]:
-        listed = sorted(self.values.items(), key=lambda counted: _by_number(counted[0]))
-        shares = ", ".join(f"{value}: {n:,}" for value, n in listed[:MOST_VALUES_LISTED])
-        more = len(self.values) - MOST_VALUES_LISTED
-        return [
-            f"{self.path}: {counted(self.judgments, 'judgment')} on {counted(len(self.units), 'unit')} by "
-            f"{'anonymous people' if self.anonymous else counted(len(self.workers), 'worker')} "
-            f"({', '.join(self.protocols)}).",
-            f"  values: {shares}{f' and {more:,} others' if more > 0 else ''}",
-            f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
-            f"{self.unused:,} are not to be used",
-            f"  the first: {self.example}",
-            *([f"  options of the study by these values: {self.setting}"] if self.setting else []),
-            *(f"  {note}" for note in self.notes),
-        ]
-
-
-def _by_number(text: str) -> tuple[float, str]:
-    try:
-        return float(text), text
-    except ValueError:
-        return math.inf, text
-
-
-@translation.override("en")
-def inspect_judgments(
-    *,
-    format: str,
-    path: Path,
-    dataset: str,
-    protocol: str | None = None,
-    encoding: str | None = None,
-    mapping: ColumnMapping | None = None,
-    bad_rows: Path | None = None,
-    design: Mapping[str, Any] | None = None,
-    scale: str = "",
-    progress: Progress = no_progress,
-) -> FileContent:
-    """Read a file as ``import_judgments`` would, and report its content."""
-    material = find_dataset(dataset)
-    items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
-    source = _opened(material, format, path, protocol, encoding, mapping, scale, design or {})
-    left_out = None if bad_rows is None else BadRows(bad_rows).collect(source)
-    content = FileContent(path)
-    for row in source.judgments(items, _captions_of(material)):
-        content.judgments += 1
-        content.protocols[row.protocol or source.protocol or "no protocol"] += 1
-        content.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
-        content.units.add(hash(row.unit))
-        content.workers.add(hash(row.worker))
-        content.anonymous = content.anonymous or row.anonymous
-        content.controls += row.control
-        content.expected += row.expected is not None
-        content.unused += not row.used
-        if not content.example:
-            answer = row.answer if row.value is None else row.value
-            content.example = (
-                f"unit {row.unit}, image {row.image}, worker {row.worker}, answer {str(answer)[:80]}"
-            )
-        if content.judgments % REPORT_EVERY == 0:
-            progress(
-                1 - REPORT_EVERY / (content.judgments + REPORT_EVERY), counted(content.judgments, "judgment")
-            )
-    if left_out is not None:
-        left_out.write()
-    scale_words = _scale_words(source)
-    content.setting = "" if scale_words else source.setting
-    content.notes = [*source.notes.sentences(), *filter(None, [scale_words])]
-    return content
 
 
 @translation.override("en")
@@ -187,8 +80,8 @@ def import_judgments(
         Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
     keys = design or {}
-    scale = _stated_scale(scale, keys)
-    opened = partial(_opened, material, format, path, protocol, encoding, mapping, scale, keys)
+    scale = stated_scale(scale, keys)
+    opened = partial(open_judgments_of, material, format, path, protocol, encoding, mapping, scale, keys)
     source = opened()
     left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else bad_rows
     if left_out is not None:
@@ -200,7 +93,7 @@ def import_judgments(
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
-            rows = fingerprint.over(source.judgments(items, _captions_of(material)))
+            rows = fingerprint.over(source.judgments(items, captions_of_dataset(material)))
             first = next(rows, None)
             chosen = source.protocol or (first.protocol if first else None) or protocol
             if chosen is None or chosen not in KINDS:
@@ -218,14 +111,14 @@ def import_judgments(
                 raise DataConflict(f"{path} holds no judgments; nothing was imported.")
             notes = source.notes.sentences()
             if dry_run or (source.setting and not source.states_scale):
-                notes += filter(None, [_scale_words(source)])
+                notes += filter(None, [words_of_scale(source)])
             Study.objects.filter(pk=writer.study.pk).update(
                 design=writer.study.design,
                 fingerprint=fingerprint.hexdigest(),
                 simulated=writer.simulated,
                 notes={"sentences": notes},
             )
-            remember_mapping(material, "import_judgments", mapping)
+            remember_mapping(material, USE, mapping)
             sentence = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
             note_event(study=writer.study, what="imported", sentence=sentence, format=format)
             transaction.set_rollback(dry_run)
@@ -293,53 +186,18 @@ def _import_criteria(
                 row = find_study(slugs[name])
                 row.notes |= {"criteria": slugs}
                 row.save(update_fields=["notes"])
-        remember_mapping(find_dataset(values["dataset"]), "import_judgments", mapping)
+        remember_mapping(find_dataset(values["dataset"]), USE, mapping)
         transaction.set_rollback(values["dry_run"])
     if left_out is not None:
         left_out.write()
     return whole
 
 
-def _opened(
-    dataset: Dataset,
-    format: str,
-    path: Path,
-    protocol: str | None,
-    encoding: str | None,
-    mapping: ColumnMapping | None,
-    scale: str,
-    keys: Mapping[str, Any],
-    as_before: bool = False,
-) -> JudgmentSource:
-    kind = KINDS.get(protocol or str(keys.get("protocol")))
-    protocol = kind.name if kind is not None else protocol
-    own_page = None
-    if keys and kind is not None and kind.page.custom:
-        own_page = kind.for_design(_imported_design(path.stem, dataset.name, kind.name, keys))
-    source = open_judgments(
-        format,
-        path,
-        protocol=protocol,
-        encoding=encoding,
-        mapping=mapping,
-        own_page=own_page,
-        scale=scale,
-        worker_name=worker_name,
-    )
-    if isinstance(source, MappedJudgments):
-        names = SimpleLazyObject(partial(names_by_text, dataset))
-        source.items_of = lambda text: names.get(text, ())
-        texts = cache(partial(_texts_of, dataset))
-        source.text_of = lambda system, image: texts(system).get(image)
-        source.as_before = as_before
-    return source
-
-
 def _is_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
     """Return whether one of the readings of a file gives a study's judgments; the first may be refused."""
     refusal = None
     for reading in readings:
-        captions = _captions_of(study.dataset)
+        captions = captions_of_dataset(study.dataset)
         try:
             digest = fingerprint_of(reading.judgments(items, captions), reading.winners(items))
         except ImportProblem as problem:
@@ -352,18 +210,6 @@ def _is_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str,
     return False
 
 
-def _texts_of(dataset: Dataset, system: str) -> dict[str, str]:
-    """Return what a system wrote of each item; its first text counts."""
-    rows = Output.objects.annotations().filter(system__dataset=dataset, system__name=system)
-    return dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
-
-
-def _captions_of(dataset: Dataset) -> Any:
-    """Return id -> text, read when it is first needed: most files hold the texts themselves."""
-    rows = Caption.objects.filter(dataset=dataset)
-    return SimpleLazyObject(lambda: dict(rows.values_list("key", "text")))
-
-
 def _count_rows(study: Study) -> dict[str, int]:
     return {
         "units": study.units.count(),
@@ -373,44 +219,9 @@ def _count_rows(study: Study) -> dict[str, int]:
     }
 
 
-def _imported_design(
-    name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **more: str
-) -> StudyDesign:
-    required = {"dataset": dataset, "protocol": protocol, **more}
-    return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **required})
-
-
-def scale_of_design(keys: Mapping[str, Any]) -> str:
-    """Return the scale that keys of a study file state; what is none is refused with the study."""
-    try:
-        scale = Scale.model_validate(keys["scale"]) if "scale" in keys else None
-        return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))
-    except ValidationError:
-        return ""
-
-
-def _stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
-    of_design = scale_of_design(keys)
-    if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
-        raise DataConflict(
-            f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
-        )
-    return scale or of_design
-
-
-def _scale_words(source: JudgmentSource) -> str:
-    """Say which scale answers were taken for; "" if they have none."""
-    kind = KINDS.get(source.protocol or "")
-    scale = None if kind is None else kind.with_setting(source.setting).scale
-    if scale is None:
-        return ""
-    why = "as stated" if source.states_scale else "by their values; --scale LOW:HIGH:STEP states another one"
-    return f"The answers are taken for points of the scale {scale.in_words}, {why}."
-
-
 def _create_imported_study(slug: str, dataset: str, protocol: str, keys: Mapping[str, Any]) -> Study:
     try:
-        design = _imported_design(slug, dataset, protocol, keys, slug=slug)
+        design = imported_design(slug, dataset, protocol, keys, slug=slug)
     except DesignError as error:
         if keys:
             raise

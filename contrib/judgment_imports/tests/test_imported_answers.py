@@ -13,9 +13,9 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.importing import import_judgments
 from annotation.models import Judgment
 from common.errors import QuorumError
+from contrib.judgment_imports.importing import import_judgments
 from evaluation.results.aggregation import compute_aggregation
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, open_judgments
 from judgments.kinds import KINDS

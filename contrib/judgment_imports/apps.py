@@ -1,0 +1,28 @@
+"""What the import of judgments adds to the platform."""
+
+from config.features import Feature
+
+
+class JudgmentImportsConfig(Feature):
+    name = "contrib.judgment_imports"
+    pages = ("contrib.judgment_imports.page",)
+    calls = "contrib.judgment_imports.calls"
+    commands = {
+        "Studies": {
+            "study import": (
+                "import_judgments",
+                "judgments collected elsewhere",
+                "contrib.judgment_imports.management.ImportJudgments",
+            )
+        }
+    }
+
+    def start(self) -> None:
+        from judgments.jobs import READING, register
+
+        register(
+            "import_judgments",
+            "contrib.judgment_imports.handlers.import_judgments",
+            queue=READING,
+            scope="judgments",
+        )

@@ -1,0 +1,36 @@
+"""Leave rows of a table out of an import, and write them to a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from common.files import as_cell, check_place, csv_line, guard_formula, write_lines
+from judgments.importers.judgment_tables import TableJudgments
+from judgments.importers.records import JudgmentSource, Record
+from judgments.importers.textio import ImportProblem
+
+
+class BadRows:
+    """The rows that the import of a table leaves out, of all its criteria."""
+
+    def __init__(self, path: Path) -> None:
+        check_place(path)
+        self._path = path
+        self._lines: list[str] = []
+
+    def collect(self, source: JudgmentSource) -> BadRows:
+        """Take the rows that a reading of the table refuses; return itself."""
+        if not isinstance(source, TableJudgments):
+            raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
+        source.refusals.bad_rows = partial(self._add, source)
+        self._lines = self._lines or [csv_line(("line", "problem", *source.columns))]
+        return self
+
+    def _add(self, source: TableJudgments, record: Record, problem: ImportProblem) -> None:
+        source.notes.count("bad-row")
+        cells = (record.line, str(problem), *map(record.values.get, source.columns))
+        self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
+
+    def write(self) -> None:
+        write_lines(self._path, dict.fromkeys(self._lines))  # a file that is imported already is read twice

@@ -1,0 +1,99 @@
+"""What an import of judgments reads of a table, and what the page of its columns asks besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
+
+from common.errors import QuorumError
+from common.incoming import uploaded_text
+from common.incoming.archives import UploadRefused
+from judgments.datasets.understanding import Table, TableUse, add_table_use
+from judgments.datasets.uploads import PEOPLE
+from judgments.design.reading import toml_values
+from judgments.design.scale import Extent, parse_scale
+from judgments.importers.mapping import NAMES
+from judgments.kinds import KINDS
+
+USE = "import_judgments"  # the kind of its job
+SCALE_HELP = gettext_lazy(
+    "Of graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. Left empty, the answers say it, and the import says "
+    "what it took."
+)
+DESIGN_HELP = gettext_lazy("TOML, as a study's page offers it; needed for answers to a HIT template.")
+
+
+class JudgmentTable(TableUse):
+    def check_guesses(self, guesses: dict[str, str]) -> None:
+        if "image" in guesses:
+            guesses.pop("text", None)  # which names an item where nothing else does
+
+    def shown(self, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
+        before, has_design = args.get("mapping") or {}, bool(args.get("design"))
+        return {
+            **{name: before.get(name, "") for name in ("criterion", "workers", "zone")},
+            "is_folder": table.is_folder,
+            "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
+            "scale": args.get("scale", ""),
+            "scale_help": SCALE_HELP,
+            "scale_of_rows": ""
+            if has_design  # which may state another scale
+            else _scale_of_first_rows(table, str(args.get("protocol") or "")),
+            "has_design": has_design,
+            "design_help": DESIGN_HELP,
+        }
+
+    def arguments(
+        self, args: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        try:
+            scale = parse_scale(values.get("scale", ""))
+        except ValueError as error:
+            raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
+        return {
+            "good_rows": "good_rows" in values,
+            "design": study_file(files.get("design")) or args.get("design", ""),
+            "scale": scale,
+        }
+
+
+def _scale_of_first_rows(table: Table, protocol: str) -> str:
+    """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
+    kind, column = KINDS.get(protocol), table.chosen.get("value")
+    if kind is None or kind.scale is None or column not in table.names:
+        return ""
+    cells = [row[table.names.index(column)].strip() for row in table.rows]
+    try:
+        numbers = [float(cell) for cell in cells if cell]
+        extent = reduce(Extent.with_number, numbers[1:], Extent.of(numbers[0]))
+        return extent.scale_by_values(kind.scale).in_words
+    except (ValueError, IndexError):
+        return ""
+
+
+def study_file(file: UploadedFile | None) -> str:
+    """Return a study file as text; "" without one. Raise UploadRefused if it is none."""
+    if file is None:
+        return ""
+    try:
+        text = uploaded_text(file)
+        toml_values(text, source=file.name or "")
+    except QuorumError as error:
+        raise UploadRefused(f"{gettext('Study file')}: {error}") from None
+    return text
+
+
+add_table_use(
+    USE,
+    JudgmentTable(
+        required=("unit", "worker"),
+        wanted=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),
+        words={},
+        choices={PEOPLE: gettext_noop("answers of the person in the header")},
+        template="judgment_imports/columns.html",
+    ),
+)

@@ -1,0 +1,56 @@
+"""The job that imports uploaded judgments."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from common.audit import acting_person
+from contrib.judgment_imports import importing
+from judgments.access.roles import require_editor
+from judgments.datasets import uploads
+from judgments.design.reading import toml_values
+from judgments.importers import ColumnMapping
+from judgments.jobs import Run
+from judgments.models import Job
+from judgments.studies.studies import find_dataset
+
+
+def import_judgments(
+    run: Run,
+    *,
+    upload: str,
+    format: str,
+    dataset: str,
+    study: str,
+    protocol: str = "",
+    encoding: str = "",
+    mapping: dict[str, Any] | None = None,
+    good_rows: bool = False,
+    scale: str = "",
+    design: str = "",
+) -> None:
+    """Import judgments; ``good_rows`` leaves the others in a file beside the upload, ``design`` is a study file."""
+    require_editor(acting_person(), find_dataset(dataset))
+    bad_rows = uploads.bad_rows_file(upload) if good_rows else None
+    with (
+        uploads.open_upload(upload) as files,
+        run.commit() as result,
+        uploads.problems_left(Job.objects.get(pk=run.job_id), files.path),
+    ):
+        summary = importing.import_judgments(
+            format=format,
+            path=files.path,
+            dataset=dataset,
+            study=study,
+            protocol=protocol or None,
+            encoding=encoding or None,
+            mapping=ColumnMapping.model_validate(mapping) if mapping else None,
+            bad_rows=bad_rows,
+            scale=scale,
+            design=toml_values(design),
+            progress=run.progress,
+        )
+        result |= {**asdict(summary), "study": summary.what.partition(",")[0]}
+    if not good_rows:
+        uploads.discard_upload(upload)

@@ -1,0 +1,88 @@
+"""The command that imports judgments."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from common.commands import QuorumCommand, progress_bar
+from contrib.judgment_imports.columns import USE
+from contrib.judgment_imports.importing import import_judgments
+from contrib.judgment_imports.inspecting import inspect_judgments
+from contrib.judgment_imports.reading import scale_of_design
+from judgments.design.reading import toml_values
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, by_criterion, read_layouts
+from judgments.importers.options import OPTIONS, add_options, mapping_of
+from judgments.importers.textio import read_whole
+from judgments.kinds import KINDS
+from judgments.management.datasets import columns_offered
+
+
+class ImportJudgments(QuorumCommand):
+    help = "Import judgments collected elsewhere as a study (contrib/judgment_imports/README.md)."
+    example = (
+        "manage.py import_judgments flickr8k-expert ../Flickr8k --dataset flickr8k --study flickr8k-expert"
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()])
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--study", required=True, help="slug of the study to make")
+        parser.add_argument(
+            "--protocol",
+            choices=list(KINDS),
+            help="which judgments of a published set (pascal-50s: triplet, the default, or pairwise), "
+            "or what the answers of a table or a result file are",
+        )
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+        add_options(parser, *OPTIONS)
+        parser.add_argument(
+            "--scale",
+            default="",
+            metavar="LOW:HIGH[:STEP]",
+            help="of graded or slider answers, such as 1:5:0.5 or (with =) --scale=-3:3; without it, they say it",
+        )
+        parser.add_argument(
+            "--bad-rows",
+            type=Path,
+            metavar="PATH",
+            help="import the rows that are right, and write the others to this CSV, with line and reason",
+        )
+        parser.add_argument(
+            "--design",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file with keys of a study file for the study, such as [[spans.weights]]; "
+            "for a HIT template, the study's own file",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="read the whole file, refuse what an import refuses, say what was understood, store nothing",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        mapping = mapping_of(options, options["path"])
+        source = {
+            name: options[name]
+            for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows", "scale")
+        }
+        path = options["design"]
+        source["design"] = toml_values(read_whole(path), source=str(path)) if path else None
+        study = options["study"]
+        if options["dry_run"]:
+            source["scale"] = source["scale"] or scale_of_design(source["design"] or {})
+            with progress_bar() as progress, columns_offered(USE, options, options["dataset"]):
+                table = {name: options[name] for name in ("format", "path", "encoding")}
+                inspected = {
+                    criterion: inspect_judgments(**source, mapping=how, progress=progress)
+                    for criterion, how in by_criterion(**table, mapping=mapping).items()
+                }
+                import_judgments(**source, study=study, mapping=mapping, dry_run=True)
+            for criterion, content in inspected.items():
+                self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
+            self.say("Nothing was stored (--dry-run).")
+            return
+        with progress_bar() as progress, columns_offered(USE, options, options["dataset"]):
+            summary = import_judgments(**source, study=study, mapping=mapping, progress=progress)
+        self.say("\n".join(summary.lines("Study")))

@@ -1,0 +1,69 @@
+"""The form that imports judgments about a dataset."""
+
+from __future__ import annotations
+
+from django import forms
+from django.utils.translation import gettext_lazy, gettext_noop
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from contrib.judgment_imports.columns import DESIGN_HELP, SCALE_HELP, USE, study_file
+from judgments.datasets.page import FORMAT_TITLES, UploadForm, add_upload, short_name
+from judgments.design.scale import parse_scale
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
+from judgments.kinds import KINDS
+
+
+class JudgmentsForm(UploadForm):
+    formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
+    titles = FORMAT_TITLES | {
+        "flickr8k-expert": gettext_noop("Flickr8k's expert grades: ExpertAnnotations.txt"),
+        "flickr8k-crowd": gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
+    }
+    job = USE
+    permission = "judgments.add_study"
+    title = gettext_noop("Import judgments")
+    lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")
+    field_order = ("study", "format", "files", "protocol", "scale", "design")
+
+    study = forms.CharField(
+        label=gettext_lazy("Short name of the study"),
+        max_length=80,
+        validators=[short_name],
+        help_text=gettext_lazy("The judgments become a study under this name; it asks nobody anything."),
+        widget=UnfoldAdminTextInputWidget,
+    )
+    protocol = forms.ChoiceField(
+        label=gettext_lazy("Protocol"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("As the file says")),
+            *((kind.name, gettext_lazy(kind.title)) for kind in KINDS.values()),
+        ],
+        help_text=gettext_lazy(
+            "For rows that do not name one, and for published sets that hold judgments of several."
+        ),
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    scale = forms.CharField(
+        label=gettext_lazy("Scale of the answers"),
+        required=False,
+        max_length=40,
+        help_text=SCALE_HELP,
+        widget=UnfoldAdminTextInputWidget,
+    )
+
+    design = forms.FileField(label=gettext_lazy("Study file"), required=False, help_text=DESIGN_HELP)
+
+    def clean_scale(self) -> str:
+        try:
+            return parse_scale(self.cleaned_data["scale"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+    def arguments(self) -> dict[str, str]:
+        values = {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
+        return values | {"design": study_file(self.cleaned_data["design"])}
+
+
+add_upload("judgments", JudgmentsForm)

@@ -1,0 +1,107 @@
+"""Open a file of judgments with the items, texts and scale that it is read by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from django.utils.functional import SimpleLazyObject
+from pydantic import ValidationError
+
+from annotation.crowds.people import worker_name
+from common.errors import DataConflict
+from judgments.datasets.importing import names_by_text
+from judgments.design.reading import make_design
+from judgments.design.scale import Scale, number_text, scale_of
+from judgments.design.study_design import StudyDesign
+from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
+from judgments.importers.mapped_judgments import MappedJudgments
+from judgments.kinds import KINDS
+from judgments.models import Caption, Dataset, Output
+
+
+def open_judgments_of(
+    dataset: Dataset,
+    format: str,
+    path: Path,
+    protocol: str | None,
+    encoding: str | None,
+    mapping: ColumnMapping | None,
+    scale: str,
+    keys: Mapping[str, Any],
+    as_before: bool = False,
+) -> JudgmentSource:
+    """Open judgments about a dataset; ``keys`` are those of a study file, ``as_before`` as of `MappedJudgments`."""
+    kind = KINDS.get(protocol or str(keys.get("protocol")))
+    protocol = kind.name if kind is not None else protocol
+    own_page = None
+    if keys and kind is not None and kind.page.custom:
+        own_page = kind.for_design(imported_design(path.stem, dataset.name, kind.name, keys))
+    source = open_judgments(
+        format,
+        path,
+        protocol=protocol,
+        encoding=encoding,
+        mapping=mapping,
+        own_page=own_page,
+        scale=scale,
+        worker_name=worker_name,
+    )
+    if isinstance(source, MappedJudgments):
+        names = SimpleLazyObject(partial(names_by_text, dataset))
+        source.items_of = lambda text: names.get(text, ())
+        texts = cache(partial(_texts_of, dataset))
+        source.text_of = lambda system, image: texts(system).get(image)
+        source.as_before = as_before
+    return source
+
+
+def _texts_of(dataset: Dataset, system: str) -> dict[str, str]:
+    """Return what a system wrote of each item; its first text counts."""
+    rows = Output.objects.annotations().filter(system__dataset=dataset, system__name=system)
+    return dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
+
+
+def captions_of_dataset(dataset: Dataset) -> Any:
+    """Return id -> text, read when it is first needed: most files hold the texts themselves."""
+    rows = Caption.objects.filter(dataset=dataset)
+    return SimpleLazyObject(lambda: dict(rows.values_list("key", "text")))
+
+
+def imported_design(
+    name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **more: str
+) -> StudyDesign:
+    """Return the design of a study whose judgments are imported: it leaves nobody out by control items."""
+    required = {"dataset": dataset, "protocol": protocol, **more}
+    return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **required})
+
+
+def scale_of_design(keys: Mapping[str, Any]) -> str:
+    """Return the scale that keys of a study file state; what is none is refused with the study."""
+    try:
+        scale = Scale.model_validate(keys["scale"]) if "scale" in keys else None
+        return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))
+    except ValidationError:
+        return ""
+
+
+def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
+    """Return the scale that an option or a study file states; refuse two that differ."""
+    of_design = scale_of_design(keys)
+    if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
+        raise DataConflict(
+            f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
+        )
+    return scale or of_design
+
+
+def words_of_scale(source: JudgmentSource) -> str:
+    """Say which scale answers were taken for; "" if they have none."""
+    kind = KINDS.get(source.protocol or "")
+    scale = None if kind is None else kind.with_setting(source.setting).scale
+    if scale is None:
+        return ""
+    why = "as stated" if source.states_scale else "by their values; --scale LOW:HIGH:STEP states another one"
+    return f"The answers are taken for points of the scale {scale.in_words}, {why}."

@@ -1,0 +1,1 @@
+"""Write the rows of a file of judgments, a module for each table."""

@@ -1,0 +1,139 @@
+"""Write HITs of a file of judgments, their workers and assignments."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from uuid import UUID
+
+from django.utils import timezone
+
+from annotation.models import Assignment, Exclusion, Worker
+from annotation.models.assignments import BY_A_PERSON
+from common.errors import DataConflict
+from common.rows import batched, insert_rows
+from judgments.importers.records import JudgmentRow
+from judgments.models import HIT, HITUnit, Study
+
+UNKNOWN_SLOT = 0
+
+
+class HitWriter:
+    """Add HITs; their units, sizes and numbers of workers are known at the end of the file."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.ids: dict[str, int] = {}
+        self.slots: Counter[str] = Counter()
+        self.chances: dict[tuple[str, str], float | None] = {}  # by HIT and unit
+        self.unit_without_chance = ""
+
+    def add(self, rows: Iterable[JudgmentRow]) -> None:
+        new = dict.fromkeys(row.hit for row in rows if row.hit is not None and row.hit not in self.ids)
+        stored = HIT.objects.bulk_create(
+            HIT(study=self.study, key=key, position=position, required=0, open_slots=0)
+            for position, key in enumerate(new, start=len(self.ids))
+        )
+        self.ids.update({hit.key: hit.pk for hit in stored})
+        for row in rows:
+            if row.hit is not None:
+                self.chances.setdefault((row.hit, row.unit), row.chance)
+            if row.chance is None and not row.control:
+                self.unit_without_chance = row.unit
+
+    def take_slot(self, hit: str) -> int:
+        slot = self.slots[hit]
+        self.slots[hit] += 1
+        return slot
+
+    def finish(self, units: Mapping[str, int]) -> None:
+        by_slots: defaultdict[int, list[int]] = defaultdict(list)
+        for key, hit in self.ids.items():
+            by_slots[self.slots[key]].append(hit)
+        for required, hits in by_slots.items():
+            for batch in batched(hits, 500):
+                HIT.objects.filter(pk__in=batch).update(required=required)
+        if self.unit_without_chance and any(chance is not None for chance in self.chances.values()):
+            raise DataConflict(
+                f"Unit {self.unit_without_chance!r} has a row without a chance, and other rows have one; "
+                "expected it in all rows but those of control items."
+            )
+        insert_rows(HITUnit, ("hit_id", "unit_id", "position", "chance"), self._units(units))
+
+    def _units(self, units: Mapping[str, int]) -> Iterator[tuple[int, int, int, float | None]]:
+        sizes: Counter[str] = Counter()
+        for (hit, unit), chance in self.chances.items():
+            sizes[hit] += 1
+            yield self.ids[hit], units[unit], sizes[hit], chance
+
+
+class AssignmentWriter:
+    """Add workers, their assignments, and the exclusions that invalidated these."""
+
+    def __init__(self, study: Study, hits: HitWriter) -> None:
+        self.study = study
+        self.hits = hits
+        self.now = timezone.now()
+        self.workers: dict[str, int] = {}
+        self.exclusions: dict[str, Exclusion] = {}
+        self.ids: dict[tuple[str, str], UUID] = {}
+        self.names: dict[tuple[str, str], str | None] = {}  # of assignments, by HIT and worker
+
+    def id_of(self, row: JudgmentRow) -> UUID:
+        return self.ids[_assignment_key(row)]
+
+    def add(self, rows: Iterable[JudgmentRow]) -> None:
+        new_workers = {row.worker: row for row in rows if row.worker not in self.workers}
+        workers = Worker.objects.bulk_create(
+            Worker(name=name, source=Worker.Source.IMPORTED, study=self.study, anonymous=row.anonymous)
+            for name, row in new_workers.items()
+        )
+        self.workers.update({worker.name: worker.pk for worker in workers})
+        new: dict[tuple[str, str], JudgmentRow] = {}
+        for row in rows:
+            if _assignment_key(row) not in self.ids:
+                new.setdefault(_assignment_key(row), row)
+        assignments = Assignment.objects.bulk_create([self._build(row) for row in new.values()])
+        self.ids.update(zip(new, (assignment.pk for assignment in assignments), strict=True))
+
+    def _build(self, row: JudgmentRow) -> Assignment:
+        submitted = row.submitted_at or self.now
+        exclusion = self._exclusion_of(row)
+        slot = UNKNOWN_SLOT
+        if row.hit is not None and exclusion is None:
+            name = self.names.setdefault((row.hit, row.worker), row.assignment)
+            if name != row.assignment:
+                raise DataConflict(
+                    f"Worker {row.worker!r} has two assignments of HIT {row.hit!r}, "
+                    f"{name!r} and {row.assignment!r}; expected one."
+                )
+            slot = self.hits.take_slot(row.hit)
+        return Assignment(
+            study=self.study,
+            hit_id=self.hits.ids[row.hit] if row.hit is not None else None,
+            worker_id=self.workers[row.worker],
+            state=Assignment.State.SUBMITTED if exclusion is None else Assignment.State.INVALIDATED,
+            exclusion=exclusion,
+            before_exclusion="" if exclusion is None else Assignment.State.SUBMITTED,
+            slot=slot,
+            external_id=row.assignment or "",
+            accepted_at=min(row.accepted_at or submitted, submitted),
+            submitted_at=submitted,
+            simulated=row.simulated,
+        )
+
+    def _exclusion_of(self, row: JudgmentRow) -> Exclusion | None:
+        if row.invalidated is None:
+            return None
+        if row.worker not in self.exclusions:
+            self.exclusions[row.worker] = Exclusion.objects.create(
+                study=self.study,
+                worker_id=self.workers[row.worker],
+                rule="" if row.invalidated == BY_A_PERSON else row.invalidated,
+                why="Invalidated in the study that it comes from.",
+            )
+        return self.exclusions[row.worker]
+
+
+def _assignment_key(row: JudgmentRow) -> tuple[str, str]:
+    return row.worker, row.assignment or row.hit or ""

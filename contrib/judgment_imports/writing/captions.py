@@ -1,0 +1,76 @@
+"""Write texts that a file of judgments shows, as captions of the dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from common.errors import DataConflict
+from common.rows import batched
+from judgments.datasets.importing import store_candidates
+from judgments.drawing.material import text_key
+from judgments.importers.records import CreditedRow, JudgmentRow
+from judgments.models import Caption, Dataset
+
+
+class CaptionWriter:
+    """Add candidates as captions of the dataset; ``ids`` by caption id, or by the id that a text has."""
+
+    def __init__(self, dataset: Dataset, references: set[str]) -> None:
+        self.dataset = dataset
+        self.references = references
+        self.ids: dict[str, int] = {}
+        self.texts: dict[int, str] = {}  # of marked captions
+
+    def add(self, rows: Iterable[JudgmentRow]) -> None:
+        shown = [
+            pair
+            for row in rows
+            for pair in (
+                (row.reference, row.reference_text),
+                (row.first, row.first_text),
+                (row.second, row.second_text),
+            )
+        ]
+        self.add_texts(text for key, text in shown if text is not None and key not in self.references)
+        self.load({key for key, _text in shown if key is not None and key not in self.ids})
+
+    def add_texts(self, texts: Iterable[str]) -> None:
+        new = {text: key for text in texts if (key := text_key(text)) not in self.ids}
+        stored = store_candidates(self.dataset, new)
+        self.ids.update({key: stored[text] for text, key in new.items()})
+
+    def add_options(self, rows: Iterable[CreditedRow]) -> None:
+        """Add the texts of options that the file credits to systems; the same ids may stand in several units."""
+        options = [option for row in rows for option in credited_options(row)]
+        self.add_texts(option["text"] for option in options if option["key"] not in self.references)
+        self.load({option["key"] for option in options} & self.references - self.ids.keys())
+
+    def reference(self, key: str) -> str | None:
+        """Return the id if it is that of a reference."""
+        return key if key in self.references else None
+
+    def load(self, keys: Iterable[str]) -> None:
+        for batch in batched(sorted(keys), 500):
+            captions = Caption.objects.filter(dataset=self.dataset, key__in=batch)
+            self.ids.update(captions.values_list("key", "pk"))
+
+    def load_texts(self, rows: Iterable[JudgmentRow]) -> None:
+        """Read the writings that the dataset keeps of texts that people marked."""
+        captions = {self.id_of(row.first, row.first_text, row.unit) for row in rows}
+        for batch in batched(sorted({pk for pk in captions if pk is not None} - self.texts.keys()), 500):
+            self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
+
+    def id_of(self, key: str | None, text: str | None, unit: str) -> int | None:
+        if key is None and text is None:
+            return None
+        if key is not None and key in self.ids:
+            return self.ids[key]
+        if text is not None:
+            return self.ids[text_key(text)]
+        raise DataConflict(
+            f"Unit {unit!r} names the caption {key!r}, which dataset {self.dataset.name!r} does not have."
+        )
+
+
+def credited_options(row: CreditedRow) -> list[Mapping[str, str]]:
+    return [option for option in row.options() if option.get("key") in row.credits]

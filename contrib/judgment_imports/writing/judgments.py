@@ -1,0 +1,123 @@
+"""Write the rows of a file of judgments.
+
+Each writer writes the rows of one table, in batches, and holds their ids by name: memory holds no rows of the file.
+``JudgmentWriter`` calls them in the order in which the tables refer to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from annotation.models import Judgment
+from annotation.models.assignments import IMPORTED_REVISION
+from common.rows import insert_rows
+from contrib.judgment_imports.writing.assignments import AssignmentWriter, HitWriter
+from contrib.judgment_imports.writing.captions import CaptionWriter, credited_options
+from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row
+from contrib.judgment_imports.writing.systems import CreditedCaption, SystemWriter
+from contrib.judgment_imports.writing.units import UnitWriter
+from judgments.design.tables import SIDES
+from judgments.importers.records import CreditedRow, JudgmentRow, WinnerRow
+from judgments.kinds import KINDS, Kind
+from judgments.models import Dataset, Study
+
+JUDGMENT_FIELDS = (
+    "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "set_aside",
+)  # fmt: skip
+
+
+class JudgmentWriter:
+    """Write the rows of a file as judgments, and everything that they refer to before them."""
+
+    def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
+        self.study = study
+        self.kind: Kind = KINDS[study.protocol]
+        self.items = items
+        self.systems = SystemWriter(dataset)
+        self.captions = CaptionWriter(dataset, references)
+        self.pairs = PairWriter(study, self.captions, self.systems, items)
+        self.units = UnitWriter(study, self.captions, self.pairs)
+        self.hits = HitWriter(study)
+        self.assignments = AssignmentWriter(study, self.hits)
+        self.judgments = 0
+        self.simulated = False
+
+    def add(self, rows: list[JudgmentRow]) -> None:
+        credited = [row for row in rows if isinstance(row, CreditedRow)]
+        self.captions.add(rows)
+        self.systems.add(credited)
+        self.pairs.add(row for row in rows if row.unit not in self.units.ids)
+        self.units.add(rows)
+        self.systems.add_outputs(self._credited_captions(credited))
+        self.hits.add(rows)
+        self.assignments.add(rows)
+        if self.kind.marks is not None:
+            self.captions.load_texts(rows)
+        insert_rows(Judgment, JUDGMENT_FIELDS, (self._values(row) for row in rows if not row.revision))
+        for row in rows:
+            if row.revision:
+                self._add_revision(row)
+        self.judgments += len(rows)
+        self.simulated = self.simulated or any(row.simulated for row in rows)
+
+    def add_winners(self, rows: list[WinnerRow]) -> None:
+        """Add pairs whose winner was published without votes."""
+        self.captions.add_texts(text for row in rows for text in (row.first_text, row.second_text))
+        self.pairs.add_winners(rows)
+
+    def finish(self) -> None:
+        self.systems.finish()
+        self.hits.finish(self.units.ids)
+        self.pairs.finish()
+
+    def _credited_captions(self, rows: list[CreditedRow]) -> Iterator[CreditedCaption]:
+        last_rows = {row.unit: row for row in rows}.values()
+        self.captions.add_options(last_rows)
+        for row in last_rows:
+            item = self.items[image_of_row(row, self.captions.dataset)]
+            credited = [
+                (row.of_side(side), getattr(row, side), getattr(row, f"{side}_text")) for side in SIDES
+            ]
+            credited += [
+                (row.credits[option["key"]], self.captions.reference(option["key"]), option["text"])
+                for option in credited_options(row)
+            ]
+            for credits, key, text in credited:
+                for credit in credits:
+                    if credit.rank is None and not (row.second is None and row.second_text is None):
+                        continue  # its pair says whose it is
+                    yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
+
+    def _add_revision(self, row: JudgmentRow) -> None:
+        """Replace the former answer if the file has it, else count the revision."""
+        values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
+        former = Judgment.objects.filter(
+            assignment_id=values["assignment_id"], unit_id=values["unit_id"], replaced_by__isnull=True
+        ).first()
+        signals = {} if former else {IMPORTED_REVISION: row.revision}
+        Judgment.objects.create(**values, signals=signals, replaces=former)
+
+    def _moved(self, row: JudgmentRow) -> Any:
+        """Return the stored answer, with its marks where they are in the writing of the text that is kept."""
+        answer, marks = row.stored, self.kind.marks
+        if marks is None or row.first_text is None:
+            return answer
+        stored = self.captions.texts[self.captions.id_of(row.first, row.first_text, row.unit) or 0]
+        return (
+            answer if stored == row.first_text else marks.move(answer, written=row.first_text, stored=stored)
+        )
+
+    def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
+        """Return the values of ``JUDGMENT_FIELDS``."""
+        return (
+            self.assignments.id_of(row),
+            self.units.ids[row.unit],
+            row.value if row.stored is None else None,
+            self._moved(row),
+            row.presented or "",
+            row.seconds,
+            row.wall_seconds,
+            row.comment,
+            not row.used,
+        )

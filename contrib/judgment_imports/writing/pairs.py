@@ -1,0 +1,180 @@
+"""Write candidate pairs of a file of judgments: of its units, and with a winner that was published without votes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+
+from common.errors import DataConflict
+from common.texts import one_text
+from contrib.judgment_imports.writing.captions import CaptionWriter
+from contrib.judgment_imports.writing.systems import ROWS_AT_ONCE, SystemWriter
+from judgments.design.tables import SIDES
+from judgments.drawing.material import content_key, text_key
+from judgments.importers.records import CreditedRow, JudgmentRow, WinnerRow
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Caption, Dataset, PublishedPair, Study
+
+
+class PairWriter:
+    """Add candidate pairs: of units, and with a winner that was published without votes."""
+
+    def __init__(
+        self, study: Study, captions: CaptionWriter, systems: SystemWriter, items: Mapping[str, int]
+    ) -> None:
+        self.study = study
+        self.compares_pairs = KINDS[study.protocol].compares_pairs
+        self.dataset = captions.dataset
+        self.captions = captions
+        self.systems = systems
+        self.items = items
+        self.ids: dict[str, int] = {}
+        self.references: defaultdict[str, list[str]] = defaultdict(list)
+        self.published = {
+            pair.key: pair for pair in PublishedPair.objects.filter(dataset=self.dataset).select_related()
+        }
+
+    def key_of(self, row: JudgmentRow) -> str | None:
+        """Return the pair's id; without one in the file, that of the two captions, and their systems, for the image."""
+        if row.pair is not None or row.control or not self.compares_pairs:
+            return row.pair
+        first, second = (
+            getattr(row, f"{side}_text") if getattr(row, side) is None else getattr(row, side)
+            for side in SIDES
+        )
+        systems = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
+        by_systems = systems if any(systems) else ()
+        if first is None or second is None:
+            return None
+        return content_key("pair", row.image, first, second, *by_systems)
+
+    def add(self, rows: Iterable[JudgmentRow]) -> None:
+        """Add the pairs of rows whose units are new."""
+        new: dict[str, JudgmentRow] = {}
+        for row in rows:
+            key = self.key_of(row)
+            if not key:
+                continue
+            if key not in self.ids:
+                new.setdefault(key, row)
+            if row.reference is not None:
+                self.references[key].append(row.reference)
+        pairs = []
+        for key, row in new.items():
+            first = self.captions.id_of(row.first, row.first_text, row.unit)
+            second = self.captions.id_of(row.second, row.second_text, row.unit)
+            pairs.append(
+                self._build(key, row.kind or "", image_of_row(row, self.dataset), first, second, row=row)
+            )
+        self._store(pairs)
+
+    def add_winners(self, rows: Iterable[WinnerRow]) -> None:
+        pairs = []
+        for row in rows:
+            first = self.captions.ids[text_key(row.first_text)]
+            second = self.captions.ids[text_key(row.second_text)]
+            pairs.append(self._build(row.pair, row.kind, row.image, first, second, winner=row.winner))
+        self._store(pairs)
+
+    def finish(self) -> None:
+        """Store the references with which the units of each pair showed it."""
+        pairs = []
+        for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.references)):
+            pair.references = list(dict.fromkeys(self.references[pair.key]))
+            pairs.append(pair)
+        CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
+
+    def _build(
+        self,
+        key: str,
+        kind: str,
+        image: str,
+        first: int | None,
+        second: int | None,
+        *,
+        row: JudgmentRow | None = None,
+        winner: int | None = None,
+    ) -> CandidatePair:
+        sides = self._systems_by_side(row) if row is not None else {}
+        if first is None or second is None:
+            raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
+        published = self.published.get(key)
+        by_people = _texts_without_system(row, sides) if row is not None else frozenset()
+        return CandidatePair(
+            study=self.study,
+            key=key,
+            kind=kind,
+            item_id=self.items[image],
+            first_id=first,
+            second_id=second,
+            first_system_id=published.first_system_id if published else sides.get("first"),
+            second_system_id=published.second_system_id if published else sides.get("second"),
+            references=self._references_of(image, published, (first, second), by_people),
+            published_winner=winner,
+        )
+
+    def _store(self, pairs: list[CandidatePair]) -> None:
+        for position, pair in enumerate(pairs, start=len(self.ids)):
+            pair.position = position
+        stored = CandidatePair.objects.bulk_create(pairs, batch_size=ROWS_AT_ONCE)
+        self.ids.update({pair.key: pair.pk for pair in stored})
+
+    def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
+        sides: dict[str, int] = {}
+        if not isinstance(row, CreditedRow):
+            return sides
+        for side in SIDES:
+            if not (credits := row.of_side(side)):
+                continue
+            system = self.systems.by_name[credits[0].system]
+            published = self.published.get(row.pair or "")
+            if published and getattr(published, f"{side}_system_id") != system.pk:
+                known_name = getattr(published, f"{side}_system").name
+                raise DataConflict(
+                    f"The file says that caption {getattr(row, side)!r} of pair {row.pair!r} is by system "
+                    f"{system.name!r}; in dataset {self.dataset.name!r} it is by {known_name!r}."
+                )
+            sides[side] = system.pk
+        return sides
+
+    def _references_of(
+        self,
+        image: str,
+        published: PublishedPair | None,
+        candidates: tuple[int, int],
+        by_people: frozenset[str],
+    ) -> list[str]:
+        """Return the published pair's leading references, else the image's.
+
+        As when pairs are drawn, leave out the candidates, and references with the words of a person's candidate.
+        """
+        references = self._references_by_item[self.items[image]]
+        if published is not None:
+            return [key for key, _, _ in references[: published.references]]
+        return [key for key, pk, text in references if pk not in candidates and text not in by_people]
+
+    @cached_property
+    def _references_by_item(self) -> defaultdict[int, list[tuple[str, int, str]]]:
+        by_item: defaultdict[int, list[tuple[str, int, str]]] = defaultdict(list)
+        rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE, item__isnull=False)
+        in_order = rows.order_by("item_id", "position", "id")
+        for item, key, pk, text in in_order.values_list("item_id", "key", "pk", "text"):
+            assert item is not None  # guaranteed by the query
+            by_item[item].append((key, pk, one_text(text)))
+        return by_item
+
+
+def image_of_row(row: JudgmentRow, dataset: Dataset) -> str:
+    if row.image is None:
+        raise DataConflict(
+            f"Unit {row.unit!r} names no image; expected one of dataset {dataset.name!r} "
+            "(the command `agreement` takes files without images)."
+        )
+    return row.image
+
+
+def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset[str]:
+    """Return the candidates that people wrote."""
+    texts = {"first": row.first_text, "second": row.second_text}
+    return frozenset(one_text(text) for side, text in texts.items() if text is not None and side not in sides)

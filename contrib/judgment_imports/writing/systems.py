@@ -1,0 +1,145 @@
+"""Write systems that a file of judgments credits, and their outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from common.audit import acting_person
+from common.errors import DataConflict
+from common.incoming import compose_name
+from common.rows import batched
+from common.texts import one_text, parting
+from judgments.datasets.importing import check_owner, known_lists, renumber_ranks
+from judgments.importers.records import HUMAN, HUMAN_OTHER, Credit, CreditedRow
+from judgments.models import Caption, Dataset, Item, Output, System
+
+ROWS_AT_ONCE = 2_000
+
+
+class CreditedCaption(NamedTuple):
+    credit: Credit
+    item: int
+    caption: int
+
+
+class SystemWriter:
+    """Add missing systems and outputs in batches; refuse contradictions.
+
+    A file has only judged captions, so the dataset marks these systems as partly known until their own files are
+    imported.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+        existing = {system.name: system for system in System.objects.filter(dataset=dataset)}
+        self.by_name = {compose_name(name): system for name, system in existing.items()} | existing
+        self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
+        self.seen: set[CreditedCaption] = set()
+        self.without_rank: dict[CreditedCaption, None] = {}
+        self.systems_added = self.outputs_added = 0
+
+    def add(self, rows: Iterable[CreditedRow]) -> None:
+        names = {credit.system for row in rows for credits in row.credits.values() for credit in credits}
+        user = acting_person()
+        for name in sorted(names & self.by_name.keys()):
+            check_owner(self.by_name[name], user)
+        new_systems = System.objects.bulk_create(
+            System(
+                dataset=self.dataset,
+                name=name,
+                human=name in (HUMAN, HUMAN_OTHER),
+                owner=user,  # published: the next file of judgments may name it too
+            )
+            for name in sorted(names - self.by_name.keys())
+        )
+        self.by_name.update({system.name: system for system in new_systems})
+        self.systems_added += len(new_systems)
+
+    def add_outputs(self, credited: Iterable[CreditedCaption]) -> None:
+        """Add the outputs of credits; those without a rank come last, when all others are known."""
+        new = dict.fromkeys(caption for caption in credited if caption not in self.seen)
+        self.seen.update(new)
+        self.without_rank |= dict.fromkeys(caption for caption in new if caption.credit.rank is None)
+        self._add_ranked([caption for caption in new if caption.credit.rank is not None])
+
+    def _add_ranked(self, credited: Sequence[CreditedCaption]) -> None:
+        for task in Output.Task:
+            of_task = [caption for caption in credited if caption.credit.task == task]
+            if of_task:
+                self._add_outputs(task, of_task)
+
+    def _add_outputs(self, task: Output.Task, credited: list[CreditedCaption]) -> None:
+        partly_known = self.partly_known.setdefault(task, set())
+        for name in {caption.credit.system for caption in credited} - partly_known:
+            system = self.by_name[name]
+            if not (system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint):
+                renumber_ranks(system, task)
+                partly_known.add(name)
+        lists = known_lists(
+            task,
+            systems={self.by_name[caption.credit.system].pk for caption in credited},
+            queries={_query_id(task, caption) for caption in credited},
+            placed={self.by_name[name].pk for name in partly_known},
+        )
+        texts = dict(
+            Caption.objects.filter(pk__in={caption.caption for caption in credited}).values_list("pk", "text")
+        )
+        outputs = []
+        for caption in credited:
+            system, rank = self.by_name[caption.credit.system], caption.credit.rank
+            answer = one_text(texts[caption.caption]) if task == Output.Task.ANNOTATION else caption.item
+            ranking = lists[system.pk, _query_id(task, caption)]
+            if rank is None and answer in ranking.values():
+                continue
+            rank = rank or max(ranking, default=0) + 1
+            if ranking.get(rank) == answer:
+                continue
+            if rank in ranking or answer in ranking.values() or system.name not in partly_known:
+                raise self._conflict(task, caption, texts[caption.caption], ranking)
+            ranking[rank] = answer
+            outputs.append(
+                Output(system=system, item_id=caption.item, caption_id=caption.caption, task=task, rank=rank)
+            )
+        Output.objects.bulk_create(outputs, batch_size=ROWS_AT_ONCE)
+        self.outputs_added += len(outputs)
+
+    def _conflict(
+        self, task: Output.Task, caption: CreditedCaption, text: str, ranking: Mapping[int, str | int]
+    ) -> DataConflict:
+        image = Item.objects.get(pk=caption.item).name
+        answer = ranking.get(caption.credit.rank or 0)
+        where = f"at rank {caption.credit.rank}" if caption.credit.rank else "at some rank"
+        if task == Output.Task.ANNOTATION:
+            ours, theirs = parting(text, str(answer or ""))
+            claim = f"caption {ours} {where} for image {image!r}"
+            other = None if answer is None else theirs
+        else:
+            claim = f"image {image!r} {where} for caption {text[:80]!r}"
+            other = None if answer is None else repr(Item.objects.get(pk=answer).name)
+        knows = f"has {other} there" if other else "does not have it there"
+        return DataConflict(
+            f"The file says that system {caption.credit.system!r} has {claim}; "
+            f"in dataset {self.dataset.name!r} it {knows}."
+        )
+
+    def finish(self) -> None:
+        texts: dict[int, str] = {}
+        for some in batched({caption.caption for caption in self.without_rank}, 500):
+            texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
+        # in an order that does not depend on that of the rows
+        in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
+        for batch in batched(in_order, ROWS_AT_ONCE):
+            self._add_ranked(batch)
+        known = {str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names}
+        if known != self.dataset.known_in_part:
+            self.dataset.notes = {**self.dataset.notes, "known_in_part": known}
+            self.dataset.save(update_fields=["notes"])
+
+    def counts(self) -> dict[str, int]:
+        counts = {"systems added": self.systems_added, "systems' captions added": self.outputs_added}
+        return counts if any(counts.values()) else {}
+
+
+def _query_id(task: Output.Task, caption: CreditedCaption) -> int:
+    return caption.item if task == Output.Task.ANNOTATION else caption.caption

@@ -1,0 +1,72 @@
+"""Write units of a file of judgments, each as its first row has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from common.rows import insert_rows
+from contrib.judgment_imports.writing.captions import CaptionWriter
+from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row
+from judgments.importers.records import CreditedRow, JudgmentRow
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.models.studies import NOBODY
+
+UNIT_FIELDS = (
+    "study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
+    "control", "expected", "filtered", "withdrawn", "content", "systems",
+)  # fmt: skip
+
+
+class UnitWriter:
+    def __init__(self, study: Study, captions: CaptionWriter, pairs: PairWriter) -> None:
+        self.study = study
+        self.from_file = KINDS[study.protocol].exchange.from_file
+        self.captions = captions
+        self.pairs = pairs
+        self.ids: dict[str, int] = {}
+
+    def add(self, rows: Iterable[JudgmentRow]) -> None:
+        """Add units, each as its first row has it."""
+        new: dict[str, JudgmentRow] = {}
+        for row in rows:
+            if row.unit not in self.ids:
+                new.setdefault(row.unit, row)
+        before = len(self.ids)
+        values = (self._values(row, position) for position, row in enumerate(new.values(), start=before))
+        insert_rows(Unit, UNIT_FIELDS, values)
+        stored = Unit.objects.filter(study=self.study, position__gte=before)
+        self.ids.update(stored.values_list("key", "pk"))
+
+    def _values(self, row: JudgmentRow, position: int) -> tuple[Any, ...]:
+        """Return the values of ``UNIT_FIELDS``."""
+        pair = self.pairs.key_of(row)
+        return (
+            self.study.pk,
+            row.unit,
+            position,
+            self.pairs.items[image_of_row(row, self.captions.dataset)],
+            self.captions.id_of(row.reference, row.reference_text, row.unit),
+            self.captions.id_of(row.first, row.first_text, row.unit),
+            self.captions.id_of(row.second, row.second_text, row.unit),
+            self.pairs.ids[pair] if pair else None,
+            row.kind or "",
+            row.control,
+            row.expected and self.from_file(row.expected, content=row.content or {}),
+            False,
+            False,
+            dict(row.content or {}),
+            self._systems(row),
+        )
+
+    def _systems(self, row: JudgmentRow) -> list[Any]:
+        """Return ``Unit.systems``: those of the text that is judged alone, or of each option."""
+        alone = row.second is None and row.second_text is None
+        if not alone or not isinstance(row, CreditedRow):
+            return []
+        by_name = self.pairs.systems.by_name
+        first, _second, *options = (sorted(by_name[name].pk for name in names) for names in row.systems())
+        if any(options):
+            return options
+        return first or ([NOBODY] if row.first in row.credits else [])
