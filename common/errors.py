@@ -49,6 +49,10 @@ class WrongState(QuorumError):
     title = "Not possible now"
 
 
+class FeatureIsOff(WrongState):
+    """Something needs a feature that is off, or whose package is not installed."""
+
+
 class Busy(WrongState):
     """The same runs elsewhere at this moment; a job tries again later."""
 

@@ -42,7 +42,7 @@ class Feature(AppConfig):
         pages: modules that are loaded with the admin, where they register their pages and operations.
         calls: the module of its addresses below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
-        crowd_offers: paths of what crowds offer (``judgments.design.requirements.CrowdOffer``).
+        crowd_offers: paths of what crowds offer (``judgments.design.crowds.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).

@@ -156,6 +156,6 @@ def test_a_crowd_of_a_package_refuses_what_it_cannot_do(installation: Installati
 
 def test_a_package_is_left_out_by_the_setting(installation: Installation) -> None:
     installation.env["CONTRIB_APPS"] = "quorum_laboratory"
-    listed = "from judgments.kinds import KINDS; from judgments.design.requirements import CROWDS"
+    listed = "from judgments.kinds import KINDS; from judgments.design.crowds import CROWDS"
     code = f"import django; django.setup(); {listed}; print('offence' in KINDS, 'laboratory' in CROWDS)"
     assert installation.run_new("-c", code).stdout.split() == ["False", "True"]

@@ -68,7 +68,7 @@ from annotation.work.worksheet import units_of_hit, worked_examples
 from common.errors import WrongState
 from common.incoming.services import THIS_MACHINE
 from common.markup import plain_text
-from judgments.design.requirements import CROWDS, Workers, asks_anything
+from judgments.design.requirements import Workers, asks_anything
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
@@ -504,7 +504,6 @@ class MTurkBackend(CrowdBackend):
     name = "mturk"
     title = "Mechanical Turk"
     can = frozenset(Ability)
-    requirements = CROWDS["mturk"].requirements
     person = "WorkerId"
 
     def platform(self, design: StudyDesign) -> str:
