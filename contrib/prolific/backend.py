@@ -54,9 +54,6 @@ class ProlificBackend(ExternalBackend):
     title = "Prolific"
     can = frozenset(Ability) - {Ability.DELETE}
 
-    def serves(self, design: StudyDesign) -> bool:
-        return design.crowd.backend == "external" and design.panel.api
-
     def refuse(self, study: Study, design: StudyDesign) -> None:
         super().refuse(study, design)
         public = urlsplit(settings.PUBLIC_URL)
