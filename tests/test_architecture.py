@@ -463,6 +463,7 @@ def test_mechanical_turk_has_one_door() -> None:
 def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     doors = {
         "contrib.prolific.client",
+        "contrib.prolific.answers",
         "contrib.archives.archives",
         "contrib.judges.asking",
     }
