@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from contrib.prolific.tests.panel import (
     panel_study,
     point_at,
 )
+from judgments.studies.studies import design_of
 from tests.annotation.crowds.panels import entry, start
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +48,15 @@ def test_a_session_of_three_hits_is_paid_three_rewards(prolific: ProlificEmulato
     [there] = prolific.world.studies.values()
     assert (there.places, there.reward) == (3, 150)
     assert "https://quorum.example" in said
+
+
+def test_what_the_page_about_prolific_says_that_a_study_costs(settings: Settings) -> None:
+    settings.PROLIFIC_FEE_PERCENT = Decimal("42.8")
+    study = panel_study(reward_cents=40, panel={"hits": 3})
+    price = backend_of(study).price(design_of(study), places=1)
+    cells = [f"{price.reward_cents / 100:.2f}", f"{price.fee_cents / 100:.2f}", "100", f"{price.cents:.2f}"]
+    page = Path(__file__).parents[1] / "README.md"
+    assert f"| {' | '.join(cells)} |" in page.read_text(encoding="utf-8")
 
 
 def test_opening_twice_changes_nothing(panel: Panel, prolific: ProlificEmulator) -> None:

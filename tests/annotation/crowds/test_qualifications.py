@@ -19,8 +19,8 @@ from annotation.work.submissions import submit_assignment
 from common.errors import DesignError, WrongState
 from contrib.prolific.tests.panel import panel_study
 from judgments.design import crowds
-from judgments.design.reading import make_design
 from judgments.design.crowds import CrowdOffer
+from judgments.design.reading import make_design
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
