@@ -25,6 +25,7 @@ from annotation.rehearsal import Crowd, rehearse
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 from contrib.judges.models import Judge
+from contrib.prolific.tests.panel import panel_study
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
@@ -37,6 +38,7 @@ type(device_to_set_up(account)).objects.update(confirmed=True)
 study = make_study("graded", opened=False)
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
+panel_study()
 ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
 rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 submit(a_challenge(), participant("grace"), good=7)
