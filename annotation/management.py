@@ -8,14 +8,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from annotation.models import CrowdSession, Erasure, Worker
 from common.amounts import counted
 from common.commands import QuorumCommand, progress_bar
-from common.errors import NotThere, QuorumError, WrongState
+from common.errors import NotThere, WrongState
 from common.files import check_place, whole_file, write_json
 from judgments.jobs import run_job
 from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
@@ -156,23 +155,6 @@ class SyncCrowd(OperationCommand):
         self.say(f"{synced.hits} HITs at the crowd; assignments: {states}.")
         for discrepancy in synced.discrepancies:
             self.say(f"{discrepancy.kind}: {discrepancy.words}")
-
-
-class SubscribeProlific(QuorumCommand):
-    help = (
-        "Let Prolific call this server when a submission or a study changed; print the secret that signs it."
-    )
-    example = "manage.py subscribe_prolific"
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.crowds.base import CrowdProblem
-        from annotation.crowds.prolific.notifications import subscribe
-
-        self.named_errors = (QuorumError, CrowdProblem)
-        secret, new = subscribe()
-        self.say(f"Subscribed to {', '.join(new)}." if new else "Everything was subscribed to before.")
-        if secret != settings.PROLIFIC_HOOK_SECRET:
-            self.say(f"Set this and restart: PROLIFIC_HOOK_SECRET={secret}")
 
 
 class SetLimits(QuorumCommand):

@@ -37,7 +37,6 @@ urlpatterns = [
     path("s/<slug:slug>/mturk/", mturk_views.arrive, name="mturk"),
     path("s/<slug:slug>/finish/", mturk_views.finish, name="finish"),
     path("hooks/mturk/", crowd_views.mturk, name="mturk-hook"),
-    path("hooks/prolific/", crowd_views.prolific, name="prolific-hook"),
     path("look/<slug:key>/", preview.preview_design, name="look"),
     path("me/", joining.me, name="me"),
     path("me/resume/", joining.renew_resume, name="my-resume"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.conf import settings
 from django.utils.module_loading import import_string
 
@@ -19,6 +20,15 @@ def of_features(attribute: str) -> list[Any]:
     """Return what the features that are on declare under an attribute of ``config.features.Feature``, loaded."""
     features = getattr(settings, "FEATURES", {})  # commands on files run without
     return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
+
+
+def of_apps(attribute: str) -> list[tuple[str, Any]]:
+    """Return what the features declare, on or off, loaded: each with the name of the feature."""
+    return [
+        (app.label, import_string(path))
+        for app in apps.app_configs.values()
+        for path in getattr(app, attribute, ())
+    ]
 
 
 def declared_by_features(attribute: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Feature(AppConfig):
         calls: the module of its addresses below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
         presets: names of presets of study files, each a file NAME.toml in its folder ``presets``.
-        crowd_offers: paths of what crowds offer (``judgments.design.requirements.CrowdOffer``).
+        crowd_offers: paths of what crowds offer (``judgments.design.crowds.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         draws_at_claim: paths of functions that draw the units of a page when it is claimed
             (``judgments.design.arena.drawing_at_claim``).

@@ -114,14 +114,6 @@ MTURK_SITES = env.list("MTURK_SITES", default=[])
 MTURK_SNS_TOPIC = env.str("MTURK_SNS_TOPIC", default="")
 MTURK_SQS_QUEUE = env.str("MTURK_SQS_QUEUE", default="")
 SQS_ENDPOINT = env.str("AWS_ENDPOINT_URL_SQS", default="")
-PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")
-PROLIFIC_TOKEN = env.str("PROLIFIC_TOKEN", default="")
-PROLIFIC_WORKSPACE = env.str("PROLIFIC_WORKSPACE", default="")  # for its balance and its groups
-PROLIFIC_HOOK_SECRET = env.str("PROLIFIC_HOOK_SECRET", default="")  # subscribe_prolific prints it
-# The project of new studies; default: the first one.
-PROLIFIC_PROJECT = env.str("PROLIFIC_PROJECT", default="")
-# of companies in 2026, without tax; 33.3 for universities (prolific.com/pricing)
-PROLIFIC_FEE_PERCENT = env.decimal("PROLIFIC_FEE_PERCENT", default="42.8")
 # A call that started longer ago was interrupted.
 CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)
 CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)

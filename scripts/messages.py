@@ -34,7 +34,7 @@ PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgment
 WORKERS_CODE = (
     "annotation/crowds/sessions.py", "annotation/crowds/mturk/pages.py",
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
-    "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "annotation/crowds/prolific/backend.py",
+    "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
     "annotation/errors.py", "annotation/models/assignments.py",
     "annotation/privacy/views.py", "annotation/privacy/retention.py", "annotation/quality/flags.py",
     "annotation/quality/review_page.py", "annotation/quality/reviews.py",

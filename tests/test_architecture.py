@@ -462,7 +462,8 @@ def test_mechanical_turk_has_one_door() -> None:
 
 def test_prolific_language_models_and_archives_have_one_door_each() -> None:
     doors = {
-        "annotation.crowds.prolific.client",
+        "contrib.prolific.client",
+        "contrib.prolific.answers",
         "contrib.archives.archives",
         "contrib.judges.asking",
     }

@@ -29,6 +29,7 @@ from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from contrib.judges.models import Judge
 from contrib.quiz.tests.quizzing import quizzed, take
 from contrib.judgment_imports.importing import import_judgments
+from contrib.prolific.tests.panel import panel_study
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
 from contrib.webhooks.operations import add_webhook, ping_webhook
@@ -51,6 +52,7 @@ import_judgments(
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
 store_snapshot(compute_snapshot(study=study))
+panel_study()
 ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
 rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))
 rehearse(study=side_by_side(), crowd=Crowd(workers=3))

@@ -144,6 +144,30 @@ def test_a_detector_of_a_package_finds_who_uses_the_ends_alone(
 
 
 @pytest.mark.long
+def test_a_study_whose_crowd_is_left_out_is_exported_and_not_opened(
+    installation: Installation, tmp_path: Path
+) -> None:
+    study, judgments = tmp_path / "offence.toml", [tmp_path / "on.csv", tmp_path / "off.csv"]
+    study.write_text(OFFENCE.format(reward=0))
+    installation.collect_static()
+    done = installation.run_new("-c", COLLECT, str(study), str(judgments[0]), str(tmp_path / "pairs.jsonl"))
+    assert done.returncode == 0, done.stderr
+    installation.env["CONTRIB_APPS"] = "quorum_offence"
+    done = installation.run_new(
+        *("manage.py", "export_judgments", "offence", "--format", "csv", "--output", str(judgments[1]))
+    )
+    assert done.returncode == 0, done.stderr
+    assert judgments[0].read_bytes() == judgments[1].read_bytes()
+    done = installation.run_new("manage.py", "open_study", "offence")
+    assert done.returncode == 1
+    assert (
+        "The crowd laboratory is off: turn on quorum_laboratory in the setting CONTRIB_APPS." in done.stderr
+    )
+    done = installation.run_new("manage.py", "create_study", str(study))
+    assert "crowd.backend asks for the crowd 'laboratory', which is off" in done.stderr
+
+
+@pytest.mark.long
 def test_a_crowd_of_a_package_refuses_what_it_cannot_do(installation: Installation, tmp_path: Path) -> None:
     study = tmp_path / "offence.toml"
     study.write_text(OFFENCE.format(reward=50))
@@ -156,6 +180,6 @@ def test_a_crowd_of_a_package_refuses_what_it_cannot_do(installation: Installati
 
 def test_a_package_is_left_out_by_the_setting(installation: Installation) -> None:
     installation.env["CONTRIB_APPS"] = "quorum_laboratory"
-    listed = "from judgments.kinds import KINDS; from judgments.design.requirements import CROWDS"
+    listed = "from judgments.kinds import KINDS; from judgments.design.crowds import CROWDS"
     code = f"import django; django.setup(); {listed}; print('offence' in KINDS, 'laboratory' in CROWDS)"
     assert installation.run_new("-c", code).stdout.split() == ["False", "True"]

@@ -89,7 +89,8 @@ def readers() -> dict[str, str]:
     found = {f"LIMIT_{name.upper()}": "limit" for name in settings_of_tests.LIMITS}
     calls = (
         one
-        for one in ast.walk(ast.parse((ROOT / "config/settings.py").read_text()))
+        for path in (ROOT / "config/settings.py", *sorted(ROOT.glob("contrib/*/apps.py")))
+        for one in ast.walk(ast.parse(path.read_text()))
         if isinstance(one, ast.Call)
     )
     for call in calls:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
+from annotation.crowds.absent import AbsentBackend
 from annotation.crowds.base import Ability, CrowdBackend, LocalBackend
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.panel.backend import ExternalBackend
-from annotation.crowds.prolific.backend import ProlificBackend
-from common.errors import WrongState
-from common.features import of_features
+from common.features import of_apps, of_features
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.studies import design_of
@@ -15,25 +17,29 @@ from judgments.studies.studies import design_of
 BACKENDS: tuple[CrowdBackend, ...] = (
     LocalBackend(),
     ExternalBackend(),
-    ProlificBackend(),
     MTurkBackend(),
     *(crowd() for crowd in of_features("crowds")),
 )
 
 
 def backend_for(design: StudyDesign) -> CrowdBackend:
-    """Return the crowd backend of a design; raise WrongState if this version has none."""
+    """Return the crowd backend of a design; an ``AbsentBackend`` if it is off or not installed."""
+    name = design.crowd_name
     for backend in BACKENDS:
-        if backend.serves(design):
+        if backend.name == name:
             return backend
-    raise WrongState(
-        f"Study {design.slug!r} is for the crowd {design.crowd.backend!r}, which this version cannot publish to; it "
-        f"can: {', '.join(backend.name for backend in BACKENDS)}."
-    )
+    feature, crowd = _crowds_of_apps().get(name, ("", None))
+    return AbsentBackend(name, feature, crowd)
 
 
 def backend_of(study: Study) -> CrowdBackend:
     return backend_for(design_of(study))
 
 
-__all__ = ["BACKENDS", "Ability", "CrowdBackend", "backend_for", "backend_of"]
+@cache
+def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdBackend]]:
+    """Return the features, on or off, with their crowds, by the names of the crowds."""
+    return {crowd.name: (feature, crowd()) for feature, crowd in of_apps("crowds")}
+
+
+__all__ = ["BACKENDS", "Ability", "AbsentBackend", "CrowdBackend", "backend_for", "backend_of"]

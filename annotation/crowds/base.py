@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
 from annotation.work.worksheet import Layout
-from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
@@ -162,20 +161,15 @@ class CrowdBackend(ABC):
 
     Attributes:
         name: in study files.
-        requirements: those that are stated at the crowd or checked here.
         sends_people: whether the crowd sends pseudonymous workers, instead of names that join here.
         person: the crowd's name for a person's id.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    can: ClassVar[frozenset[Ability]] = frozenset()
-    requirements: ClassVar[frozenset[str]]
-    sends_people: ClassVar[bool] = True
-    person: ClassVar[str] = "id"
-
-    def serves(self, design: StudyDesign) -> bool:
-        return design.crowd.backend == self.name
+    name: str
+    title: str
+    can: frozenset[Ability] = frozenset()
+    sends_people: bool = True
+    person: str = "id"
 
     def platform(self, design: StudyDesign) -> str:
         """Return the place of a study's rows: the crowd, and sandbox or live."""
@@ -277,7 +271,6 @@ class LocalBackend(CrowdBackend):
 
     name = "local"
     title = "this site"
-    requirements = CROWDS["local"].requirements
     sends_people = False
 
     def platform(self, design: StudyDesign) -> str:

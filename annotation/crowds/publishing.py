@@ -25,7 +25,6 @@ from annotation.crowds.outbox import (
     people_by_ids,
     write_message,
 )
-from annotation.crowds.prolific.notifications import fetch_demographics
 from annotation.crowds.sync import (
     SYNC,
     SYNC_LATER,
@@ -373,7 +372,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
 
 
 def _refuse_unstated(study: Study, design: StudyDesign) -> None:
-    unsaid = requirements_not_stated(design.workers, design.crowd.backend, api=design.panel.api)
+    unsaid = requirements_not_stated(design.workers, design.crowd_name)
     if unsaid:
         raise WrongState(
             _(
@@ -643,22 +642,6 @@ def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> 
         "%(n)s more people who are screened out will be paid.",
         count,
     )
-    return Outcome(message % {"n": count})
-
-
-@operation(
-    "fetch-demographics",
-    "Fetch demographics",
-    scope="exports",
-    command=CommandHelp(
-        "Fetch what the design names in crowd.demographics from Prolific, for the export demographics.",
-        "triplets-50",
-    ),
-)
-def demographics(*, study: Study, by: User | None) -> Outcome:
-    """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
-    count = fetch_demographics(study=study, by=by)
-    message = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
     return Outcome(message % {"n": count})
 
 

@@ -16,7 +16,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds import BACKENDS, Ability, CrowdBackend, backend_of
+from annotation.crowds import BACKENDS, Ability, AbsentBackend, CrowdBackend, backend_of
 from annotation.crowds.base import SeenPublication, TryLater
 from annotation.crowds.outbox import ask_to_delete, carry_out_calls, finish_call
 from annotation.crowds.panel.people import tidy_up
@@ -86,6 +86,8 @@ def sync_what_is_due() -> list[str]:
     slugs = []
     for study in crowds.filter(Exists(up) | Q(asks=True) | over).order_by("pk"):
         pause = every if study.state == Study.State.OPEN or study.asks else every * QUIET
+        if isinstance(backend_of(study), AbsentBackend):
+            continue
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
         if ask_to_sync(study=study, soonest=pause) is not None:

@@ -1,6 +1,6 @@
 """The crowd page of a study (budget, wages, outbox, the forms of its operations), and the lists of crowd rows.
 
-Also the addresses to which crowds send notifications, which are only hints to look.
+Also the address to which Mechanical Turk sends notifications, which are only hints to look.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from django.views.decorators.http import require_POST
 from pydantic import TypeAdapter
 from unfold.decorators import display
 
-from annotation.crowds import Ability, backend_of, publishing
+from annotation.crowds import Ability, AbsentBackend, backend_of, publishing
 from annotation.crowds.mturk import notifications
 from annotation.crowds.mturk.notifications import Subscription, read_sns
 from annotation.crowds.mturk.pages import SITES
 from annotation.crowds.people import comes_by_the_link
-from annotation.crowds.prolific.notifications import studies_with_news
 from annotation.crowds.sync import SYNC, note_hint
 from annotation.models import (
     Budget,
@@ -115,7 +114,7 @@ class CrowdForm:
     key: str = ""
 
 
-FORMS = (
+FORMS = [
     CrowdForm(
         "set-budget",
         gettext_noop("Budget"),
@@ -149,14 +148,6 @@ FORMS = (
         key="screen_outs",
     ),
     CrowdForm(
-        "fetch-demographics",
-        gettext_noop("Fetch demographics"),
-        gettext_noop(
-            "What the design names of the people who submitted work. The file format demographics has it."
-        ),
-        key="demographics",
-    ),
-    CrowdForm(
         "qualify-worker",
         gettext_noop("Give a qualification"),
         gettext_noop("Studies require or forbid it by its name. 0 takes it away."),
@@ -169,7 +160,13 @@ FORMS = (
         "q-danger",
     ),
     CrowdForm("unblock-worker", gettext_noop("Take a block back"), needs=Ability.BLOCK),
-)
+]
+
+
+def add_crowd_form(form: CrowdForm, *, before: str) -> None:
+    """Show the form on the page Crowd before that of another step."""
+    steps = [other.step for other in FORMS]
+    FORMS.insert(steps.index(before), form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +259,8 @@ def _concerns_a_crowd(study: Study) -> bool:
 @study_page("crowd", "Crowd", order=41, shown=_concerns_a_crowd, group=Group.LIVE, before=Group.LAUNCH)
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend, design = backend_of(study), design_of(study)
+    if isinstance(backend, AbsentBackend):
+        raise backend.error()
     calls = CrowdCall.objects.filter(study=study)
     spending = at_crowd(Budget, study).first()
     asks = bool(study.platform) and backend.sends_people and context["may_review"]
@@ -433,8 +432,6 @@ add_operation(publishing.qualify, label="Qualify")
 
 add_operation(publishing.more_screen_outs, label="Pay more")
 
-add_operation(publishing.demographics, label="Fetch them")
-
 add_operation(publishing.write, label="Send")
 
 add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
@@ -552,24 +549,4 @@ def mturk(request: HttpRequest) -> HttpResponse:
     for hit in message:
         for platform in SITES:
             note_hint(platform=platform, external_id=hit)
-    return HttpResponse(status=204)
-
-
-@csrf_exempt  # signed by its sender
-@never_cache
-@require_POST
-def prolific(request: HttpRequest) -> HttpResponse:
-    if not settings.PROLIFIC_HOOK_SECRET:
-        raise Http404("No secret is set.")
-    try:
-        studies = studies_with_news(
-            request.body,
-            signature=request.headers.get("X-Prolific-Request-Signature", ""),
-            timestamp=request.headers.get("X-Prolific-Request-Timestamp", ""),
-            now=timezone.now(),
-        )
-    except QuorumError as problem:
-        return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
-    for study in studies:
-        note_hint(platform="prolific", external_id=study)
     return HttpResponse(status=204)

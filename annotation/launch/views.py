@@ -23,7 +23,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.crowds import Ability, backend_of
+from annotation.crowds import Ability, AbsentBackend, backend_of
 from annotation.crowds.panel.backend import describe_unsigned
 from annotation.crowds.panel.page import has_panel
 from annotation.crowds.publishing import obstacles, open_to_workers
@@ -50,6 +50,7 @@ from judgments.access.permissions import staff_of, study_for
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import public_address, signed_in
 from judgments.cached_figures import cached_figures
+from judgments.design.crowds import CROWDS
 from judgments.design.editing.form import html_name, in_labels
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
@@ -269,7 +270,9 @@ def _texts(launch: Launch) -> Iterable[Point]:
 def _links(launch: Launch) -> Iterable[Point]:
     panel = launch.design.panel
     if launch.design.crowd.backend == "external" and not panel.knows_its_people:
-        key = {"plain": "panel.signature", "prolific": "panel.api"}.get(panel.preset, "")
+        key = "panel.api" if panel.preset in CROWDS else ""
+        if panel.preset == "plain":
+            key = "panel.signature"
         yield launch.point(_("Links of the panel"), Readiness.MISSING, describe_unsigned(), key=key)
 
 
@@ -446,6 +449,8 @@ add_check(60, _cost)
 )
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend = backend_of(study)
+    if isinstance(backend, AbsentBackend):
+        raise backend.error()
     launch = launch_of(study, signed_in(request))
     design, points = launch.design, checklist(launch)
     link = "" if backend.sends_people else public_address(request, study)

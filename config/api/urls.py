@@ -8,7 +8,7 @@ from rest_framework.routers import SimpleRouter
 
 from annotation.api import resources as annotation
 from annotation.api import work
-from annotation.crowds.publishing import close, demographics, open_to_workers, qualify
+from annotation.crowds.publishing import close, open_to_workers, qualify
 from annotation.launch.ethics import fill_ready_texts
 from annotation.launch.views import ChecklistView, EthicsView
 from annotation.money import orders as money
@@ -110,7 +110,6 @@ urlpatterns = [
             fill_ready_texts,
             close,
             qualify,
-            demographics,
             pause,
             resume,
             extend,

@@ -18,6 +18,7 @@ from dataclasses import field as dataclass_field
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,6 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from common.errors import DesignError
 from common.features import feature_settings
+from judgments.design.crowds import crowd_labels, feature_of_crowd, installed_crowds
 from judgments.design.panels import SIGNATURE, makes_own_links
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
@@ -131,6 +133,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
             "listed": ", ".join(KINDS),
         }
         return
+    yield from _contradictions_of_crowd(design)
     yield from kind.contradictions(design)
     yield from _contradictions_of_unused_tables(design, kind)
     if design.arena.pages:
@@ -252,14 +255,31 @@ def _contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str
         )
 
 
+def _contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
+    name = design.crowd_name
+    if feature := feature_of_crowd(name):
+        yield pgettext(
+            "staff", "%(key)s asks for the crowd %(name)r, which is off; expected %(feature)s in CONTRIB_APPS"
+        ) % {"key": "panel.api" if design.panel.api else "crowd.backend", "name": name, "feature": feature}
+    elif design.crowd.backend not in crowd_labels():
+        yield gettext("crowd.backend: there is no crowd %(name)r; there are %(listed)s") % {
+            "name": design.crowd.backend,
+            "listed": ", ".join(crowd_labels()),
+        }
+
+
 def _contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
-    if not design.panel.api:
-        for key in ("screen_out_cents", "demographics"):
-            if getattr(design.crowd, key):
-                yield gettext("crowd.%(key)s is for Prolific by its API (panel.api = true) alone") % {
-                    "key": key
+    for other in installed_crowds().values():
+        for key in other.keys if other.name != design.crowd_name else ():
+            if key != "panel.api" and attrgetter(key)(design):
+                yield gettext("%(key)s is for %(crowd)s (%(named_by)s) alone") % {
+                    "key": key,
+                    "crowd": gettext(other.label),
+                    "named_by": other.named_by,
                 }
-    elif design.crowd.screen_out_cents >= max(1, design.crowd.reward_cents * design.panel.hits):
+    if design.panel.api and design.crowd.screen_out_cents >= max(
+        1, design.crowd.reward_cents * design.panel.hits
+    ):
         yield (
             gettext(
                 "crowd.screen_out_cents is %(screen_out_cents)s; expected less than the pay of a "
@@ -270,10 +290,11 @@ def _contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
                 "what": design.crowd.reward_cents * design.panel.hits,
             }
         )
-    if design.panel.api and (design.crowd.backend != "external" or design.panel.preset != "prolific"):
+    with_api = [name for name, offer in installed_crowds().items() if offer.panel]
+    if design.panel.api and (design.crowd.backend != "external" or design.panel.preset not in with_api):
         yield gettext(
-            'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
-        )
+            'panel.api is true, which is for crowd.backend = "external" with panel.preset = %(presets)s alone'
+        ) % {"presets": " or ".join(f'"{name}"' for name in with_api) or "none"}
 
 
 def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
@@ -333,7 +354,13 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
     Raises:
         DesignError: with the dotted key in ``field``.
     """
-    return _validated_design(_completed(values, saved))
+    try:
+        design = StudyDesign.model_validate(_completed(values, saved))
+    except ValidationError as error:
+        raise _as_design_errors(error)[0] from None
+    for sentence in contradictions_of(design):
+        raise _sentence_error([], sentence)
+    return design
 
 
 def refuse_guessable_code(access: Access) -> None:
@@ -430,18 +457,8 @@ def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
-    """Read a design that an earlier version stored."""
-    return _validated_design(_with_pairs_from(values))
-
-
-def _validated_design(values: dict[str, Any]) -> StudyDesign:
-    try:
-        design = StudyDesign.model_validate(values)
-    except ValidationError as error:
-        raise _as_design_errors(error)[0] from None
-    for sentence in contradictions_of(design):
-        raise _sentence_error([], sentence)
-    return design
+    """Read a design that an earlier version stored, or one with a crowd that is off by now."""
+    return StudyDesign.model_validate(_with_pairs_from(values))
 
 
 def _with_pairs_from(values: dict[str, Any]) -> dict[str, Any]:

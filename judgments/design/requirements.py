@@ -1,4 +1,4 @@
-"""Worker requirements, countries of residence, and the requirements that each crowd supports.
+"""Requirements of workers, and countries of residence.
 
 countries.csv has ISO 3166-1 codes and the names of the public-domain table iso3166.tab of the IANA time zone database;
 libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in locale/ are the CLDR's.
@@ -20,7 +20,17 @@ from typing import Annotated, Any, Literal, TypeVar
 from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from common.features import of_features
+from judgments.design.crowds import (
+    APPROVAL_RATE,
+    APPROVED,
+    CROWDS,
+    DEVICES,
+    HITS_AT_MOST,
+    LANGUAGES,
+    QUALIFIED,
+    QUOTAS,
+    RESIDENCE,
+)
 
 
 def _read() -> dict[str, str]:
@@ -70,50 +80,6 @@ class Part(BaseModel):
             raise ValueError(gettext("a text holds the character U+0000, which cannot be stored"))
         return value
 
-
-RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
-
-LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications", "quotas"
-
-
-@dataclass(frozen=True, slots=True)
-class CrowdOffer:
-    """A crowd's name in study files, its label, and the requirements that it states or that are checked here.
-
-    Here, workers declare their country, and approval is this installation's record.
-
-    Attributes:
-        currency: the only one that it pays in; "" if a study may name it.
-    """
-
-    name: str
-    label: str
-    requirements: frozenset[str]
-    currency: str = ""
-
-
-COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST, QUALIFIED})
-
-BY_PROLIFIC = COMMON_REQUIREMENTS | {LANGUAGES, DEVICES, QUOTAS}  # with panel.api
-
-CROWDS: dict[str, CrowdOffer] = {
-    offer.name: offer
-    for offer in (
-        CrowdOffer(
-            "external",
-            "A panel that sends its people here (Prolific, CloudResearch Connect, SONA, links of your own)",
-            frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
-        ),
-        CrowdOffer("local", "People who come by the link", COMMON_REQUIREMENTS),
-        CrowdOffer(
-            "mturk",
-            "Mechanical Turk, which Amazon closed on 30 September 2026: an emulator or a server with its API",
-            COMMON_REQUIREMENTS,
-            currency="USD",
-        ),
-        *of_features("crowd_offers"),
-    )
-}
 
 MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")
 
@@ -346,10 +312,8 @@ def own_record_needed(workers: Workers, backend: str) -> str:
     )
 
 
-def requirements_not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str]:
-    can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
-    if api:
-        can = BY_PROLIFIC
+def requirements_not_stated(workers: Workers, crowd: str) -> list[str]:
+    can = CROWDS[crowd].requirements
     return [sentence for name, sentence in requirements_of(workers).items() if name not in can]
 
 

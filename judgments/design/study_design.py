@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 from django.utils.translation import gettext, gettext_noop
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
+from judgments.design.crowds import CROWDS
 from judgments.design.panels import PANEL_PRESETS, Panel
 from judgments.design.quiz import Quiz
-from judgments.design.requirements import CROWDS, Listed, Part, Slug, Workers
+from judgments.design.requirements import Listed, Part, Slug, Workers
 from judgments.design.scale import Scale
 from judgments.design.tables import (
     Access,
@@ -204,8 +205,13 @@ class StudyDesign(Part):
         return self.judged == CAPTION and not self.source.show
 
     @property
+    def crowd_name(self) -> str:
+        """The name of its crowd: that of its panel, if it has an API."""
+        return self.panel.preset if self.panel.api else self.crowd.backend
+
+    @property
     def checked_here(self) -> Workers:
-        """The requirements that Prolific's API does not check."""
+        """The requirements that the panel's API does not check."""
         if not self.panel.api:
             return self.workers
         return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)

@@ -20,7 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
+from judgments.design.crowds import crowd_labels
+from judgments.design.requirements import AllOrCount, Count, Listed, Part
 from judgments.design.scale import LARGEST
 from judgments.design.wordings import JUDGED
 
@@ -653,7 +654,7 @@ class Crowd(Part):
     backend: str = Field(
         "local",
         title="Participants come from",
-        json_schema_extra={"words": {name: crowd.label for name, crowd in CROWDS.items()}},
+        json_schema_extra={"words": {**crowd_labels()}},
     )
     reward_cents: Count = Field(
         0, title="Pay for a page of work, in cents", description="0: nothing is said about pay."
@@ -743,16 +744,6 @@ class Crowd(Part):
                 % {"screen_out_cents": self.screen_out_cents, "screen_outs": self.screen_outs}
             )
         return self
-
-    @field_validator("backend")
-    @classmethod
-    def _check_crowd_exists(cls, name: str) -> str:
-        if name not in CROWDS:
-            raise ValueError(
-                gettext("there is no crowd %(name)r; there are %(listed)s")
-                % {"name": name, "listed": ", ".join(CROWDS)}
-            )
-        return name
 
 
 def _offered(language: str) -> str:

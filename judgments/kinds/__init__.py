@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from functools import cache
 
-from django.apps import apps
-from django.utils.module_loading import import_string
-
-from common.features import of_features
-from judgments.kinds.absent import AbsentKind, KindIsOff
+from common.features import of_apps, of_features
+from judgments.kinds.absent import AbsentKind
 from judgments.kinds.base import (
     CaptionScore,
     Choice,
@@ -62,12 +59,7 @@ def installed_kind(name: str) -> Kind:
 @cache
 def _kinds_of_apps() -> Mapping[str, tuple[str, Kind]]:
     """Return the features, on or off, with the kinds that they declare, by the names of the kinds."""
-    declared = (
-        (app.label, import_string(path)())
-        for app in apps.app_configs.values()
-        for path in getattr(app, "kinds", ())
-    )
-    return {kind.name: (feature, kind) for feature, kind in declared}
+    return {kind.name: (feature, kind()) for feature, kind in of_apps("kinds")}
 
 
 __all__ = [
@@ -79,7 +71,6 @@ __all__ = [
     "Consensus",
     "IncludedJudgment",
     "Kind",
-    "KindIsOff",
     "KindResults",
     "OpenKind",
     "Rehearsal",

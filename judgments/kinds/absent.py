@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.utils.translation import pgettext
 
-from common.errors import WrongState
+from common.errors import FeatureIsOff
 from judgments.drawing.material import Batch, Material
 from judgments.kinds.base import OpenKind
 
@@ -15,14 +15,10 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-class KindIsOff(WrongState):
-    """Something needs the kind of a study, which is off or not installed."""
-
-
 class AbsentKind(OpenKind):
     """Stand for a kind that is off, or whose package is not installed.
 
-    Its studies can be listed and deleted. Whatever draws, shows, reads or counts answers raises ``KindIsOff``.
+    Its studies can be listed and deleted. Whatever draws, shows, reads or counts answers raises ``FeatureIsOff``.
     """
 
     writes_captions = True  # answers may be texts, so erasing people's texts takes them whole
@@ -31,16 +27,16 @@ class AbsentKind(OpenKind):
         self.absent, self.feature = name, feature
         self.title = pgettext("staff", "%(name)s (off)") % {"name": name}
 
-    def error(self) -> KindIsOff:
+    def error(self) -> FeatureIsOff:
         names = {"name": self.absent, "feature": self.feature}
         if self.feature:
-            return KindIsOff(
+            return FeatureIsOff(
                 pgettext(
                     "staff", "The kind %(name)s is off: turn on %(feature)s in the setting CONTRIB_APPS."
                 )
                 % names
             )
-        return KindIsOff(pgettext("staff", "The kind %(name)s is not installed.") % names)
+        return FeatureIsOff(pgettext("staff", "The kind %(name)s is not installed.") % names)
 
     def for_design(self, design: StudyDesign) -> AbsentKind:
         return self

@@ -528,7 +528,7 @@ def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = Non
         pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
         asks=list(requirements_of(design.workers).values()),
-        unsaid=requirements_not_stated(design.workers, design.crowd.backend, api=design.panel.api),
+        unsaid=requirements_not_stated(design.workers, design.crowd_name),
     )
 
 

@@ -30,7 +30,7 @@ from unfold.decorators import display
 
 from common.amounts import thousands
 from common.audit import log_about
-from common.errors import DesignError, QuorumError
+from common.errors import DesignError, FeatureIsOff, QuorumError
 from common.files import can_be_stored
 from judgments.access.roles import (
     Person,
@@ -64,7 +64,7 @@ from judgments.design.editing import views as design_page
 from judgments.design.editing.fitting import PAIR_WORDS
 from judgments.design.editing.form import field_of_key, in_labels
 from judgments.drawing.controls import ControlPool
-from judgments.kinds import KINDS, AbsentKind, KindIsOff
+from judgments.kinds import KINDS, AbsentKind
 from judgments.models import HIT, Dataset, Job, Study, StudyEvent, System, Unit
 from judgments.models.studies import QUIET_JOBS
 from judgments.operations import discard, generate
@@ -316,8 +316,8 @@ class StudyAdmin(QuorumAdmin):
                 answer.render()
         except FiguresPending:
             return show_counting(request, study, context)
-        except KindIsOff as error:
-            return _show_that_kind_is_off(request, context, error)
+        except FeatureIsOff as error:
+            return _show_what_is_off(request, context, error)
         return answer
 
     def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
@@ -423,7 +423,7 @@ class StudyAdmin(QuorumAdmin):
         study = self._study(request, object_id, Right.VIEW)
         kind = KINDS[study.protocol]
         if isinstance(kind, AbsentKind):
-            return _show_that_kind_is_off(request, self.context(request, study, "change"), kind.error())
+            return _show_what_is_off(request, self.context(request, study, "change"), kind.error())
         return design_page.show_design(self, request, study)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
@@ -445,9 +445,9 @@ class StudyAdmin(QuorumAdmin):
         )
 
 
-def _show_that_kind_is_off(request: HttpRequest, context: Context, error: KindIsOff) -> HttpResponse:
+def _show_what_is_off(request: HttpRequest, context: Context, error: FeatureIsOff) -> HttpResponse:
     context |= {"subtitle": "", "sentence": str(error)}
-    return TemplateResponse(request, "judgments/study/kind_off.html", context, status=error.status)
+    return TemplateResponse(request, "judgments/study/feature_off.html", context, status=error.status)
 
 
 @study_page("hits", "Pages of work", order=20, group=Group.DESIGN)

@@ -120,7 +120,7 @@ def test_a_crowd_of_another_site_cannot_tell_what_was_approved_there() -> None:
     asked = design(requirements="vedantam-2015").workers
     assert requirements_not_stated(asked, "mturk") == []
     assert requirements_not_stated(asked, "local") == []
-    assert requirements_not_stated(asked, "external", api=True) == []
+    assert requirements_not_stated(asked, "prolific") == []
     assert requirements_not_stated(asked, "external") == [
         "more than 95 % of their reviewed pages approved",
         "at least 500 pages approved",

@@ -69,7 +69,7 @@ from common.errors import WrongState
 from common.incoming.services import THIS_MACHINE
 from common.markup import plain_text
 from judgments.design.quiz import asks_anything
-from judgments.design.requirements import CROWDS, Workers
+from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
@@ -505,7 +505,6 @@ class MTurkBackend(CrowdBackend):
     name = "mturk"
     title = "Mechanical Turk"
     can = frozenset(Ability)
-    requirements = CROWDS["mturk"].requirements
     person = "WorkerId"
 
     def platform(self, design: StudyDesign) -> str:

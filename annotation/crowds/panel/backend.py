@@ -35,7 +35,6 @@ from judgments.design.panels import (
     session_parameter,
     worker_parameter,
 )
-from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import CAPITALS, design_of
@@ -70,10 +69,6 @@ class ExternalBackend(CrowdBackend):
     name = "external"
     title = "an external panel"
     can = ON_PAPER | {Ability.COST}
-    requirements = CROWDS["external"].requirements
-
-    def serves(self, design: StudyDesign) -> bool:
-        return design.crowd.backend == self.name and not design.panel.api
 
     def person_of(self, design: StudyDesign) -> str:
         return worker_parameter(design.panel)

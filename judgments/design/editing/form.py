@@ -32,6 +32,7 @@ from unfold.widgets import (
 from common.amounts import AmountField
 from common.errors import DesignError
 from common.incoming import HEAD, TextRefused, uploaded_text
+from judgments.design.crowds import keys_of_absent_crowds
 from judgments.design.editing.rows import (
     MOST_ROWS,
     RowsField,
@@ -223,10 +224,19 @@ USED_BY: dict[str, Callable[[Kind], object]] = {
 }
 
 
-def sections_for(kind: Kind) -> list[FormSection]:
+def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormSection]:
+    """Return the sections with the keys that the kind uses.
+
+    Args:
+        values: the design; those keys of crowds that are off are left out about which it says nothing.
+    """
+    without = set()
+    if values is not None:
+        without = {key for key in keys_of_absent_crowds() if not value_at(values, key)}
     sections = []
     for section in SECTIONS:
-        keys = list(kind.own_keys) if section.title == KIND_SECTION else _keys_used(section, kind)
+        used = kind.own_keys if section.title == KIND_SECTION else _keys_used(section, kind)
+        keys = [key for key in used if key not in without]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
             text = "Which captions are judged with which images."
@@ -540,7 +550,7 @@ class DesignForm(forms.Form):
         base["controls"] = Controls().model_dump(mode="json") | base["controls"]
         self.base = base
         self.kind = KINDS[base["protocol"]]
-        self.sections = sections_for(self.kind)
+        self.sections = sections_for(self.kind, base)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         sources = sources_by_key(base)
         for section in self.sections:

@@ -27,6 +27,16 @@ from common.incoming import load_json
 from common.markup import render_inline, render_markdown
 from judgments.access.roles import rights_of, visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
+from judgments.design.crowds import (
+    APPROVAL_RATE,
+    APPROVED,
+    DEVICES,
+    HITS_AT_MOST,
+    LANGUAGES,
+    QUALIFIED,
+    QUOTAS,
+    RESIDENCE,
+)
 from judgments.design.editing.fitting import fit_to_dataset, holdings_of
 from judgments.design.editing.form import (
     DESIGN_STEPS,
@@ -54,18 +64,7 @@ from judgments.design.reading import (
     slugify_name,
     write_toml,
 )
-from judgments.design.requirements import (
-    APPROVAL_RATE,
-    APPROVED,
-    DEVICES,
-    HITS_AT_MOST,
-    LANGUAGES,
-    QUALIFIED,
-    QUOTAS,
-    RESIDENCE,
-    requirements_not_stated,
-    requirements_of,
-)
+from judgments.design.requirements import requirements_not_stated, requirements_of
 from judgments.design.saved_presets import (
     NamedDesign,
     delete_preset,
@@ -388,7 +387,7 @@ def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def _not_checkable(design: StudyDesign) -> list[DesignError]:
-    refused = requirements_not_stated(design.workers, design.crowd.backend, api=design.panel.api)
+    refused = requirements_not_stated(design.workers, design.crowd_name)
     return [
         DesignError(
             gettext(
@@ -654,7 +653,7 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
 def _describe_design(design: StudyDesign) -> list[Settings]:
     values = design.model_dump(mode="json")
     shown = []
-    for section in sections_for(KINDS[design.protocol]):
+    for section in sections_for(KINDS[design.protocol], values):
         if section.crowd not in ("", design.crowd.backend):
             continue
         rows: list[tuple[str, str]] = []

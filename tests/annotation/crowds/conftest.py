@@ -1,16 +1,11 @@
 """What the tests of crowds share."""
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 import pytest
-from pytest_django import Settings
 
-from annotation.crowds.publishing import open_study
-from tests.annotation.crowds.prolific_panel import Panel, panel_study, point_at
 from tests.annotation.crowds.turking import emulated
 from tests.fakes.mturk import MTurkEmulator
-from tests.fakes.prolific import Faults, ProlificEmulator
 
 
 @pytest.fixture
@@ -18,19 +13,3 @@ def turk(db: None) -> Iterator[MTurkEmulator]:
     """An emulated Mechanical Turk, and settings that lead to it."""
     with emulated() as emulator:
         yield emulator
-
-
-@pytest.fixture
-def prolific(settings: Settings) -> Iterator[ProlificEmulator]:
-    with ProlificEmulator(faults=Faults(retry_after=0)) as emulator:
-        point_at(emulator, settings)
-        settings.PROLIFIC_FEE_PERCENT = Decimal("33.3")
-        yield emulator
-
-
-@pytest.fixture
-def panel(prolific: ProlificEmulator) -> Panel:
-    """An open study."""
-    study = panel_study()
-    open_study(study=study)
-    return Panel(study, prolific)

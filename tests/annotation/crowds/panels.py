@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.test import Client
 
+from annotation.crowds.outbox import give_qualification, people_by_ids
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.panel.reconciling import Compared, Submission, compare, read_submissions
 from annotation.crowds.publishing import open_study
@@ -159,3 +160,7 @@ def everything() -> list[list[Any]]:
         LedgerEntry.objects.all(),
         StudyEvent.objects.all(),
     )
+
+
+def give(study: Study, *ids: str, name: str = "pilot", value: int = 1) -> None:
+    give_qualification(study=study, workers=people_by_ids(study=study, ids=ids), name=name, value=value)

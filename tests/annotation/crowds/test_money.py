@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
-from django.test import override_settings
 
 from annotation.crowds import backend_for
 from annotation.crowds.outbox import settle_session
@@ -217,13 +215,11 @@ def test_what_mechanical_turk_costs(people: int, reward: int, masters: bool) -> 
         ("panels.md", {"reward_cents": 60, "fee_percent": 33.3}, {"preset": "prolific", "hits": 2}),
         ("panels.md", {"reward_cents": 60, "fee_percent": 25}, {"preset": "connect", "hits": 2}),
         ("panels.md", {"reward_cents": 0}, {"preset": "sona", "hits": 2}),
-        ("prolific.md", {"reward_cents": 40}, {"preset": "prolific", "api": True, "hits": 3}),
     ],
 )
 def test_what_a_panel_costs(page: str, crowd: dict[str, Any], panel: dict[str, Any]) -> None:
     asked = design({"backend": "external"} | crowd, panel=panel, judgments_per_unit=3)
-    with override_settings(PROLIFIC_FEE_PERCENT=Decimal("42.8")):
-        price = backend_for(asked).price(asked, places=1)
+    price = backend_for(asked).price(asked, places=1)
     sessions = -(-HITS * 3 // asked.panel.hits)
     told = row(
         spell_cents(price.reward_cents),

@@ -38,7 +38,6 @@ from tests.annotation.crowds.panels import (
     session,
     start,
 )
-from tests.annotation.crowds.prolific_panel import PLACES, Panel
 from tests.installations import Installation
 from tests.judgments.desk import do, page, words
 
@@ -388,35 +387,6 @@ class TestSignedLinks:
         assert Client().get(rows[1]["link"]).status_code == 200
         wrong = designer.post(do(study, "signed-links"), form | {"people": "a b"}, follow=True)
         assert "'a b' is no id" in words(wrong)
-
-
-class TestPeopleWhomProlificNames:
-    def take_all(self, panel: Panel) -> None:
-        for number in range(PLACES):
-            made_up = ADA | {"PROLIFIC_PID": f"{number:024x}", "SESSION_ID": f"{number + 99:024x}"}
-            browser, _ = start(panel.study, made_up)
-            if not number:
-                do_page(panel.study, browser)
-
-    def comes(self, panel: Panel, participant: str) -> None:
-        real, _ = panel.prolific.enter(panel.publication.external_id, participant)
-        browser, _ = start(panel.study, ADA | {"PROLIFIC_PID": participant, "SESSION_ID": real})
-        do_page(panel.study, browser)
-
-    def test_they_get_the_places_of_made_up_ids_also_of_those_that_answered(self, panel: Panel) -> None:
-        self.take_all(panel)
-        for participant in (ADA["PROLIFIC_PID"], BOB["PROLIFIC_PID"]):
-            self.comes(panel, participant)
-        states = CrowdSession.objects.order_by("pk").values_list("status", flat=True)
-        assert list(states) == ["unknown", "returned", *["working"] * (PLACES - 2), "submitted", "submitted"]
-        assert Assignment.objects.filter(state="apart").count() == 1
-
-    def test_others_are_not_recorded_and_take_nobody_s_place(self, panel: Panel) -> None:
-        self.take_all(panel)
-        _, refused = start(panel.study, BOB)
-        assert refused.status_code == 409
-        assert "does not know your submission" in refused.content.decode()
-        assert CrowdSession.objects.filter(status="working").count() == PLACES - 1
 
 
 def test_nobody_can_hand_their_code_to_somebody_else() -> None:

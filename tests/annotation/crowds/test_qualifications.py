@@ -5,43 +5,36 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django import Settings
 
 from annotation import crowds as backends
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price
-from annotation.crowds.outbox import ask_to_block, give_qualification, people_by_ids
-from annotation.crowds.people import forget_raw_ids
+from annotation.crowds.outbox import ask_to_block
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sessions import person_sent
 from annotation.errors import RequirementNotMet
-from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Qualification, RawId
+from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Qualification
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError, WrongState
-from judgments.design import requirements as crowds
+from contrib.prolific.tests.panel import panel_study
+from judgments.design import crowds
+from judgments.design.crowds import CrowdOffer
 from judgments.design.reading import make_design
-from judgments.design.requirements import CrowdOffer
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study
-from tests.annotation.crowds.panels import do_page, start
+from tests.annotation.crowds.panels import give, start
 from tests.annotation.crowds.panels import panel_study as paper_panel
-from tests.annotation.crowds.prolific_panel import Panel, go_on, panel_study
 from tests.annotation.crowds.turking import Crowd, make_turk_study, one_hit, sync, up
 from tests.annotation.test_requirements import answers_for
 from tests.fakes.mturk import MTurkEmulator
-from tests.fakes.prolific import Fault, ProlificEmulator, Refusal
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
 
 PILOT, MAIN = {"grants": "pilot"}, {"forbids": ["pilot"]}
-
-
-def give(study: Study, *ids: str, name: str = "pilot", value: int = 1) -> None:
-    give_qualification(study=study, workers=people_by_ids(study=study, ids=ids), name=name, value=value)
 
 
 def test_who_did_the_pilot_here_does_not_join_the_study(designer: Client) -> None:
@@ -71,61 +64,6 @@ def test_who_did_the_pilot_here_does_not_join_the_study(designer: Client) -> Non
         give(chosen, "ada")
 
 
-@pytest.mark.parametrize("fault", [None, Fault.DROP_AFTER, Fault.DROP_BEFORE, Fault.THROTTLE])
-def test_a_group_at_prolific_keeps_the_people_of_a_pilot_out(
-    prolific: ProlificEmulator, fault: Fault | None
-) -> None:
-    pilot = panel_study(slug="pilot", workers=PILOT)
-    main = panel_study(slug="main", workers=MAIN)
-    for study in (main, pilot):  # the group is there before anybody is in it
-        open_study(study=study)
-    panel = Panel(pilot, prolific)
-    submission, _address = prolific.enter(panel.publication.external_id, "aa1")
-    ids = {"PROLIFIC_PID": "aa1", "STUDY_ID": panel.publication.external_id, "SESSION_ID": submission}
-    browser, _answer = start(pilot, ids)
-    do_page(pilot, browser)
-    prolific.faults.plan("add members", fault)
-    while go_on(pilot).waiting:
-        pass
-    other = Panel(main, prolific)
-    with pytest.raises(Refusal, match="aa1 does not see"):
-        other.arrive("aa1")
-    other.arrive("aa2")
-
-
-def test_an_allow_list_of_ids_is_a_group_at_prolific(prolific: ProlificEmulator) -> None:
-    study = panel_study(workers={"requires": ["pilot", "careful"]})
-    with pytest.raises(WrongState, match="its crowd refused every publication"):
-        open_study(study=study)
-    [call] = study.crowd_calls.all()
-    assert "workers.requires names 'pilot', and the workspace has no such group" in call.problem
-    for name in ("pilot", "careful"):
-        give(study, "aa1", "aa2", name=name)
-    give(study, "aa2", name="careful", value=0)
-    go_on(study)
-    open_study(study=study)
-    panel = Panel(study, prolific)
-    panel_there = study.publications.exclude(external_id="").get()
-    prolific.enter(panel_there.external_id, "aa1")
-    with pytest.raises(Refusal, match="aa2 does not see"):
-        prolific.enter(panel_there.external_id, "aa2")
-    assert not panel.came
-
-
-def test_a_list_of_ids_may_be_there_before_the_study_is_opened(prolific: ProlificEmulator) -> None:
-    study = panel_study(workers={"requires": ["chosen"], "forbids": ["pilot"]})
-    give(study, "aa1", "aa2", name="chosen")
-    give(study, "aa2")
-    prolific.faults.plan("add members", Fault.DROP_AFTER)
-    open_study(study=study)
-    go_on(study)
-    panel = Panel(study, prolific)
-    panel.arrive("aa1")
-    for name in ("aa2", "aa3"):
-        with pytest.raises(Refusal, match=f"{name} does not see"):
-            panel.arrive(name)
-
-
 def test_such_a_list_at_mechanical_turk(turk: MTurkEmulator) -> None:
     study = one_hit(workers={"requires": ["chosen"]})
     give(study, "AADA", name="chosen")
@@ -145,45 +83,6 @@ def test_a_second_study_of_the_same_type_passes_on_who_got_it_since(turk: MTurkE
     give(second, "ABOB", name="chosen")
     open_study(study=second)
     Crowd(turk, second).accept(up(second)[0], "bob")
-
-
-def test_what_a_crowd_heard_of_is_not_taken_away_behind_its_back(prolific: ProlificEmulator) -> None:
-    first, draft = (panel_study(slug=slug, workers=MAIN) for slug in ("first", "draft"))
-    give(draft, "aa1")
-    give(draft, "aa1", value=0)
-    give(first, "aa1")
-    open_study(study=first)
-    with pytest.raises(WrongState, match="on the page of a study that was opened there, such as 'first'"):
-        give(draft, "aa1", value=0)
-    give(first, "aa1", value=0)
-    go_on(first)
-    Panel(first, prolific).arrive("aa1")
-
-
-def test_ids_of_people_who_never_came_are_forgotten_too(prolific: ProlificEmulator) -> None:
-    study = panel_study(workers=MAIN)
-    give(study, "aa1")
-    give(study, "aa2", name="of-another-study")
-    open_study(study=study)
-    close_study(study=study)
-    forget_raw_ids(study=study)
-    assert list(RawId.objects.values_list("value", flat=True)) == ["aa2"]
-
-
-def test_the_problem_of_publishing_names_no_raw_id(prolific: ProlificEmulator) -> None:
-    study = panel_study(workers=MAIN)
-    give(study, "aa~1")
-    with pytest.raises(WrongState, match="its crowd refused every publication"):
-        open_study(study=study)
-    [call] = study.crowd_calls.all()
-    assert "is no id of a participant" in call.problem
-    assert "aa~1" not in call.problem
-
-
-def test_groups_need_a_workspace(prolific: ProlificEmulator, settings: Settings) -> None:
-    settings.PROLIFIC_WORKSPACE = ""
-    with pytest.raises(WrongState, match="set PROLIFIC_WORKSPACE"):
-        open_study(study=panel_study(workers=PILOT))
 
 
 def test_a_panel_without_api_is_checked_here(designer: Client) -> None:
@@ -230,7 +129,6 @@ class NoticeBoard(CrowdBackend):
     name = "board"
     title = "the notice board"
     can = frozenset({Ability.PUBLISH, Ability.EXPIRE, Ability.COST})
-    requirements = frozenset[str]()
 
     def __init__(self) -> None:
         self.notes: dict[str, int] = {}

@@ -10,7 +10,6 @@ from quorum_laboratory.offer import OFFER
 class LaboratoryBackend(LocalBackend):
     name = OFFER.name
     title = "the laboratory"
-    requirements = OFFER.requirements
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
         if design.crowd.reward_cents:

@@ -11,18 +11,18 @@ from threading import Thread
 import pytest
 
 from annotation.crowds.base import Refused, TryLater
-from annotation.crowds.prolific.client import (
+from contrib.prolific.client import ProlificClient
+from contrib.prolific.records import (
     PanelStudy,
-    ProlificClient,
+    PanelSubmission,
     StudyAction,
     StudyState,
-    Submission,
     SubmissionState,
     decimal_text,
     read_cents_rounded_up,
-    read_whole,
+    read_whole_number,
 )
-from tests.fakes.prolific import Fault, Faults, ProlificEmulator
+from contrib.prolific.tests.emulator import Fault, Faults, ProlificEmulator
 
 REASON = "Four of the five control items in this page were answered against their pictures; the study's page says so."
 
@@ -344,7 +344,7 @@ def test_amounts_and_times_are_read_exactly() -> None:
         "completed_at": "2026-11-20T12:00:00+02:00",
         "bonus_payments": [5, 10],
     }
-    submission = Submission.read(row, study="ee1")
+    submission = PanelSubmission.read(row, study="ee1")
     assert submission.state is SubmissionState.UNKNOWN
     assert submission.started_at == datetime(2026, 11, 20, 10, 0, 0, 250000, UTC)
     assert submission.completed_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -352,12 +352,12 @@ def test_amounts_and_times_are_read_exactly() -> None:
 
 
 def test_numbers_that_are_none_are_not_guessed() -> None:
-    assert read_whole(Decimal("150.0"), "reward") == 150
+    assert read_whole_number(Decimal("150.0"), "reward") == 150
     assert read_cents_rounded_up(Decimal("1330.01"), "total_cost") == 1331
     for wrong in ("150", None, True, 1.5):
         with pytest.raises(TryLater, match="expected a number"):
-            read_whole(wrong, "reward")
+            read_whole_number(wrong, "reward")
     with pytest.raises(TryLater, match="expected a whole number"):
-        read_whole(Decimal("0.5"), "reward")
+        read_whole_number(Decimal("0.5"), "reward")
     with pytest.raises(TryLater, match="expected ISO 8601"):
-        Submission.read({"id": "a", "participant": "b", "started_at": "yesterday"})
+        PanelSubmission.read({"id": "a", "participant": "b", "started_at": "yesterday"})

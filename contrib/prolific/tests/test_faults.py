@@ -15,15 +15,15 @@ from pytest_django import Settings
 from annotation.crowds.base import Ability
 from annotation.crowds.outbox import give_qualification, resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.people import end_panel_session
-from annotation.crowds.prolific.client import open_client
 from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study
 from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
+from contrib.prolific.client import open_client
+from contrib.prolific.tests.emulator import Fault, Faults, ProlificEmulator
+from contrib.prolific.tests.panel import REWARD, Panel, go_on, panel_study, point_at
+from contrib.prolific.tests.scenes import BONUS, REJECTED
 from evaluation.data.integrity import check_integrity
-from tests.annotation.crowds.prolific_panel import REWARD, Panel, go_on, panel_study, point_at
-from tests.annotation.crowds.prolific_scenes import BONUS, REJECTED
-from tests.fakes.prolific import Fault, Faults, ProlificEmulator
 from tests.installations import Installation
 
 PRICE = REWARD + 50
@@ -137,8 +137,8 @@ MOST_SYNCS = 60
 
 
 def scene(installation: Installation, call: str) -> dict[str, Any]:
-    """A function of ``prolific_scenes`` inside the installation; what it told."""
-    said = installation.python(f"from tests.annotation.crowds import prolific_scenes\nprolific_scenes.{call}")
+    """A function of ``scenes`` inside the installation; what it told."""
+    said = installation.python(f"from contrib.prolific.tests import scenes\nscenes.{call}")
     found: dict[str, Any] = json.loads(said.splitlines()[-1])
     return found
 

@@ -1,10 +1,10 @@
-"""By hand: ``python -m tests.fakes.prolific --port 8701`` answers until Ctrl-C."""
+"""By hand: ``python -m contrib.prolific.tests.emulator --port 8701`` answers until Ctrl-C."""
 
 import argparse
 import sys
 import threading
 
-from tests.fakes.prolific import ProlificEmulator
+from contrib.prolific.tests.emulator import ProlificEmulator
 
 parser = argparse.ArgumentParser(description="An emulator of Prolific's API.")
 parser.add_argument("--port", type=int, default=8701)

@@ -17,10 +17,10 @@ from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawI
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.work.joining import join_from_crowd
+from contrib.prolific.tests.panel import panel_study
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from tests.annotation.crowds.prolific_panel import panel_study
 
 BONUS = 30
 REJECTED = 2

@@ -1,37 +1,22 @@
-"""A study at Prolific by its API: put up once, with its filters, and taken down; its hooks and demographics."""
+"""A study at Prolific by its API: put up once, with its filters, and taken down."""
 
-import base64
-import hashlib
-import hmac
-import json
 from datetime import timedelta
 from decimal import Decimal
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
-from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability, TryLater
-from annotation.crowds.people import forget_raw_ids
-from annotation.crowds.prolific.notifications import PATH, fetch_demographics
 from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study, open_study
-from annotation.crowds.sync import sync_crowd
-from annotation.models import CrowdCall, CrowdSession, Demographics, Publication
+from annotation.models import CrowdCall, Publication
 from annotation.money.ledger import set_budget
-from common.errors import DesignError, WrongState
-from evaluation.data.export.exporting import export_for_download, export_judgments
-from evaluation.errors import ExportError
-from judgments.jobs import enqueue, run_job
-from judgments.models import Job, Study, StudyRole
-from tests.annotation.crowds.panels import do_page, entry, start
-from tests.annotation.crowds.prolific_panel import (
+from common.errors import WrongState
+from contrib.prolific.tests.emulator import Fault, ProlificEmulator, Refusal, World
+from contrib.prolific.tests.panel import (
     LOST,
     PLACES,
     PRICE,
@@ -42,9 +27,8 @@ from tests.annotation.crowds.prolific_panel import (
     panel_study,
     point_at,
 )
-from tests.doors import key_of, signed_in
-from tests.fakes.prolific import Fault, ProlificEmulator, Refusal, World
-from tests.judgments.desk import do, page, words
+from judgments.studies.studies import design_of
+from tests.annotation.crowds.panels import entry, start
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +48,15 @@ def test_a_session_of_three_hits_is_paid_three_rewards(prolific: ProlificEmulato
     [there] = prolific.world.studies.values()
     assert (there.places, there.reward) == (3, 150)
     assert "https://quorum.example" in said
+
+
+def test_what_the_page_about_prolific_says_that_a_study_costs(settings: Settings) -> None:
+    settings.PROLIFIC_FEE_PERCENT = Decimal("42.8")
+    study = panel_study(reward_cents=40, panel={"hits": 3})
+    price = backend_of(study).price(design_of(study), places=1)
+    cells = [f"{price.reward_cents / 100:.2f}", f"{price.fee_cents / 100:.2f}", "100", f"{price.cents:.2f}"]
+    page = Path(__file__).parents[1] / "README.md"
+    assert f"| {' | '.join(cells)} |" in page.read_text(encoding="utf-8")
 
 
 def test_opening_twice_changes_nothing(panel: Panel, prolific: ProlificEmulator) -> None:
@@ -399,233 +392,3 @@ def test_prolific_is_asked_again_where_it_was_away(prolific: ProlificEmulator) -
     call = CrowdCall.objects.get(study=study)
     assert (call.state, "'France'" in call.problem) == ("parked", True)
     assert not prolific.world.studies
-
-
-@pytest.fixture
-def subscribed(panel: Panel, settings: Settings) -> Panel:
-    call_command("subscribe_prolific", stdout=StringIO())
-    settings.PROLIFIC_HOOK_SECRET = panel.prolific.world.hook_secrets["w1"]
-    return panel
-
-
-def delivered(panel: Panel, participant: str) -> tuple[bytes, dict[str, str]]:
-    [(address, body, headers)] = panel.prolific.world.deliveries(panel.came[participant])
-    assert address == f"https://quorum.example{PATH}"
-    return body, headers
-
-
-def post(body: bytes, headers: dict[str, str]) -> Any:
-    return Client().post(PATH, body, content_type="application/json", headers=headers)
-
-
-def syncs() -> int:
-    return Job.objects.filter(kind="sync_crowd").count()
-
-
-def test_a_change_there_is_looked_at_at_once(subscribed: Panel) -> None:
-    panel = subscribed
-    panel.finish("aa1")
-    sync_crowd(study=panel.study, wait=lambda seconds: None)
-    body, headers = delivered(panel, "aa1")
-    for _replayed in range(3):
-        assert post(body, headers).status_code == 204
-    assert syncs() == 1
-    publication = panel.publication
-    assert publication.hinted_at is not None
-    assert publication.looked_at is not None
-    assert publication.hinted_at > publication.looked_at
-    [session] = CrowdSession.objects.all()
-    assert session.status == "submitted"  # what the notification says is not taken over
-
-
-def test_forged_and_old_ones_change_nothing(subscribed: Panel) -> None:
-    panel = subscribed
-    panel.arrive("aa1")
-    body, headers = delivered(panel, "aa1")
-    forged = json.dumps(json.loads(body) | {"status": "APPROVED"}).encode()
-    unsigned = {name: value for name, value in headers.items() if "Signature" not in name}
-    for sent in (
-        (forged, headers),
-        (body, unsigned),
-        (body, headers | {"X-Prolific-Request-Timestamp": "9"}),
-    ):
-        answer = post(*sent)
-        assert (answer.status_code, b"not signed" in answer.content) == (403, True)
-    panel.prolific.world.advance(minutes=-11)
-    answer = post(*delivered(panel, "aa1"))
-    assert (answer.status_code, b"less than ten minutes from now" in answer.content) == (403, True)
-    huge = post(b" " * 100_001 + body, headers)
-    assert (huge.status_code, b"expected 100,000 at most" in huge.content) == (400, True)
-    assert syncs() == 0
-    assert panel.publication.hinted_at is None
-
-
-def test_what_is_signed_and_odd_is_refused_and_changes_nothing(subscribed: Panel, settings: Settings) -> None:
-    """Whoever learned the secret stops nothing and has no study looked at that is not here."""
-
-    def sent(body: bytes, time: str = "") -> Any:
-        time = time or str(timezone.now().timestamp())
-        mac = hmac.new(settings.PROLIFIC_HOOK_SECRET.encode(), time.encode() + body, hashlib.sha256)
-        signature = base64.b64encode(mac.digest()).decode()
-        return post(body, {"X-Prolific-Request-Signature": signature, "X-Prolific-Request-Timestamp": time})
-
-    event = {"event_type": "study.status.change", "resource_id": "none-of-ours"}
-    for body in (
-        b"", b"[]", b"[" * 50_000, b"\xff", b'{"event_type": "study.status.change"}',
-        json.dumps(event | {"resource_id": "\0"}).encode(), json.dumps(event | {"resource_id": "\ud800"}).encode(),
-    ):  # fmt: skip
-        answer = sent(body)
-        assert (answer.status_code, b"event_type and resource_id" in answer.content) == (400, True), body[:40]
-    for time in ("nan", "inf", "-1e400", "soon", "99999999999999"):
-        assert sent(json.dumps(event).encode(), time).status_code == 403, time
-    for other in (event, event | {"resource_id": ["x"]}, event | {"event_type": "study.deleted"}):
-        assert sent(json.dumps(other).encode()).status_code == 204
-    assert syncs() == 0
-    assert subscribed.publication.hinted_at is None
-
-
-def test_of_people_who_never_came_there_is_nothing_to_look_at(subscribed: Panel) -> None:
-    submission, _address = subscribed.prolific.enter(subscribed.publication.external_id, "ff1")
-    subscribed.came["ff1"] = submission
-    assert post(*delivered(subscribed, "ff1")).status_code == 204
-    assert syncs() == 0
-
-
-def test_without_a_secret_there_is_no_such_address(panel: Panel) -> None:
-    assert post(b"{}", {}).status_code == 404
-
-
-@pytest.mark.parametrize("fault", LOST)
-def test_subscribing_again_adds_what_is_missing_and_keeps_the_secret(
-    prolific: ProlificEmulator, settings: Settings, fault: Fault
-) -> None:
-    prolific.faults.plan("create hook", None, fault)
-    with pytest.raises(CommandError):
-        call_command("subscribe_prolific", stdout=StringIO())
-    said = StringIO()
-    call_command("subscribe_prolific", stdout=said)
-    secret = prolific.world.hook_secrets["w1"]
-    assert (
-        said.getvalue()
-        == f"Subscribed to study.status.change.\nSet this and restart: PROLIFIC_HOOK_SECRET={secret}\n"
-    )
-    enabled = [hook["event_type"] for hook in prolific.world.hooks.values() if hook["is_enabled"]]
-    assert sorted(enabled) == ["study.status.change", "submission.status.change"]
-    settings.PUBLIC_URL = "http://quorum.example"
-    with pytest.raises(CommandError, match="Prolific calls https alone"):
-        call_command("subscribe_prolific")
-
-
-def enqueue_export(study: Study, name: str) -> Job:
-    return enqueue(kind="export", args={"study": study.slug, "format": name})
-
-
-@pytest.fixture
-def described(prolific: ProlificEmulator) -> Panel:
-    """Two people handed in, and a third came."""
-    study = panel_study(demographics=["age", "country", "nationality"])
-    open_study(study=study)
-    panel = Panel(study, prolific)
-    traits = {"age": 31, "sex": "Female", "current-country-of-residence": "Germany"}
-    prolific.world.people |= {"aa1": traits, "aa2": {}, "aa3": traits}
-    for name in ("aa1", "aa2", "aa3"):
-        submission, _address = prolific.enter(panel.publication.external_id, name)
-        ids = {"PROLIFIC_PID": name, "STUDY_ID": panel.publication.external_id, "SESSION_ID": submission}
-        browser, _answer = start(study, ids)
-        panel.came[name] = submission
-        if name != "aa3":
-            do_page(study, browser)
-    return panel
-
-
-def test_what_the_design_names_is_fetched_and_exported(described: Panel, tmp_path: Path) -> None:
-    study = described.study
-    call_command("fetch_demographics", study.slug)
-    call_command("fetch_demographics", study.slug)
-    first, second = CrowdSession.objects.order_by("pk")[:2]
-    found = {one.worker_id: one.answers for one in Demographics.objects.all()}
-    assert found == {first.worker_id: {"age": "31", "country": "Germany"}, second.worker_id: {}}
-    export_judgments(study=study, format="demographics", output=tmp_path / "people.csv")
-    lines = (tmp_path / "people.csv").read_text().splitlines()
-    assert lines == [
-        "worker,age,country,nationality",
-        f"{first.worker.name},31,Germany,",
-        f"{second.worker.name},,,",
-    ]
-    assert "aa1" not in json.dumps(lines)
-
-
-def test_the_page_fetches_them(described: Panel, designer: Client) -> None:
-    shown = designer.post(do(described.study, "fetch-demographics"), {"page": "crowd"}, follow=True)
-    assert "Prolific described 2 people." in words(shown)
-
-
-def test_the_file_is_for_those_who_may_change_the_study(described: Panel, designer: Client) -> None:
-    study = described.study
-    fetch_demographics(study=study)
-    owner = User.objects.create_user("olga", is_staff=True)
-    reviewer = User.objects.create_user("rita", is_staff=True)
-    StudyRole.objects.create(study=study, user=owner, role="designer")
-    StudyRole.objects.create(study=study, user=reviewer, role="reviewer")
-    body = {"study": study.slug, "format": "demographics"}
-    asked, refused = (
-        Client(headers=key_of(user)).post("/api/exports/", body, content_type="application/json")
-        for user in (owner, reviewer)
-    )
-    assert (asked.status_code, refused.status_code) == (202, 403)
-    job = asked.json()["id"]
-    assert run_job(job)
-    for address in (f"/api/exports/{job}/download/", f"/api/exports/{job}/download/?manifest=true"):
-        given, kept = (Client(headers=key_of(user)).get(address) for user in (owner, reviewer))
-        given.close()
-        assert (given.status_code, kept.status_code) == (200, 403)
-    browser = signed_in(reviewer)
-    assert browser.get(f"{page(study, 'download')}?job={job}").status_code == 403
-    assert "demographics" not in browser.get(page(study, "exports")).content.decode()
-    assert "demographics" in designer.get(page(study, "exports")).content.decode()
-
-
-def test_they_are_forgotten_with_the_ids(
-    described: Panel, django_capture_on_commit_callbacks: Any, settings: Settings, tmp_path: Path
-) -> None:
-    study = described.study
-    settings.EXPORT_ROOT = tmp_path
-    fetch_demographics(study=study)
-    for name in ("demographics", "csv"):
-        export_for_download(study=study, format=name, job_id=enqueue_export(study, name).pk)
-    close_study(study=study)
-    with django_capture_on_commit_callbacks(execute=True):
-        forget_raw_ids(study=study)
-    assert not Demographics.objects.exists()
-    assert {path.name.partition(".")[2] for path in tmp_path.iterdir()} == {"csv", "csv.manifest.json"}
-    assert fetch_demographics(study=study) == 0  # Prolific would name them still
-    assert not Demographics.objects.exists()
-
-
-@pytest.mark.parametrize("fault", LOST)
-def test_without_an_answer_nothing_changes(described: Panel, fault: Fault) -> None:
-    fetch_demographics(study=described.study)
-    described.prolific.faults.plan("export demographics", fault)
-    with pytest.raises(WrongState, match="Nothing was fetched"):
-        fetch_demographics(study=described.study)
-    assert Demographics.objects.get(answers__age="31")
-
-
-def test_who_is_missing_in_the_answer_stays_as_before(described: Panel) -> None:
-    fetch_demographics(study=described.study)
-    described.prolific.world.submissions.pop(described.came["aa2"])
-    described.prolific.world.people["aa1"] = {"age": 32}
-    assert fetch_demographics(study=described.study) == 1
-    assert [one.answers for one in Demographics.objects.order_by("worker__crowd_sessions__pk")] == [
-        {"age": "32"},
-        {},
-    ]
-
-
-def test_a_design_that_names_none_fetches_and_exports_none(panel: Panel, tmp_path: Path) -> None:
-    with pytest.raises(WrongState, match=r"names no crowd\.demographics"):
-        fetch_demographics(study=panel.study)
-    with pytest.raises(ExportError, match=r"its design names demographics"):
-        export_judgments(study=panel.study, format="demographics", output=tmp_path / "people.csv")
-    with pytest.raises(DesignError, match=r"crowd\.demographics is for Prolific by its API"):
-        panel_study(slug="paper", panel={"api": False}, demographics=["age"])

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.fakes.prolific.traits import FILTERS
-from tests.fakes.prolific.world import BulkBonus, Group, Refusal, Study, Submission, World
+from contrib.prolific.tests.emulator.traits import FILTERS
+from contrib.prolific.tests.emulator.world import BulkBonus, Group, Refusal, Study, Submission, World
 
 Query = Mapping[str, str]
 Body = Mapping[str, Any]

@@ -22,15 +22,15 @@ from annotation.crowds.outbox import (
 )
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.people import forget_raw_ids
-from annotation.crowds.prolific.backend import ProlificBackend, blocked_group_name
 from annotation.crowds.publishing import close_study, open_study, pay_more_screen_outs
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session, forecast_of, pay_bonus
 from common.errors import DesignError, WrongState
-from evaluation.data.integrity import check_integrity
-from tests.annotation.crowds.panels import do_page, entry, start
-from tests.annotation.crowds.prolific_panel import (
+from contrib.prolific.backend import ProlificBackend
+from contrib.prolific.outbox.people import blocked_group_name
+from contrib.prolific.tests.emulator import Fault, ProlificEmulator, Refusal
+from contrib.prolific.tests.panel import (
     LOST,
     PLACES,
     PRICE,
@@ -39,7 +39,8 @@ from tests.annotation.crowds.prolific_panel import (
     only_call,
     panel_study,
 )
-from tests.fakes.prolific import Fault, ProlificEmulator, Refusal
+from evaluation.data.integrity import check_integrity
+from tests.annotation.crowds.panels import do_page, entry, start
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ from what others saw (Mephisto's and Prolific's own command-line client; "O"). W
 is marked "?".
 """
 
-from tests.fakes.prolific.faults import Fault, Faults
-from tests.fakes.prolific.server import ProlificEmulator
-from tests.fakes.prolific.world import Refusal, World
+from contrib.prolific.tests.emulator.faults import Fault, Faults
+from contrib.prolific.tests.emulator.server import ProlificEmulator
+from contrib.prolific.tests.emulator.world import Refusal, World
 
 __all__ = ["Fault", "Faults", "ProlificEmulator", "Refusal", "World"]

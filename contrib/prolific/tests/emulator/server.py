@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.fakes.prolific.api import ROUTES, Answer, Endpoint
-from tests.fakes.prolific.faults import Fault, Faults
-from tests.fakes.prolific.world import Refusal, World
+from contrib.prolific.tests.emulator.api import ROUTES, Answer, Endpoint
+from contrib.prolific.tests.emulator.faults import Fault, Faults
+from contrib.prolific.tests.emulator.world import Refusal, World
 
 TOKEN = "emulated-token"
 

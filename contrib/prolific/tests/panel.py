@@ -15,15 +15,15 @@ from annotation.crowds.sessions import open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.work.joining import join_from_crowd
+from contrib.prolific.tests.emulator import Fault, ProlificEmulator
 from judgments.models import Dataset, Study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import make_dataset, make_study
-from tests.fakes.prolific import Fault, ProlificEmulator
 
 REWARD = 150  # with 33.3 % fee 200 to the cent, so that our books and Prolific's agree
 PRICE = REWARD + 50
 PLACES = 8  # four HITs for two people each
-# one of each meaning to the client (tests/annotation/crowds/test_prolific_client.py)
+# one of each meaning to the client (contrib/prolific/tests/test_client.py)
 LOST = [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.CUT_SHORT, Fault.THROTTLE]
 
 

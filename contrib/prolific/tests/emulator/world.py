@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.fakes.prolific.traits import Traits, fits, room_in_quota
+from contrib.prolific.tests.emulator.traits import Traits, fits, room_in_quota
 
 RUNNING = {"RESERVED", "ACTIVE"}
 # A place is free again when its submission ended in one of these (R: study object, submission object).

@@ -15,10 +15,10 @@ from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
 from annotation.privacy.erasing import erase_person
+from contrib.prolific.tests.emulator import Fault, Faults, ProlificEmulator
+from contrib.prolific.tests.panel import REWARD, Panel, panel_study, point_at
 from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.panels import do_page, start
-from tests.annotation.crowds.prolific_panel import REWARD, Panel, panel_study, point_at
-from tests.fakes.prolific import Fault, Faults, ProlificEmulator
 
 PRICE = REWARD + 50
 PLACES = 8

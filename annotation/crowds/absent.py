@@ -1,0 +1,80 @@
+"""What a study has for a crowd that is off or not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+from django.utils.translation import pgettext
+
+from annotation.crowds.base import CrowdBackend, LocalBackend, Plan, Price, SeenPublication, TryLater
+from annotation.models import CrowdCall, Publication
+from common.errors import FeatureIsOff
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+
+
+class AbsentBackend(CrowdBackend):
+    """Stand for a crowd that is off, or whose package is not installed.
+
+    Its studies can be listed, worked on, exported, erased and deleted. What the crowd is asked to do waits until it is
+    on. Whatever opens a study or needs a price raises ``FeatureIsOff``.
+
+    Attributes:
+        crowd: the crowd that is off; one that is not installed is taken for one that can do nothing.
+    """
+
+    def __init__(self, name: str, feature: str = "", crowd: CrowdBackend | None = None) -> None:
+        self.name, self.feature, self.crowd = name, feature, crowd or LocalBackend()
+        self.title = pgettext("staff", "%(name)s (off)") % {"name": name}
+        self.can, self.sends_people = self.crowd.can, self.crowd.sends_people
+
+    def error(self) -> FeatureIsOff:
+        names = {"name": self.name, "feature": self.feature}
+        if self.feature:
+            return FeatureIsOff(
+                pgettext(
+                    "staff", "The crowd %(name)s is off: turn on %(feature)s in the setting CONTRIB_APPS."
+                )
+                % names
+            )
+        return FeatureIsOff(pgettext("staff", "The crowd %(name)s is not installed.") % names)
+
+    def platform(self, design: StudyDesign) -> str:
+        return self.crowd.platform(design)
+
+    def person_of(self, design: StudyDesign) -> str:
+        return self.crowd.person_of(design)
+
+    def session_id(self, platform: str, raw: str) -> str:
+        return self.crowd.session_id(platform, raw)
+
+    def refuse(self, study: Study, design: StudyDesign) -> NoReturn:
+        raise self.error()
+
+    def describe_entrance(self, study: Study) -> NoReturn:
+        raise self.error()
+
+    def price(self, design: StudyDesign, *, places: int) -> Price:
+        raise self.error()
+
+    def bonus_fee(self, cents: int) -> int:
+        raise self.error()
+
+    def screen_out_price(self, design: StudyDesign) -> Price:
+        raise self.error()
+
+    def publication_plans(self, study: Study) -> Iterable[Plan]:
+        raise self.error()
+
+    def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
+        raise self.error()
+
+    def refuse_places(self, publication: Publication, places: int) -> NoReturn:
+        raise self.error()
+
+    def carry_out(self, call: CrowdCall) -> dict[str, Any]:
+        raise TryLater(str(self.error()), undone=True, final=True)
+
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+        raise TryLater(str(self.error()), undone=True, final=True)

@@ -1,0 +1,1 @@
+"""Prolific by its API: a crowd whose places, approvals and bonuses Quorum asks for itself."""

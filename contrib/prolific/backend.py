@@ -1,0 +1,218 @@
+"""Prolific by its API: slots, approvals, bonuses and groups; people come in by the panel's entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.utils.translation import pgettext
+
+from annotation.crowds.base import (
+    Ability,
+    OutOfFunds,
+    Price,
+    Refused,
+    SeenPublication,
+    SeenWork,
+    TryLater,
+)
+from annotation.crowds.panel.backend import ExternalBackend
+from annotation.crowds.people import session_pseudonym
+from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd
+from common.errors import WrongState
+from common.features import feature_settings
+from contrib.prolific.client import open_client
+from contrib.prolific.outbox.deciding import SESSION_STATUS, decide_submission, send_bonus
+from contrib.prolific.outbox.filters import needs_the_list, requirement_filters
+from contrib.prolific.outbox.people import blocked_group_name, change_group, send_message
+from contrib.prolific.outbox.publishing import (
+    AT_WORK,
+    UP,
+    expire_there,
+    extend_there,
+    publish,
+    read_publication,
+    refuse_other_currency,
+)
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+
+Status = CrowdSession.Status
+DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
+FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
+VISITOR_SECONDS = 3.0  # for an answer while a visitor waits
+
+
+class ProlificBackend(ExternalBackend):
+    """A study at Prolific that this server manages."""
+
+    name = "prolific"
+    title = "Prolific"
+    can = frozenset(Ability) - {Ability.DELETE}
+
+    def refuse(self, study: Study, design: StudyDesign) -> None:
+        super().refuse(study, design)
+        public = urlsplit(settings.PUBLIC_URL)
+        trying = urlsplit(feature_settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
+        if not feature_settings.PROLIFIC_TOKEN:
+            raise WrongState(
+                pgettext("staff", "Study %(slug)r was not opened: the setting PROLIFIC_TOKEN is empty.")
+                % {"slug": study.slug}
+            )
+        if public.scheme != "https" and not trying:
+            raise WrongState(
+                pgettext(
+                    "staff",
+                    "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the https "
+                    "address under which people at Prolific reach this server.",
+                )
+                % {"slug": study.slug, "public_url": settings.PUBLIC_URL}
+            )
+        workers = design.workers
+        if not feature_settings.PROLIFIC_WORKSPACE and (
+            workers.requires or workers.forbids or workers.grants
+        ):
+            raise WrongState(
+                pgettext(
+                    "staff",
+                    "Study %(slug)r was not opened: qualifications are groups of a workspace at "
+                    "Prolific; set PROLIFIC_WORKSPACE.",
+                )
+                % {"slug": study.slug}
+            )
+        if not design.crowd.reward_cents:
+            raise WrongState(
+                pgettext(
+                    "staff",
+                    "Study %(slug)r was not opened: crowd.reward_cents is 0; Prolific's people are paid.",
+                )
+                % {"slug": study.slug}
+            )
+
+    def check_at_crowd(self, design: StudyDesign) -> None:
+        if not feature_settings.PROLIFIC_TOKEN or not (
+            feature_settings.PROLIFIC_WORKSPACE or needs_the_list(design.workers)
+        ):
+            return
+        with open_client() as client:
+            refuse_other_currency(client, design)
+            requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
+
+    def describe_entrance(self, study: Study) -> str:
+        return pgettext("staff", "People come from Prolific, whose study leads to %(address)s.") % {
+            "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
+        }
+
+    def fee(self, design: StudyDesign, cents: int) -> int:
+        """Return the account's fee, rounded up. Prolific's own total is checked before a purchase."""
+        return self.bonus_fee(cents)
+
+    def bonus_fee(self, cents: int) -> int:
+        percent: Decimal = feature_settings.PROLIFIC_FEE_PERCENT
+        return math.ceil(Decimal(cents) * percent / 100)
+
+    def screen_out_price(self, design: StudyDesign) -> Price:
+        cents = design.crowd.screen_out_cents
+        return Price(reward_cents=cents, fee_cents=self.fee(design, cents))
+
+    def fetch_balance(self, platform: str) -> int | None:
+        if not feature_settings.PROLIFIC_WORKSPACE:
+            return None
+        try:
+            with open_client() as client:
+                return client.balance_cents(feature_settings.PROLIFIC_WORKSPACE)
+        except Refused as problem:  # for instance another account's workspace
+            raise TryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
+
+    def carry_out(self, call: CrowdCall) -> dict[str, Any]:
+        with open_client() as client:
+            match call.kind:
+                case Ability.PUBLISH:
+                    return publish(client, call)
+                case Ability.EXTEND:
+                    return extend_there(client, call)
+                case Ability.EXPIRE:
+                    return expire_there(client, call)
+                case Ability.APPROVE | Ability.REJECT:
+                    return decide_submission(client, call)
+                case Ability.BONUS:
+                    return send_bonus(client, call)
+                case Ability.BLOCK | Ability.UNBLOCK:
+                    return change_group(
+                        client, call, name=blocked_group_name(), add=call.kind == Ability.BLOCK
+                    )
+                case Ability.QUALIFY:
+                    name, add = str(call.payload.get("qualification", "")), bool(call.payload.get("value", 1))
+                    return change_group(client, call, name=name, add=add)
+                case Ability.MESSAGE:
+                    return send_message(client, call)
+        raise Refused(f"Prolific cannot be asked to {call.kind}.")
+
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+        ours = {
+            publication.external_id: publication.token for publication in known if publication.external_id
+        }
+        lost = at_crowd(Publication, study).filter(external_id="")
+        tokens = set(lost.values_list("token", flat=True))
+        with open_client() as client:
+            for external_id, token in ours.items():
+                yield read_publication(client, client.get_study(external_id), token)
+            if tokens:
+                for row in client.list_studies(project=feature_settings.PROLIFIC_PROJECT):
+                    if row.internal_name in tokens and row.state in UP:
+                        yield read_publication(client, row, row.internal_name)
+
+    def session_id(self, platform: str, raw: str) -> str:
+        return session_pseudonym(platform, raw)
+
+    def knows_work(
+        self, publication: Publication, *, worker: str, work: str, at_work: bool = True
+    ) -> bool | None:
+        try:
+            with open_client(timeout=VISITOR_SECONDS) as client:
+                submission = client.submission(work)
+        except (TryLater, OutOfFunds):
+            return None
+        except Refused:
+            return False
+        mine = (submission.participant, submission.study) == (worker, publication.external_id)
+        return mine and (submission.state in AT_WORK or not at_work)
+
+    def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
+        try:
+            with open_client(timeout=VISITOR_SECONDS) as client:
+                there = client.submissions(publication.external_id)
+        except (TryLater, OutOfFunds, Refused):
+            return None
+        return frozenset(self.session_id(publication.platform, submission.id) for submission in there)
+
+    def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
+        """Yield the work of everybody who came here, and of others who were paid or rejected there.
+
+        At Prolific anybody who returns with a code waits for review, even with a copied code. So work finished here is
+        finished, and other work is running.
+        """
+        here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
+        with open_client() as client:
+            for submission in client.submissions(publication.external_id):
+                status = SESSION_STATUS[submission.state]
+                ours = here.get(self.session_id(publication.platform, submission.id))
+                paid = status in DECIDED_THERE or (
+                    status == Status.SCREENED_OUT and publication.screen_out_cents
+                )
+                if ours is None and not paid:
+                    continue
+                if status == Status.SUBMITTED and ours not in FINISHED_HERE:
+                    status = Status.WORKING
+                yield SeenWork(
+                    external_id=submission.id,
+                    worker=submission.participant,
+                    status=str(status),
+                    accepted_at=submission.started_at,
+                    submitted_at=submission.completed_at,
+                    receipt=submission.code,
+                )

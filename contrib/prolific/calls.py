@@ -1,0 +1,6 @@
+"""The address of Prolific's demographics below /api/."""
+
+from contrib.prolific.demographics import demographics
+from judgments.api.resources import operation_path
+
+urlpatterns = [operation_path(demographics)]

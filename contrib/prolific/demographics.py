@@ -1,0 +1,105 @@
+"""Demographics that Prolific tells on request, limited to those of the design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.utils.translation import ngettext
+
+from annotation.crowds import backend_of
+from annotation.crowds.base import CrowdProblem
+from annotation.crowds.people import pseudonym
+from annotation.models import CrowdSession, Demographics, Publication, RawId, at_crowd
+from common.errors import WrongState
+from contrib.prolific.client import open_client
+from judgments.access.roles import note_event
+from judgments.models import Study
+from judgments.operations import CommandHelp, Outcome, operation
+from judgments.studies.studies import design_of
+
+# The reference names the data ("Export demographic data"), not the columns; these are those of published exports too.
+PARTICIPANT_COLUMNS, SUBMISSION_COLUMNS = ("participant id",), ("submission id",)
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "age": ("age",),
+    "sex": ("sex",),
+    "ethnicity": ("ethnicity simplified", "ethnicity (simplified)", "ethnicity"),
+    "first-language": ("first language", "language"),
+    "country": ("current country of residence", "country of residence"),
+    "nationality": ("nationality",),
+    "country-of-birth": ("country of birth",),
+    "student": ("student status",),
+    "employment": ("employment status",),
+}
+NOT_SAID = {"", "DATA_EXPIRED", "CONSENT_REVOKED"}
+DemographicRow = Mapping[str, str]
+
+
+def fetch_demographics(*, study: Study, by: User | None = None) -> int:
+    """Store the demographics of people whose work was submitted here; return their number.
+
+    Data that Prolific no longer has of a person are deleted here too. A person missing in its answer stays as before.
+    People whose raw ids were deleted are left out.
+    """
+    wanted = design_of(study).crowd.demographics
+    if not wanted:
+        raise WrongState(
+            f"Nothing was fetched: the design of study {study.slug!r} names no crowd.demographics."
+        )
+    there = at_crowd(Publication, study).exclude(external_id="")
+    rows: list[DemographicRow] = []
+    try:
+        with open_client() as client:
+            for publication in there:
+                rows += client.demographics(publication.external_id)
+    except CrowdProblem as problem:
+        raise WrongState(f"Nothing was fetched. {problem}") from problem
+    return _store(study, rows, wanted, by)
+
+
+@transaction.atomic
+def _store(study: Study, rows: list[DemographicRow], wanted: tuple[str, ...], by: User | None) -> int:
+    backend = backend_of(study)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # raw ids may be deleted at this moment
+    known = RawId.objects.filter(worker=OuterRef("worker"), session=None)
+    sessions = CrowdSession.objects.filter(Exists(known), study=study, submitted_at__isnull=False)
+    sessions = sessions.select_related("worker")
+    here = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
+    answers_by_worker: dict[int, dict[str, str]] = {}
+    for row in rows:
+        ids = (
+            backend.session_id(study.platform, _cell(row, SUBMISSION_COLUMNS)),
+            pseudonym(study.platform, _cell(row, PARTICIPANT_COLUMNS)),
+        )
+        if ids in here:
+            described = {name: _cell(row, COLUMNS[name]) for name in wanted}
+            answers_by_worker[here[ids]] = {
+                name: answer for name, answer in described.items() if answer not in NOT_SAID
+            }
+    for worker, answers in answers_by_worker.items():
+        Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
+    message = f"Demographics of {len(answers_by_worker)} people were fetched: {', '.join(wanted)}."
+    note_event(study=study, what="demographics", sentence=message, by=by, people=len(answers_by_worker))
+    return len(answers_by_worker)
+
+
+def _cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
+    return next((row[name].strip() for name in columns if name in row), "")
+
+
+@operation(
+    "fetch-demographics",
+    "Fetch demographics",
+    scope="exports",
+    command=CommandHelp(
+        "Fetch what the design names in crowd.demographics from Prolific, for the export demographics.",
+        "triplets-50",
+    ),
+)
+def demographics(*, study: Study, by: User | None) -> Outcome:
+    """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
+    count = fetch_demographics(study=study, by=by)
+    message = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
+    return Outcome(message % {"n": count})

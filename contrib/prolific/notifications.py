@@ -1,0 +1,98 @@
+"""Notifications from Prolific about studies and submissions.
+
+Form: docs.prolific.com, "Webhooks". Events are delivered at least once and in any order, so they are only hints to
+look.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from annotation.crowds.people import session_pseudonym
+from annotation.models import CrowdSession
+from common.errors import QuorumError, WrongState
+from common.features import feature_settings
+from common.files import can_be_stored
+from common.incoming import load_json
+from contrib.prolific.client import open_client
+
+PATH = "/hooks/prolific/"
+SUBMISSION, STUDY = "submission.status.change", "study.status.change"
+EVENTS = (SUBMISSION, STUDY)
+OLDEST = timedelta(minutes=10)  # each delivery is signed anew; clocks differ
+MOST_BYTES = 100_000
+
+
+class HookUnreadable(QuorumError):
+    pass
+
+
+class HookForged(QuorumError):
+    """Not signed with the workspace's secret, or signed too long ago."""
+
+    status = 403
+
+
+def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
+    """Return Prolific's ids of the studies that a webhook is about; none for people who never came here."""
+    if len(body) > MOST_BYTES:
+        raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MOST_BYTES:,} at most.")
+    _check_signature(body, signature, timestamp, now)
+    try:
+        event = load_json(body)
+        kind, resource = str(event["event_type"]), str(event["resource_id"])
+        if not can_be_stored(resource):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise HookUnreadable("The notification is no JSON object with event_type and resource_id.") from None
+    if kind == STUDY:
+        return [resource]
+    if kind != SUBMISSION:
+        return []
+    sessions = CrowdSession.objects.filter(
+        platform="prolific", external_id=session_pseudonym("prolific", resource)
+    )
+    return list(sessions.values_list("publication__external_id", flat=True))
+
+
+def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime) -> None:
+    wanted = hmac.new(
+        feature_settings.PROLIFIC_HOOK_SECRET.encode(), timestamp.encode() + body, hashlib.sha256
+    )
+    if not hmac.compare_digest(base64.b64encode(wanted.digest()), signature.encode()):
+        raise HookForged("The notification is not signed with PROLIFIC_HOOK_SECRET.")
+    try:
+        sent = datetime.fromtimestamp(float(timestamp), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise HookForged(f"The notification's time {timestamp[:40]!r} is none.") from None
+    if abs(now - sent) > OLDEST:
+        raise HookForged(
+            f"The notification was sent at {sent:%Y-%m-%d %H:%M} UTC; expected less than ten minutes from now."
+        )
+
+
+def subscribe() -> tuple[str, list[str]]:
+    """Subscribe this server to the workspace's events; return the secret and the new events.
+
+    An existing secret is kept: another one would silence other subscriptions.
+    """
+    workspace, address = str(feature_settings.PROLIFIC_WORKSPACE), f"{settings.PUBLIC_URL}{PATH}"
+    if not workspace:
+        raise WrongState("Nothing was subscribed to: webhooks belong to a workspace; set PROLIFIC_WORKSPACE.")
+    if urlsplit(address).scheme != "https":
+        raise WrongState(
+            f"Nothing was subscribed to: PUBLIC_URL is {settings.PUBLIC_URL!r}; Prolific calls https alone."
+        )
+    with open_client() as client:
+        secret = client.hook_secret(workspace) or client.create_hook_secret(workspace)
+        there = {hook.event for hook in client.hooks(workspace) if hook.address == address}
+        new = [event for event in EVENTS if event not in there]
+        for event in new:
+            client.subscribe(workspace, event=event, address=address)
+    return secret, new

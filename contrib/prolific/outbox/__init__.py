@@ -1,0 +1,1 @@
+"""What Prolific is asked to do by the messages of the outbox."""

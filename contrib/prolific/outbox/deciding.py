@@ -1,0 +1,123 @@
+"""Approvals, rejections and bonuses at Prolific.
+
+Decisions are read before they are made. The API has no idempotency key for a bonus, so after a lost answer it is only
+looked for, never paid again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds.base import Ability, CrowdProblem, Refused, TryLater, Unsure
+from annotation.models import CrowdCall, CrowdSession
+from contrib.prolific.client import SHORTEST_REJECTION, ProlificClient
+from contrib.prolific.outbox.subjects import store_facts, study_there, submission_of
+from contrib.prolific.records import SubmissionState
+
+State = SubmissionState
+BONUS_SHOWS_WITHIN = timedelta(hours=1)  # the reference says "in the following minutes"; this leaves room
+LOOK_AGAIN_SECONDS = 60.0
+COMES_BACK_SECONDS = 600.0
+# Values of CrowdSession.Status.
+SESSION_STATUS = {
+    State.RESERVED: CrowdSession.Status.WORKING,
+    State.ACTIVE: CrowdSession.Status.WORKING,
+    State.AWAITING_REVIEW: CrowdSession.Status.SUBMITTED,
+    State.PROCESSING: CrowdSession.Status.SUBMITTED,
+    State.APPROVED: CrowdSession.Status.APPROVED,
+    State.PARTIALLY_APPROVED: CrowdSession.Status.APPROVED,
+    State.REJECTED: CrowdSession.Status.REJECTED,
+    State.RETURNED: CrowdSession.Status.RETURNED,
+    State.TIMED_OUT: CrowdSession.Status.TIMED_OUT,
+    State.SCREENED_OUT: CrowdSession.Status.SCREENED_OUT,
+    State.UNKNOWN: CrowdSession.Status.UNKNOWN,
+}
+
+
+def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Approve or reject, unless decided before; return the current decision."""
+    submission = submission_of(client, call)
+    if submission.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
+        raise TryLater(
+            f"Submission {submission.id} is {submission.state.value} at Prolific; it can be decided once its author is "
+            "back there.",
+            after=COMES_BACK_SECONDS,
+        )
+    approve = call.kind == Ability.APPROVE
+    undo = approve and submission.state is State.REJECTED
+    if undo or submission.state in (State.RETURNED, State.TIMED_OUT, State.SCREENED_OUT, State.UNKNOWN):
+        hint = "; undo the rejection on Prolific's page of the study" if undo else ""
+        raise Refused(
+            f"Submission {submission.id} is {submission.state.value} at Prolific and cannot be decided here{hint}."
+        )
+    if submission.state is State.AWAITING_REVIEW:
+        if approve:
+            client.approve(submission.id)
+        else:
+            client.reject(submission.id, message=rejection_words(call.why))
+        return {"status": str(CrowdSession.Status.APPROVED if approve else CrowdSession.Status.REJECTED)}
+    return {"status": str(SESSION_STATUS[submission.state])}
+
+
+def rejection_words(why: str) -> str:
+    """Return the reason, lengthened to the hundred characters that Prolific requires."""
+    message = f"{why.strip()}\n\n" + _(
+        "If you think that this is a mistake, please answer this message: a person will look at your work again."
+    )
+    return message.ljust(SHORTEST_REJECTION, ".")
+
+
+def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Pay a bonus once: set it up, which costs nothing, store the intent to pay, then pay.
+
+    After a lost answer it is only looked for, as the service pays a set-up as often as it is asked.
+    """
+    submission = submission_of(client, call)
+    cents = int(call.payload["bonus_cents"])
+    seen = list(submission.bonus_cents or ()).count(cents)
+    if "paying" in call.answer:
+        return _look_for_bonus(call, seen)
+    earlier = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
+    if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
+        raise TryLater("Another bonus of this submission is being looked for.", after=LOOK_AGAIN_SECONDS)
+    if "set_up" not in call.answer:
+        set_up = client.set_up_bonus(study_there(call), submission.id, cents)
+        if set_up.total_cents > call.reserved_cents:
+            raise Refused(
+                f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
+                f"{call.reserved_cents} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+            )
+        store_facts(call, set_up=set_up.id)
+    # Paid, but perhaps not shown yet.
+    done = sum(
+        int(other.payload.get("bonus_cents", 0)) == cents
+        for other in earlier.filter(state=CrowdCall.State.DONE)
+    )
+    set_up_id = str(call.answer["set_up"])
+    store_facts(call, paying=timezone.now().isoformat(), before=max(seen, done))
+    try:
+        client.pay_bonus(set_up_id)
+    except CrowdProblem as problem:
+        if problem.undone:
+            store_facts(call, paying=None, before=None)
+        raise
+    return {"bonus": set_up_id}
+
+
+def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
+    if seen > int(call.answer["before"]):
+        return {"bonus": call.answer["set_up"], "found": True}
+    since = datetime.fromisoformat(call.answer["paying"])
+    if timezone.now() - since < BONUS_SHOWS_WITHIN:
+        raise TryLater(
+            f"Whether bonus {call.answer['set_up']} was paid is not known; it is being looked for.",
+            after=LOOK_AGAIN_SECONDS,
+        )
+    raise Unsure(
+        f"Bonus {call.answer['set_up']} was asked for at {since:%Y-%m-%d %H:%M} UTC, the answer was lost, and no bonus "
+        "shows at Prolific. Look at the submission there, then say here whether it was paid."
+    )

@@ -1,0 +1,147 @@
+"""Worker requirements as filters of Prolific.
+
+Ids of a filter's answers are undocumented, so names are looked up in Prolific's list of filters; one that is missing
+there is refused before anything is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from annotation.crowds.base import Refused
+from contrib.prolific.client import ProlificClient
+from contrib.prolific.records import ListedFilter
+from judgments.design.requirements import COUNTRIES, Workers
+
+COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
+APPROVAL_RATE, APPROVED = "approval_rate", "approval_numbers"
+
+# Prolific's names where the table of countries has others
+OTHER_NAMES = {
+    "CZ": ("Czechia",),
+    "KR": ("South Korea", "Korea, Republic of", "Republic of Korea"),
+    "RU": ("Russian Federation",),
+    "TR": ("Türkiye",),
+    "US": ("United States of America", "USA"),
+    "VN": ("Viet Nam",),
+}
+
+Filter = dict[str, Any]
+
+
+def needs_the_list(workers: Workers) -> bool:
+    return bool(
+        workers.countries
+        or workers.languages
+        or workers.approval_above
+        or workers.approved_at_least
+        or workers.quotas
+    )
+
+
+def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
+    """Return the filters of the worker requirements, apart from groups.
+
+    Raises:
+        Refused: Prolific has no such filter or answer; nothing was changed.
+    """
+    if not needs_the_list(workers):
+        return []
+    return list(_filters(workers, {listed.id: listed for listed in client.filters(workspace=workspace)}))
+
+
+def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[Filter]:
+    countries = {quota.value: quota.share for quota in workers.quotas if quota.by == "country"}
+    if countries:
+        choices = _choices(listed, COUNTRY, "workers.quotas", countries, _country_names)
+        yield _select(COUNTRY, choices, countries)
+    elif workers.countries:
+        values = workers.countries
+        yield _select(COUNTRY, _choices(listed, COUNTRY, "workers.countries", values, _country_names))
+    if workers.languages:
+        values = workers.languages
+        yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", values))
+    if workers.approval_above:
+        percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
+        upper = _find_filter(listed, APPROVAL_RATE, "workers.approval_above").most or 100
+        if percent > upper:
+            raise _not_available(f"workers.approval_above is {workers.approval_above:g}; nobody has more")
+        yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": upper}}
+    if workers.approved_at_least:
+        most = _find_filter(listed, APPROVED, "workers.approved_at_least").most
+        if most is not None and workers.approved_at_least > most:
+            raise _not_available(
+                f"workers.approved_at_least is {workers.approved_at_least}; it knows {most} at most"
+            )
+        bound = {} if most is None else {"upper": most}
+        yield {"filter_id": APPROVED, "selected_range": {"lower": workers.approved_at_least, **bound}}
+    sexes = {quota.value: quota.share for quota in workers.quotas if quota.by == "sex"}
+    if sexes:
+        yield _select(SEX, _choices(listed, SEX, "workers.quotas", sexes), sexes)
+    ages = sorted((quota.ages, quota.share) for quota in workers.quotas if quota.by == "age")
+    if ages:
+        yield _ages(_find_filter(listed, AGE, "workers.quotas"), ages)
+
+
+def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
+    filter_json: Filter = {"filter_id": name, "selected_values": list(choices.values())}
+    if shares:
+        filter_json["weightings"] = {choices[value]: share for value, share in shares.items()}
+    return filter_json
+
+
+def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filter:
+    bounds = [bound for bound, _share in ages]
+    lower, upper = bounds[0][0], bounds[-1][1]
+    if (known.least is not None and lower < known.least) or (known.most is not None and upper > known.most):
+        raise _not_available(
+            f"workers.quotas has ages from {lower} to {upper}; it knows {known.least} to {known.most}"
+        )
+    return {
+        "filter_id": AGE,
+        "selected_range": {"lower": lower, "upper": upper},
+        "weightings": {
+            str(number): {"selected_range": {"lower": first, "upper": last}, "weighting": share}
+            for number, ((first, last), share) in enumerate(ages)
+        },
+    }
+
+
+def _find_filter(listed: Mapping[str, ListedFilter], name: str, key: str) -> ListedFilter:
+    listed_filter = listed.get(name)
+    if listed_filter is None:
+        raise _not_available(f"{key} needs its filter {name!r}, which is not in its list")
+    return listed_filter
+
+
+def _choices(
+    listed: Mapping[str, ListedFilter],
+    name: str,
+    key: str,
+    values: Iterable[str],
+    names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
+) -> dict[str, str]:
+    """Return value -> id of Prolific's answer."""
+    ids = {text.casefold(): choice for choice, text in _find_filter(listed, name, key).choices.items()}
+    choices: dict[str, str] = {}
+    for value in values:
+        called = [text.casefold() for text in names(value)]
+        choice = next((ids[label] for label in called if label in ids), None)
+        if choice is None:
+            near = difflib.get_close_matches(called[0], ids, n=1)
+            hint = f"; did you mean {listed[name].choices[ids[near[0]]]!r}?" if near else ""
+            raise _not_available(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
+        choices[value] = choice
+    return choices
+
+
+def _country_names(code: str) -> tuple[str, ...]:
+    return (COUNTRIES[code], *OTHER_NAMES.get(code, ()))
+
+
+def _not_available(what: str) -> Refused:
+    return Refused(f"Nothing was made at Prolific: {what}{'' if what.endswith('?') else '.'}")

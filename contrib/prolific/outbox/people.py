@@ -1,0 +1,101 @@
+"""Messages to people at Prolific, and the groups of people who may or may not take part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.crowds.base import CrowdProblem, Refused, Unsure
+from annotation.crowds.people import ids_not_passed_on, installation_word
+from annotation.models import CrowdCall
+from common.features import feature_settings
+from common.rows import batched
+from contrib.prolific.client import ProlificClient
+from contrib.prolific.outbox.subjects import person_of_call, store_facts, study_there
+from judgments.design.study_design import StudyDesign
+
+MEMBERS_AT_ONCE = 500
+
+
+def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Message a person at most once: nothing shows later whether it was sent."""
+    if "sending" in call.answer:
+        raise Unsure(
+            "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
+            "here whether it was sent."
+        )
+    person = person_of_call(call)
+    text = "\n\n".join(str(part) for part in (call.payload.get("subject"), call.payload.get("text")) if part)
+    if not text:
+        raise Refused("The message is empty.")
+    store_facts(call, sending=timezone.now().isoformat())
+    try:
+        client.send_message(participant=person, study=study_there(call), text=text)
+    except CrowdProblem as problem:
+        if problem.undone:
+            store_facts(call, sending=None)
+        raise
+    return {"sent": True}
+
+
+def blocked_group_name() -> str:
+    """Return the name of the group whose members see no study of this installation."""
+    return f"quorum-blocked-{installation_word()}"
+
+
+def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
+    """Add a person to a group or remove them; a repeated call changes nothing."""
+    person, workspace = person_of_call(call), _workspace()
+    if not name:
+        raise Refused(f"The call {call.key} names no group.")
+    groups = [group for group in client.groups(workspace) if group.name == name]
+    if add and not groups:
+        groups = [client.create_group(workspace, name=name)]
+    for group in groups:  # a lost answer may have left two of one name, and a study may use either
+        if add:
+            client.add_to_group(group.id, [person])
+        else:
+            client.remove_from_group(group.id, [person])
+    return {"groups": [group.id for group in groups]}
+
+
+def _workspace() -> str:
+    workspace = str(feature_settings.PROLIFIC_WORKSPACE)
+    if not workspace:
+        raise Refused("Groups belong to a workspace: set PROLIFIC_WORKSPACE, then try again.")
+    return workspace
+
+
+def participant_groups_of(
+    client: ProlificClient, design: StudyDesign, *, platform: str
+) -> tuple[list[str], list[list[str]]]:
+    """Return the groups whose members are kept out, and for each needed qualification the groups of its name.
+
+    Add people who got a qualification before any study of theirs was open. Create a missing group that keeps people
+    out, as people may get into it while the study runs.
+    """
+    workers, workspace = design.workers, str(feature_settings.PROLIFIC_WORKSPACE)
+    if not workspace:
+        if workers.requires or workers.forbids:
+            raise Refused(
+                "Nothing was made at Prolific: qualifications are groups of a workspace there; set PROLIFIC_WORKSPACE."
+            )
+        return [], []
+    by_name: dict[str, list[str]] = {}
+    for group in client.groups(workspace):
+        by_name.setdefault(group.name, []).append(group.id)
+    for name in (blocked_group_name(), *workers.forbids, *workers.requires):
+        people = ids_not_passed_on(platform, name)
+        if name in workers.requires and name not in by_name and not people:
+            raise Refused(
+                f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "
+                "so that nobody could take part; give the qualification to somebody first."
+            )
+        if name not in by_name:
+            by_name[name] = [client.create_group(workspace, name=name).id]
+        for some in batched(people, MEMBERS_AT_ONCE):
+            for group_id in by_name[name]:
+                client.add_to_group(group_id, some)
+    blocked = [group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]]
+    return blocked, [by_name[name] for name in workers.requires]

@@ -1,0 +1,238 @@
+"""Studies at Prolific: made, published, given more places, and taken down.
+
+The API has no idempotency key for creating a study. So a draft carries our token as its internal name and is searched
+for before one is made, the chosen draft is stored before it is published, and places are set to a total.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Max
+
+from annotation.crowds.base import OutOfFunds, Refused, SeenPublication
+from annotation.crowds.panel.backend import code_for, entry_path
+from annotation.models import CrowdCall, Publication, at_crowd
+from common.features import feature_settings
+from common.markup import plain_text
+from contrib.prolific.client import SCREEN_OUT, ProlificClient
+from contrib.prolific.outbox.filters import requirement_filters
+from contrib.prolific.outbox.people import participant_groups_of
+from contrib.prolific.outbox.subjects import store_facts
+from contrib.prolific.records import PanelStudy, StudyAction, StudyState, SubmissionState, known_id
+from judgments.design.study_design import StudyDesign
+from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
+
+NOT_PAID = {  # the return reasons of codes other than the completed one
+    "screened-out": "You do not fulfil what this study asks of its participants.",
+    "timed-out": "The time for this study was over before it was finished.",
+    "returned": "You gave the study back.",
+    "full": "Nothing was left to do when you came.",
+}
+AT_WORK = {SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING}
+UP = {
+    StudyState.PUBLISHING,
+    StudyState.ACTIVE,
+    StudyState.PAUSED,
+    StudyState.AWAITING_REVIEW,
+    StudyState.COMPLETED,
+}
+
+
+def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, reserved: int) -> None:
+    """Raise Refused if the cost with fee and tax exceeds the reservation."""
+    cost = client.cost_cents(reward_cents=reward_cents, places=places)
+    if cost > reserved:
+        raise Refused(
+            f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
+            f"{reserved} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+        )
+
+
+def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
+    """Raise Refused if the workspace pays in another currency than the study's."""
+    if not feature_settings.PROLIFIC_WORKSPACE:
+        return
+    there = client.currency(feature_settings.PROLIFIC_WORKSPACE)
+    if there and there != design.currency:
+        raise Refused(
+            f"Nothing was bought: the workspace at Prolific pays in {there}, and the study's amounts are in "
+            f"{design.currency}; set crowd.currency to {there!r}."
+        )
+
+
+def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Find or create the study of our token, store it, and publish it."""
+    publication = call.publication_now()
+    studies = client.find_studies(publication.token, project=feature_settings.PROLIFIC_PROJECT)
+    up = [study for study in studies if study.state in UP]
+    if up:
+        return {"external_id": up[0].id}
+    chosen = call.answer.get("draft") or (studies[0].id if studies else "")
+    if not chosen:
+        reserved = call.reserved_cents - publication.screen_outs * publication.screen_out_cents
+        refuse_dearer(
+            client, reward_cents=publication.reward_cents, places=publication.places, reserved=reserved
+        )
+        design = design_of(publication.study)
+        if publication.screen_outs:
+            _refuse_dearer_screen_outs(client, publication, design, count=publication.screen_outs)
+        refuse_other_currency(client, design)
+        chosen = client.create_study(draft_of(client, publication)).id
+    store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
+    try:
+        client.transition_study(chosen, StudyAction.PUBLISH)
+    except (Refused, OutOfFunds):
+        if client.get_study(chosen).state not in UP:
+            raise
+    return {"external_id": chosen}
+
+
+def _refuse_dearer_screen_outs(
+    client: ProlificClient, publication: Publication, design: StudyDesign, *, count: int
+) -> None:
+    reserved = count * publication.screen_out_cents
+    refuse_dearer(client, reward_cents=design.crowd.screen_out_cents, places=count, reserved=reserved)
+
+
+def draft_of(client: ProlificClient, publication: Publication) -> dict[str, object]:
+    """Return a new study as the API takes it; its reward is per submission, without Prolific's fee."""
+    study = publication.study
+    design = design_of(study)
+    units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
+    minutes = max(1, math.ceil(units * design.panel.hits * design.seconds_per_unit / 60))
+    least = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))  # docs.prolific.com, maximum_allowed_time
+    description = design.crowd.description or plain_text(design.question) or design.name
+    earlier = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
+    blocked, needed = participant_groups_of(client, design, platform=publication.platform)
+    studies = list(earlier.values_list("external_id", flat=True))
+    # nobody in a blocked group or study sees it, nor anybody outside all groups of a needed qualification
+    filters = [
+        *_id_filter("participant_group_blocklist", blocked, "participant group"),
+        *_id_filter("previous_studies_blocklist", studies, "study"),
+    ]
+    for groups in needed:
+        filters += _id_filter("participant_group_allowlist", groups, "participant group")
+    filters += requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
+    project = feature_settings.PROLIFIC_PROJECT
+    return {
+        "name": design.crowd.title or design.name,
+        "internal_name": publication.token,
+        "description": f"<p>{html.escape(description)}</p>",
+        "external_study_url": settings.PUBLIC_URL + entry_path(study, design),
+        "prolific_id_option": "url_parameters",
+        "completion_codes": completion_codes(study, design, screen_outs=publication.screen_outs),
+        "total_available_places": publication.places,
+        "estimated_completion_time": minutes,
+        "maximum_allowed_time": max(least, design.crowd.lease_minutes * design.panel.hits),
+        "reward": publication.reward_cents,
+        "device_compatibility": list(design.workers.devices),
+        "peripheral_requirements": [],
+        "submissions_config": {"max_submissions_per_participant": 1},
+        "filters": filters,
+        **({"project": known_id(project, "project")} if project else {}),
+    }
+
+
+def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
+    values = [known_id(value, what) for value in ids]
+    return [{"filter_id": name, "selected_values": values}] if values else []
+
+
+def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[dict[str, object]]:
+    """Return a code per outcome with Prolific's action.
+
+    Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Other codes
+    request a return, which frees the slot and pays nothing.
+    """
+    actions: dict[str, dict[str, object]] = {"completed": {"action": "MANUALLY_REVIEW"}}
+    for outcome, reason in NOT_PAID.items():
+        actions[outcome] = {"action": "REQUEST_RETURN", "return_reason": reason}
+    if screen_outs:
+        reward = design.crowd.screen_out_cents
+        actions["screened-out"] = {
+            "action": SCREEN_OUT, "fixed_screen_out_reward": reward, "slots": screen_outs,
+        }  # fmt: skip
+    return [
+        {
+            "code": code_for(study, design, outcome),
+            "code_type": outcome.replace("-", "_").upper(),
+            "actions": [action],
+        }
+        for outcome, action in actions.items()
+    ]
+
+
+def extend_there(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Set the total of slots, so that a repeated call adds none; resume a paused study."""
+    publication = call.publication_now()
+    more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
+    total = publication.places + more
+    screen_outs, again = (
+        int(call.payload.get("screen_outs", 0)),
+        int(call.payload.get("screen_outs_again", 0)),
+    )
+    there = client.get_study(publication.external_id)
+    if not more and there.state is StudyState.COMPLETED:
+        raise Refused(
+            f"Study {there.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
+        )
+    if screen_outs:
+        design = design_of(publication.study)
+        _refuse_dearer_screen_outs(client, publication, design, count=screen_outs)
+        code = code_for(publication.study, design, "screened-out")
+        client.set_screen_outs(
+            publication.external_id, code=code, slots=publication.screen_outs + screen_outs
+        )
+    if there.places < total:
+        refuse_dearer(
+            client,
+            reward_cents=publication.reward_cents,
+            places=more + reopened,
+            reserved=call.reserved_cents - (screen_outs + again) * publication.screen_out_cents,
+        )
+        client.increase_places(publication.external_id, total)
+        there = client.get_study(publication.external_id)
+    if there.state is StudyState.PAUSED:
+        client.transition_study(publication.external_id, StudyAction.START)
+    return {"places": total}
+
+
+def expire_there(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Close the study to new people.
+
+    Pause it, so that people at work may finish. Stop it once nobody is at work, which refunds its open slots, unless it
+    is paused for a while: a stopped one reopens with more slots only.
+    """
+    publication = call.publication_now()
+    there = client.get_study(publication.external_id)
+    if there.state is StudyState.ACTIVE:
+        client.transition_study(publication.external_id, StudyAction.PAUSE)
+        there = client.get_study(publication.external_id)
+    if there.state is StudyState.PAUSED and not call.payload.get("pause"):
+        at_work = any(
+            submission.state in AT_WORK for submission in client.submissions(publication.external_id)
+        )
+        if not at_work:
+            client.transition_study(publication.external_id, StudyAction.STOP)
+            there = client.get_study(publication.external_id)
+    return {"status": there.state.value}
+
+
+def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublication:
+    states = [submission.state for submission in client.submissions(study.id)]
+    closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
+    return SeenPublication(
+        external_id=study.id,
+        token=token,
+        over=closed and not any(state in AT_WORK for state in states),
+        places=study.places,
+        reward_cents=study.reward_cents,
+        facts={"status": study.state.value, **Counter(state.value for state in states)},
+    )

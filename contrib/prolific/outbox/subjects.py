@@ -1,0 +1,53 @@
+"""Whom and what a call of the outbox is about at Prolific, and what is stored with it."""
+
+from __future__ import annotations
+
+from annotation.crowds.base import Refused, TryLater
+from annotation.models import CrowdCall
+from contrib.prolific.client import ProlificClient
+from contrib.prolific.records import PanelSubmission
+from judgments.design.panels import session_parameter, worker_parameter
+from judgments.studies.studies import design_of
+
+
+def store_facts(call: CrowdCall, **facts: object) -> None:
+    if not call.remember(**facts):
+        raise TryLater("Somebody else carries this call out by now.")
+
+
+def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
+    """Return the call's submission. Its id came by the browser, so verify it with Prolific before a payment."""
+    session = call.session_now()
+    panel = design_of(session.study).panel
+    raw = session.raw_ids.filter(name=session_parameter(panel)).first()
+    if raw is None:
+        raise Refused(
+            f"The ids of session {session.external_id} were deleted here; decide it on Prolific's own pages."
+        )
+    submission = client.submission(raw.value)
+    if submission.participant != person_of_call(call) or submission.study != session.publication.external_id:
+        raise Refused(
+            f"Submission {submission.id} belongs to another person or study at Prolific than to session "
+            f"{session.external_id}."
+        )
+    return submission
+
+
+def person_of_call(call: CrowdCall) -> str:
+    worker = call.worker or call.session_now().worker
+    panel = design_of(call.study).panel
+    raw = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
+    if raw is None:
+        raise Refused(f"The id of {worker.name} was deleted here; Prolific's own pages know the person.")
+    return raw.value
+
+
+def study_there(call: CrowdCall) -> str:
+    session = call.session
+    if session is None and call.worker is not None:
+        took_part = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
+        session = took_part.select_related("publication").order_by("pk").last()
+    publication = call.publication or (session.publication if session else None)
+    if publication is None or not publication.external_id:
+        raise Refused("The call names nothing that was published at Prolific.")
+    return publication.external_id

@@ -1,0 +1,233 @@
+"""What Prolific's API answers, as frozen records, and how ids, money and times are read.
+
+After "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. Money is in whole cents; the
+API writes it as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal text in the
+main unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from annotation.crowds.base import Refused, TryLater
+
+# Every id in the reference has 24 hexadecimal digits; bulk payments and pools have longer ones. A participant can
+# write the id that comes by the browser, so only these characters may reach a path or a CSV row.
+_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
+State = TypeVar("State", bound=StrEnum)
+
+
+class StudyState(StrEnum):
+    """The states of a study ("StudyStatus")."""
+
+    UNPUBLISHED = "UNPUBLISHED"
+    SCHEDULED = "SCHEDULED"
+    PUBLISHING = "PUBLISHING"
+    ACTIVE = "ACTIVE"
+    AWAITING_REVIEW = "AWAITING REVIEW"
+    PAUSED = "PAUSED"
+    COMPLETED = "COMPLETED"
+    UNKNOWN = "UNKNOWN"
+
+
+class StudyAction(StrEnum):
+    """The steps of a study that we use ("StudyTransitionAction")."""
+
+    PUBLISH = "PUBLISH"
+    PAUSE = "PAUSE"
+    START = "START"
+    STOP = "STOP"
+
+
+class SubmissionState(StrEnum):
+    """The states of a submission ("SubmissionDetailStatus"). PROCESSING was seen by Mephisto's authors."""
+
+    RESERVED = "RESERVED"
+    ACTIVE = "ACTIVE"
+    TIMED_OUT = "TIMED-OUT"
+    AWAITING_REVIEW = "AWAITING REVIEW"
+    APPROVED = "APPROVED"
+    PARTIALLY_APPROVED = "PARTIALLY APPROVED"
+    RETURNED = "RETURNED"
+    REJECTED = "REJECTED"
+    SCREENED_OUT = "SCREENED OUT"
+    PROCESSING = "PROCESSING"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True)
+class PanelStudy:
+    id: str
+    internal_name: str
+    state: StudyState
+    places: int
+    reward_cents: int
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> PanelStudy:
+        """Build it from an answer; lists omit some fields."""
+        return cls(
+            id=read_id(row.get("id"), "study"),
+            internal_name=str(row.get("internal_name") or ""),
+            state=_state(StudyState, row.get("status"), StudyState.UNKNOWN),
+            places=read_whole_number(row.get("total_available_places", 0), "total_available_places"),
+            reward_cents=read_whole_number(row.get("reward", 0), "reward"),
+        )
+
+
+@dataclass(frozen=True)
+class PanelSubmission:
+    """One person's submission. ``bonus_cents`` is known only if it was requested by id."""
+
+    id: str
+    participant: str
+    state: SubmissionState
+    code: str
+    started_at: datetime | None
+    completed_at: datetime | None
+    study: str = ""
+    bonus_cents: tuple[int, ...] | None = None
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any], *, study: str = "") -> PanelSubmission:
+        """Build it from a list's row or a single answer, which use different names."""
+        bonuses = row.get("bonus_payments")
+        return cls(
+            id=read_id(row.get("id"), "submission"),
+            participant=read_id(row.get("participant_id") or row.get("participant"), "participant"),
+            state=_state(SubmissionState, row.get("status"), SubmissionState.UNKNOWN),
+            code=str(row.get("study_code") or row.get("entered_code") or ""),
+            started_at=_time(row.get("started_at")),
+            completed_at=_time(row.get("completed_at")),
+            study=str(row.get("study_id") or study),
+            bonus_cents=None
+            if bonuses is None
+            else tuple(read_whole_number(amount, "bonus_payments") for amount in bonuses),
+        )
+
+
+@dataclass(frozen=True)
+class BonusSetUp:
+    """Announced bonuses that are not yet paid; ``total_cents`` is their total cost."""
+
+    id: str
+    total_cents: int
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> BonusSetUp:
+        return cls(
+            id=read_id(row.get("id"), "bonus payment"),
+            total_cents=read_cents_rounded_up(row.get("total_amount", 0), "total_amount"),
+        )
+
+
+@dataclass(frozen=True)
+class ParticipantGroup:
+    id: str
+    name: str
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> ParticipantGroup:
+        return cls(id=read_id(row.get("id"), "participant group"), name=str(row.get("name") or ""))
+
+
+@dataclass(frozen=True)
+class Hook:
+    id: str
+    event: str
+    address: str
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Hook:
+        return cls(
+            id=read_id(row.get("id"), "subscription"),
+            event=str(row.get("event_type") or ""),
+            address=str(row.get("target_url") or ""),
+        )
+
+
+@dataclass(frozen=True)
+class ListedFilter:
+    """A filter of Prolific's list: its answers (id -> words), or the bounds of its range."""
+
+    id: str
+    choices: Mapping[str, str]
+    least: int | None = None
+    most: int | None = None
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> ListedFilter:
+        choices = row.get("choices")
+        return cls(
+            id=read_id(row.get("filter_id"), "filter"),
+            choices={str(choice): str(text) for choice, text in choices.items()}
+            if isinstance(choices, dict)
+            else {},
+            least=_bound(row.get("min")),
+            most=_bound(row.get("max")),
+        )
+
+
+def _bound(value: object) -> int | None:
+    """Return a whole bound; None for a missing one or a date."""
+    return int(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
+
+
+def known_id(value: object, what: str) -> str:
+    """Return a valid id; other text could change the meaning of a path or a CSV row."""
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise Refused(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
+
+
+def read_id(value: object, what: str) -> str:
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise TryLater(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
+
+
+def decimal_text(cents: int) -> str:
+    """Return cents as the decimal text of a bonus CSV: 150 is "1.50"."""
+    if cents <= 0:
+        raise Refused(f"Not asked of Prolific: a bonus of {cents} cents; expected one cent or more.")
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def read_whole_number(value: object, what: str) -> int:
+    number = _number(value, what)
+    if number != number.to_integral_value():
+        raise TryLater(f"Prolific's {what} is {value}; expected a whole number.")
+    return int(number)
+
+
+def read_cents_rounded_up(value: object, what: str) -> int:
+    """Return a cost in cents, rounded up, so that budgets suffice."""
+    return int(_number(value, what).to_integral_value(rounding=ROUND_CEILING))
+
+
+def _number(value: object, what: str) -> Decimal:
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        return Decimal(value)
+    raise TryLater(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
+
+
+def _time(value: object) -> datetime | None:
+    """Parse a time; the API writes UTC, sometimes without a zone."""
+    if not isinstance(value, str) or not value:
+        return None
+    text = value if value.endswith("Z") or re.search(r"[+-]\d\d:?\d\d$", value) else f"{value}Z"
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise TryLater(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
+
+
+def _state(kind: type[State], value: object, otherwise: State) -> State:
+    """Return the state of that name, or ``otherwise`` for one newer than this code."""
+    return kind(str(value)) if value in set(kind) else otherwise

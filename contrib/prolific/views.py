@@ -1,0 +1,50 @@
+"""The form that fetches demographics on the page Crowd, and the address that takes Prolific's notifications."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext_noop
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from annotation.crowds.sync import note_hint
+from annotation.crowds.views import CrowdForm, add_crowd_form
+from common.errors import QuorumError
+from common.features import feature_settings
+from contrib.prolific.demographics import demographics
+from contrib.prolific.notifications import studies_with_news
+from judgments.studies.study_page import add_operation
+
+
+@csrf_exempt  # signed by its sender
+@never_cache
+@require_POST
+def take_notification(request: HttpRequest) -> HttpResponse:
+    if not feature_settings.PROLIFIC_HOOK_SECRET:
+        raise Http404("No secret is set.")
+    try:
+        studies = studies_with_news(
+            request.body,
+            signature=request.headers.get("X-Prolific-Request-Signature", ""),
+            timestamp=request.headers.get("X-Prolific-Request-Timestamp", ""),
+            now=timezone.now(),
+        )
+    except QuorumError as problem:
+        return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
+    for study in studies:
+        note_hint(platform="prolific", external_id=study)
+    return HttpResponse(status=204)
+
+
+add_operation(demographics, label="Fetch them")
+add_crowd_form(
+    CrowdForm(
+        demographics.name,
+        gettext_noop("Fetch demographics"),
+        gettext_noop(
+            "What the design names of the people who submitted work. The file format demographics has it."
+        ),
+        key="demographics",
+    ),
+    before="qualify-worker",
+)

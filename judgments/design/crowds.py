@@ -1,0 +1,92 @@
+"""What crowds offer to studies: the platform's and those that features declare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from common.features import of_apps, of_features
+
+RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
+LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications", "quotas"
+COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST, QUALIFIED})
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdOffer:
+    """A crowd's name in study files, its label, and the requirements that it states or that are checked here.
+
+    Here, workers declare their country, and approval is this installation's record.
+
+    Attributes:
+        currency: the only one that it pays in; "" if a study may name it.
+        panel: whether it is a panel with an API: studies name it by ``panel.preset`` with ``panel.api``.
+        keys: those of study files that are for its studies alone.
+    """
+
+    name: str
+    label: str
+    requirements: frozenset[str]
+    currency: str = ""
+    panel: bool = False
+    keys: tuple[str, ...] = ()
+
+    @property
+    def named_by(self) -> str:
+        return "panel.api = true" if self.panel else f'crowd.backend = "{self.name}"'
+
+
+class Crowds(dict[str, CrowdOffer]):
+    """Offers by name. The offer of a crowd that is off can be read, too; one that is not installed offers nothing."""
+
+    def __missing__(self, name: str) -> CrowdOffer:
+        return installed_crowds().get(name, CrowdOffer(name, name, frozenset()))
+
+
+CROWDS: dict[str, CrowdOffer] = Crowds(
+    (offer.name, offer)
+    for offer in (
+        CrowdOffer(
+            "external",
+            "A panel that sends its people here (Prolific, CloudResearch Connect, SONA, links of your own)",
+            frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
+        ),
+        CrowdOffer("local", "People who come by the link", COMMON_REQUIREMENTS),
+        CrowdOffer(
+            "mturk",
+            "Mechanical Turk, which Amazon closed on 30 September 2026: an emulator or a server with its API",
+            COMMON_REQUIREMENTS,
+            currency="USD",
+        ),
+        *of_features("crowd_offers"),
+    )
+)
+
+
+@cache
+def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdOffer]]:
+    """Return the features, on or off, with what their crowds offer, by the names of the crowds."""
+    return {offer.name: (feature, offer) for feature, offer in of_apps("crowd_offers")}
+
+
+def installed_crowds() -> dict[str, CrowdOffer]:
+    """Return what all crowds offer, also those of features that are off."""
+    return {name: offer for name, (_feature, offer) in _crowds_of_apps().items()} | CROWDS
+
+
+def feature_of_crowd(name: str) -> str:
+    """Return the feature that is off and has the crowd, or ""."""
+    feature, _offer = _crowds_of_apps().get(name, ("", None))
+    return "" if name in CROWDS else feature
+
+
+def crowd_labels() -> dict[str, str]:
+    """Return the labels of the crowds that ``crowd.backend`` names."""
+    return {name: offer.label for name, offer in CROWDS.items() if not offer.panel}
+
+
+def keys_of_absent_crowds() -> frozenset[str]:
+    """Return the keys of study files that no crowd takes that is on."""
+    absent = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
+    return frozenset(key for offer in absent for key in offer.keys)
