@@ -9,7 +9,6 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from annotation.rehearsal import Crowd, rehearse
 from common.errors import DesignError, WrongState
 from contrib.choosing.population import judged_population, population_of_draft
 from contrib.choosing.weighing import compute_weighed
@@ -18,36 +17,12 @@ from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.jobs import run_job
-from judgments.models import Study
 from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of, mark_open
-from tests.studies import make_dataset, make_study
+from judgments.studies.studies import design_of
+from tests.evaluation.chosen_items import METRICS, choose, draft, judged, pairs_draft
+from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
-METRICS = ["bleu-1", "rouge-l"]
-
-
-def draft(protocol: str, **values: object) -> Study:
-    make_dataset(images=80, systems=3)
-    return make_study(protocol, opened=False, seed=5, **values)
-
-
-def pairs_draft() -> Study:
-    return draft("pairwise", sampling={"pairs": {"HM": 60, "MM": 60}})
-
-
-def choose(study: Study, *options: str) -> Study:
-    call_command("select_items", study.slug, *options)
-    study.refresh_from_db()
-    return study
-
-
-def judged(study: Study) -> Study:
-    generate_hits(study=study)
-    mark_open(study=study)
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
-    study.refresh_from_db()
-    return study
 
 
 def test_pairs_are_chosen_within_the_budget_and_the_design_says_how(

@@ -62,6 +62,7 @@ def person(study, name):
     return client
 
 eve = person(quizzed, "eve")
+ask("/admin/")  # loads the pages of studies
 answer = {
     "pages": {
         f"{study.slug} {name}": ask(f"/admin/judgments/study/{study.pk}/{name}/")

@@ -22,8 +22,8 @@ from evaluation.reports.storage import build_report
 from judgments.models import CandidatePair, HITUnit, Study
 from quorum.statistics.aggregation import preference_strengths
 from tests.annotation.arenas import arena
+from tests.evaluation.chosen_items import METRICS, choose, judged, pairs_draft
 from tests.evaluation.reporting import exported
-from tests.evaluation.test_choosing import METRICS, choose, judged, pairs_draft
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
