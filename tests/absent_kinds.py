@@ -1,13 +1,9 @@
 """What an installation without a kind shows of the studies that it has of it."""
 
-import json
 import re
-import subprocess
-import sys
 from typing import Any
 
-from config.features import all_features
-from tests.installations import ROOT, Installations
+from tests.installations import Installations
 
 # Of the studies "done", which was rehearsed, "draft", and "open", of which ann submitted one answer.
 VISIT = """
@@ -56,20 +52,8 @@ print(json.dumps(answer, default=str))
 def visit(installations: Installations, *, used: str, feature: str) -> dict[str, Any]:
     """Return what the pages show without the feature, after a script has used the installation with it."""
     with installations.fresh("sqlite", after=used) as installation:
-        installation.env["CONTRIB_APPS"] = ",".join(name for name in all_features() if name != feature)
-        installation.env["ALLOWED_HOSTS"] = "testserver"
-        installation.collect_static()
-        done = subprocess.run(
-            [sys.executable, "-c", VISIT],
-            cwd=ROOT,
-            env=installation.env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+        installation.turn_off(feature)
+        return installation.reply_of(VISIT)
 
 
 def check_that_pages_say(answer: dict[str, Any], sentence: str) -> None:

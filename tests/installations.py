@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import socket
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from config.features import all_features
 from tests import forking, services
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,6 +100,19 @@ class Installation:
             text=True,
             check=False,
         )
+
+    def turn_off(self, feature: str) -> None:
+        """Leave a feature out, and answer the test client; for what `run_new` starts from now on."""
+        self.env["CONTRIB_APPS"] = ",".join(name for name in all_features() if name != feature)
+        self.env["ALLOWED_HOSTS"] = "testserver"
+        self.collect_static()
+
+    def reply_of(self, script: str) -> dict[str, Any]:
+        """Return the JSON that a script prints last, run in a new Python."""
+        done = self.run_new("-c", script)
+        assert done.returncode == 0, done.stderr
+        reply: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return reply
 
     def python(self, code: str) -> str:
         """Runs a few lines inside this installation, Django set up; what they printed."""

@@ -1,11 +1,9 @@
 """A study in an installation that leaves the dashboard out: it is run on the page of its participants."""
 
-import json
 from collections.abc import Iterator
 
 import pytest
 
-from config.features import all_features
 from tests.installations import Installation, Installations
 
 USED = """
@@ -57,17 +55,13 @@ print(json.dumps(answer))
 @pytest.fixture
 def installation(installations: Installations) -> Iterator[Installation]:
     with installations.fresh("sqlite", after=USED) as installation:
-        installation.env["CONTRIB_APPS"] = ",".join(name for name in all_features() if name != "dashboard")
-        installation.env["ALLOWED_HOSTS"] = "testserver"
-        installation.collect_static()
+        installation.turn_off("dashboard")
         yield installation
 
 
 @pytest.mark.long
 def test_an_open_study_is_run_on_the_page_of_its_participants(installation: Installation) -> None:
-    done = installation.run_new("-c", VISIT)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout.splitlines()[-1])
+    answer = installation.reply_of(VISIT)
     assert "/workers/" in answer["home"]
     assert answer["board"] == [302, 404]  # the admin leads unknown addresses of a study to its form
     for page in ("home", "launch", "refused", "paused"):

@@ -1,14 +1,10 @@
 """Imported judgments in an installation that leaves their import out."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from config.features import all_features
-from tests.installations import ROOT, Installation, Installations
+from tests.installations import Installation, Installations
 
 USED = """
 from django.conf import settings
@@ -62,19 +58,13 @@ print(json.dumps(answer))
 @pytest.fixture
 def installation(installations: Installations) -> Iterator[Installation]:
     with installations.fresh("sqlite", after=USED) as installation:
-        names = (name for name in all_features() if name != "judgment_imports")
-        installation.env |= {"CONTRIB_APPS": ",".join(names), "ALLOWED_HOSTS": "testserver"}
-        installation.collect_static()
+        installation.turn_off("judgment_imports")
         yield installation
 
 
 @pytest.mark.long
 def test_imported_studies_stay_and_nothing_more_can_be_imported(installation: Installation) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", VISIT], cwd=ROOT, env=installation.env, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout.splitlines()[-1])
+    answer = installation.reply_of(VISIT)
     page = answer.pop("dataset")
     assert "/candidates/" in page
     assert "/judgments/" not in page.replace("/admin/judgments/", "")

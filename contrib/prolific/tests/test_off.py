@@ -1,12 +1,10 @@
 """Studies at Prolific in an installation that leaves its API out."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from config.features import all_features
 from tests.installations import Installation, Installations
 
 USED = """
@@ -101,7 +99,7 @@ SENTENCE = "The crowd prolific is off: turn on prolific in the setting CONTRIB_A
 @pytest.fixture
 def installation(installations: Installations) -> Iterator[Installation]:
     with installations.fresh("sqlite") as installation:
-        installation.env["ALLOWED_HOSTS"] = "testserver"
+        installation.env["ALLOWED_HOSTS"] = "testserver"  # its people answer by the test client
         installation.collect_static()
         installation.python(USED)
         yield installation
@@ -121,12 +119,10 @@ def test_studies_are_listed_exported_erased_and_deleted_and_say_that_their_crowd
     installation: Installation,
 ) -> None:
     while_on = [exported(installation, form) for form in ("csv", "demographics")]
-    installation.env["CONTRIB_APPS"] = ",".join(name for name in all_features() if name != "prolific")
+    installation.turn_off("prolific")
     assert [exported(installation, form) for form in ("csv", "demographics")] == while_on
     assert while_on[0].count(b"\n") > 2
-    done = installation.run_new("-c", VISIT)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout.splitlines()[-1])
+    answer = installation.reply_of(VISIT)
     assert [status for status, _ in answer["lists"]] == [200] * 3
     assert 'name="panel-preset"' in answer["new"][1]
     assert 'name="panel-api"' not in answer["new"][1]

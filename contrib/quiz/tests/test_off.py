@@ -1,8 +1,5 @@
 """Studies that ask for a quiz in an installation that leaves it out."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -13,12 +10,11 @@ from annotation.crowds.publishing import open_study
 from annotation.errors import NotAdmitted
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError, WrongState
-from config.features import all_features
 from contrib.quiz.tests.quizzing import QUESTIONS, quizzed
 from judgments.models import Study
 from judgments.studies.study_page import page_address
 from tests.annotation.casting import make_dataset, make_study, with_person
-from tests.installations import ROOT, Installation, Installations
+from tests.installations import Installation, Installations
 
 SENTENCE = "The study asks for a quiz, which is off: turn on quiz in the setting CONTRIB_APPS."
 USED = """
@@ -125,24 +121,13 @@ def test_known_items_are_not_drawn_and_a_study_without_a_quiz_opens() -> None:
 @pytest.fixture
 def installation(installations: Installations) -> Iterator[Installation]:
     with installations.fresh("sqlite", after=USED) as installation:
-        installation.env["CONTRIB_APPS"] = ",".join(name for name in all_features() if name != "quiz")
-        installation.env["ALLOWED_HOSTS"] = "testserver"
-        installation.collect_static()
+        installation.turn_off("quiz")
         yield installation
 
 
 @pytest.mark.long
 def test_studies_that_had_a_quiz_are_shown_erased_and_deleted(installation: Installation) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", VISIT],
-        cwd=ROOT,
-        env=installation.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout.splitlines()[-1])
+    answer = installation.reply_of(VISIT)
     assert {name: status for name, (status, _) in answer["pages"].items() if status not in (200, 404)} == {}
     assert SENTENCE in answer["pages"]["draft launch"][1]
     assert 'name="quiz-preset"' not in answer["pages"]["draft change"][1]
