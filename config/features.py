@@ -43,8 +43,8 @@ class Feature(AppConfig):
         presets: names of presets of study files, each a file NAME.toml in its folder ``presets``.
         crowd_offers: paths of what crowds offer (``judgments.design.crowds.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
-        draws_at_claim: paths of functions that draw the units of a page when it is claimed
-            (``judgments.design.arena.drawing_at_claim``).
+        arena_drawings: paths of functions that draw the units of an arena's page when it is claimed
+            (``annotation.work.claims.claim_slot``).
         quiz_presets: paths of ready sets of questions, each with a name, title and source (``judgments.design.quiz``).
         quiz_items: paths of functions that reserve material of a study for the known items of its quiz
             (``judgments.studies.generation.divide_for_quiz``).
@@ -67,7 +67,7 @@ class Feature(AppConfig):
             (``evaluation.reports.parts.ReportPart``).
         kernels: paths of functions that call each of its compiled kernels (``config.compiling``).
         text_systems: paths of functions that return how well captions fit images that other captions describe, by
-            system; other features read them.
+            system, the one that others are compared with last; other features read them.
         reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
         scopes: scopes of tokens, each with what it opens.
         queues: what /health/metrics counts by state: by a name, a model and its field of the time.
@@ -88,7 +88,7 @@ class Feature(AppConfig):
     presets: ClassVar[tuple[str, ...]] = ()
     crowd_offers: ClassVar[tuple[str, ...]] = ()
     crowds: ClassVar[tuple[str, ...]] = ()
-    draws_at_claim: ClassVar[tuple[str, ...]] = ()
+    arena_drawings: ClassVar[tuple[str, ...]] = ()
     quiz_presets: ClassVar[tuple[str, ...]] = ()
     quiz_items: ClassVar[tuple[str, ...]] = ()
     quiz_backends: ClassVar[tuple[str, ...]] = ()

@@ -30,13 +30,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
-from annotation.crowds.mturk.pages import (
-    addresses_under,
-    all_sites,
-    prefix_of,
-    read_ticket,
-    sites_of,
-)
+from annotation.crowds.mturk.pages import addresses_under, all_sites, prefix_of, read_ticket, sites_of
 from annotation.views.common import FRAME_KEY, frame_of, mark_as_entrance
 from common.audit import acting_as, log_about
 from common.downloads import problem_page

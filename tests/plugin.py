@@ -1,6 +1,7 @@
 """What every test may ask for. What could not run for want of a service is named at the end of a run."""
 
 import gc
+import itertools
 import os
 import sqlite3
 import sys
@@ -48,6 +49,7 @@ CHROMIUM_FLAGS = [
     "--disable-quic",
 ]
 # What takes longest. It begins: a long file at the end leaves a core without work.
+PEOPLE = itertools.count(1)  # of the fixture person
 LONG = (
     "tests/browser/",
     "tests/test_run.py",
@@ -348,3 +350,9 @@ def new_page(tabs: Tabs) -> Iterator[Callable[..., Page]]:
 def page(new_page: Callable[..., Page]) -> Page:
     """A page on a wide screen."""
     return new_page()
+
+
+@pytest.fixture
+def person() -> str:
+    """A name for the person of this test, which nobody else has: they all work at one installation."""
+    return f"person-{next(PEOPLE)}"

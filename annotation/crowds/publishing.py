@@ -25,13 +25,7 @@ from annotation.crowds.outbox import (
     people_by_ids,
     write_message,
 )
-from annotation.crowds.sync import (
-    SYNC,
-    SYNC_LATER,
-    close_if_all_refused,
-    sync_crowd,
-    sync_if_calls_wait,
-)
+from annotation.crowds.sync import SYNC, SYNC_LATER, close_if_all_refused, sync_crowd, sync_if_calls_wait
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker, at_crowd
 from annotation.money.ledger import as_one_order, budget_of, set_budget
 from annotation.money.orders import confirmable

@@ -41,15 +41,7 @@ from annotation.models import (
 )
 from annotation.money import orders as money_operations
 from annotation.money.orders import top_ups_of
-from annotation.money.payments import (
-    Forecast,
-    Overclaim,
-    Pay,
-    Wages,
-    forecast_of,
-    pay_and_claims,
-    wages_of,
-)
+from annotation.money.payments import Forecast, Overclaim, Pay, Wages, forecast_of, pay_and_claims, wages_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from annotation.work.operations import extend

@@ -59,12 +59,12 @@ from judgments.models import Item, Study
 from judgments.studies.page import plan_of
 from judgments.studies.studies import can_be_discarded, design_of
 from judgments.studies.study_page import (
-    PAGES,
     Context,
     Group,
     add_operation,
     jobs_to_show,
     page_address,
+    page_of_running,
     study_page,
     was_opened,
 )
@@ -470,7 +470,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "invited": design.access.join == "invited" and not backend.sends_people,
-        "has_dashboard": "board" in PAGES,
+        "runs_on_dashboard": page_of_running() == "board",
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
 

@@ -27,7 +27,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.backend import session_with_room
-from annotation.errors import AddressFull, AlreadyEnded, NotJoined
+from annotation.errors import AddressFull, AlreadyEnded, NotAdmitted, NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
 from annotation.models.assignments import LEASED_STATES, LIVE_STATES, AssignmentQuerySet
 from annotation.privacy.consent import refuse_old_consent
@@ -53,8 +53,8 @@ from annotation.work.worksheet import (
     page_units_of,
     units_of_hit,
 )
+from common.features import of_features
 from common.rows import PreparedQuery, PreparedUpdate, insert_object, query_parameter
-from judgments.design.arena import drawing_at_claim
 from judgments.drawing.controls import Mark
 from judgments.drawing.material import rng_for
 from judgments.models import HIT, Study, Unit
@@ -430,8 +430,10 @@ def claim_slot(
     settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_at_claim(study):
         written = own_captions(study, worker).values_list("caption", flat=True)
-        draw = drawing_at_claim()
-        settled = draw(study=study, hit=hit, worker=worker, own_captions=set(written))
+        drawings = of_features("arena_drawings")
+        if not drawings:
+            raise NotAdmitted(_("This study is not open for answers."))
+        settled = drawings[0](study=study, hit=hit, worker=worker, own_captions=set(written))
         units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:

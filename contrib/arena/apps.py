@@ -5,5 +5,5 @@ from config.features import Feature
 
 class ArenaConfig(Feature):
     name = "contrib.arena"
-    draws_at_claim = ("contrib.arena.drawing.draw_missing_units",)
+    arena_drawings = ("contrib.arena.drawing.draw_missing_units",)
     integrity_checks = ("contrib.arena.integrity.arenas_say_how_they_drew",)

@@ -3,8 +3,6 @@
 from common.features import loaded_when_called
 from config.features import Feature
 
-JOB_KIND = "board"
-
 
 class DashboardConfig(Feature):
     name = "contrib.dashboard"
@@ -14,13 +12,12 @@ class DashboardConfig(Feature):
     def start(self) -> None:
         from judgments.jobs import INTERACTIVE, register
 
-        register(JOB_KIND, "contrib.dashboard.handlers.board", queue=INTERACTIVE, scope="reports")
+        register("board", "contrib.dashboard.handlers.board", queue=INTERACTIVE, scope="reports")
 
     def connect_erasing(self) -> None:
         from annotation.models.people import person_erased
-        from judgments.models.studies import QUIET_JOBS, pages_discarded
+        from judgments.models.studies import pages_discarded
 
-        QUIET_JOBS.add(JOB_KIND)  # of which some may still wait once the feature is off
         forget = loaded_when_called("contrib.dashboard.snapshot.forget_snapshot")
         for signal in (pages_discarded, person_erased):
             signal.connect(forget, weak=False)

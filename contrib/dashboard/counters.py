@@ -18,6 +18,7 @@ from judgments.drawing.material import content_key
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
 
+JOB_KIND = "board"
 HELD_SHOWN = 20
 EVERY = 15.0  # seconds between two snapshots, at least
 COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made every 30 s
@@ -78,9 +79,9 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
 
 def request_snapshot(study: Study) -> bool:
     """Start a snapshot job; return False if one is under way."""
-    if Job.objects.under_way().filter(kind="board", args__study=study.slug).exists():
+    if Job.objects.under_way().filter(kind=JOB_KIND, args__study=study.slug).exists():
         return False
-    enqueue(kind="board", args={"study": study.slug})
+    enqueue(kind=JOB_KIND, args={"study": study.slug})
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contrib.dashboard.counters import JOB_KIND
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from judgments.jobs import Run
@@ -16,5 +17,5 @@ def board(run: Run, *, study: str) -> None:
     with run.commit():
         store_snapshot(computed)
         # the page keeps starting them
-        earlier = Job.objects.filter(kind="board", args__study=study, state=Job.State.DONE)
+        earlier = Job.objects.filter(kind=JOB_KIND, args__study=study, state=Job.State.DONE)
         earlier.exclude(pk=run.job_id).delete()

@@ -17,9 +17,7 @@ from evaluation.results.agreement import alpha_of_ratings, ratings_by_image
 from evaluation.results.consensus import rater_deletions
 from evaluation.results.verdict import correlation_verdict, pair_verdict, scope_fields, winners_named
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.agreement.both_orders import (
-    Exchange,
-)
+from quorum.statistics.agreement.both_orders import Exchange
 from quorum.statistics.correlation import correlation
 from quorum.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
 from quorum.statistics.meta import PeoplesWinners

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from contrib.error_spans.results.segments import marks_errors
 from evaluation.data.export.formats import JSONL, Format
 from evaluation.data.export.formats.consensus import GoldLines, row_of_caption
-from evaluation.data.judgment_sets.loaders import marks_errors
 from judgments.kinds import Consensus
 from judgments.models import Study, Unit
 

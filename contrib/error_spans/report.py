@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from contrib.error_spans.results.scores import system_scores
-from contrib.error_spans.results.segments import outputs_of, segments_of
+from contrib.error_spans.results.segments import marks_errors, outputs_of, segments_of
 from contrib.error_spans.results.tables import scores_table
-from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, estimate_of, join_names
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.sections.captions import FULL_AGREEMENT

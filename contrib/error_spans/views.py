@@ -22,9 +22,8 @@ from common.amounts import as_json
 from contrib.error_spans.results.comparison import compare_systems, marked_rows, shared_segments
 from contrib.error_spans.results.ranks import rank_systems
 from contrib.error_spans.results.scores import system_scores
-from contrib.error_spans.results.segments import SEGMENTS, scope_of_segments, segments_of
+from contrib.error_spans.results.segments import SEGMENTS, marks_errors, scope_of_segments, segments_of
 from contrib.error_spans.results.tables import ranks_table
-from evaluation.data.judgment_sets.loaders import marks_errors
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
 from evaluation.results.consensus import scope_sentence

@@ -21,12 +21,7 @@ from rest_framework.reverse import reverse
 
 from annotation.quality.page import describe_control_item
 from contrib.follow_up.batches import more_items, next_batch
-from contrib.follow_up.known_items import (
-    TakeRequest,
-    candidate_of,
-    take_known_items,
-    units_for_known_items,
-)
+from contrib.follow_up.known_items import TakeRequest, candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
 from judgments.access.permissions import studies_of, study_for, token_of
 from judgments.access.roles import Right

@@ -17,12 +17,7 @@ from django.utils.translation import gettext as _
 from common.amounts import as_json, coefficient, json_float
 from contrib.judges.asking import check_kind, has_orders
 from contrib.judges.models import Judge, JudgeAnswer
-from evaluation.data.judgment_sets.loaders import (
-    clusters_of_units,
-    is_anonymous,
-    load_judgments,
-    study_units,
-)
+from evaluation.data.judgment_sets.loaders import clusters_of_units, is_anonymous, load_judgments, study_units
 from evaluation.data.judgment_sets.records import hash_with
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError

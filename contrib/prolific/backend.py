@@ -11,15 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils.translation import pgettext
 
-from annotation.crowds.base import (
-    Ability,
-    OutOfFunds,
-    Price,
-    Refused,
-    SeenPublication,
-    SeenWork,
-    TryLater,
-)
+from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend
 from annotation.crowds.people import session_pseudonym
 from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd

@@ -7,14 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from xml.etree.ElementTree import Element
 
-from annotation.crowds.mturk.pages import (
-    MOST_BYTES,
-    SCHEMAS,
-    QuestionProblem,
-    add_element,
-    root,
-    serialized,
-)
+from annotation.crowds.mturk.pages import MOST_BYTES, SCHEMAS, QuestionProblem, add_element, root, serialized
 from annotation.work.quiz import QualificationTest
 from contrib.quiz.questions import Question, questions_asked, questions_of, reaches_pass_mark
 from judgments.design.quiz import Quiz, asks_anything

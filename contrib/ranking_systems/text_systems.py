@@ -21,7 +21,7 @@ from quorum.numeric.arrays import Floats
 def affinities_of_texts(
     images: Sequence[Sequence[str]], captions: Sequence[str], training: Sequence[Sequence[str]]
 ) -> dict[str, Floats]:
-    """Return (images, captions) affinities by system.
+    """Return (images, captions) affinities by system, the one that others are compared with last.
 
     Args:
         images: each image's captions, four in the names of systems.

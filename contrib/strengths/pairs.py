@@ -24,9 +24,7 @@ from judgments.models import CandidatePair, HITUnit, Study
 from judgments.studies.studies import design_of, has_chances
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation import StrengthResult, preference_strengths
-from quorum.statistics.aggregation.pair_answers import (
-    preferences_of,
-)
+from quorum.statistics.aggregation.pair_answers import preferences_of
 from quorum.statistics.crossed import NAIVE, RATER
 
 LENGTH = "length"

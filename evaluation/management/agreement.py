@@ -36,13 +36,7 @@ from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFERENCE, SECOND
-from quorum.statistics.agreement import (
-    LEVELS,
-    Alpha,
-    AlphaOfParts,
-    agreement,
-    ratings_of_judgments,
-)
+from quorum.statistics.agreement import LEVELS, Alpha, AlphaOfParts, agreement, ratings_of_judgments
 from quorum.statistics.crossed import BOTH, ITEM, NAIVE, RATER, Clusters
 from quorum.statistics.inputs import StatisticsError, encode
 from quorum.statistics.resampling import RESAMPLES

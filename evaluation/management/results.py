@@ -182,11 +182,7 @@ class ImportScores(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from evaluation.data.imported_scores.reading import read_scores
-        from evaluation.data.imported_scores.storing import (
-            ScoresRequest,
-            import_scores,
-            mapping_of_scores,
-        )
+        from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, mapping_of_scores
 
         dataset = find_dataset(options["dataset"])
         values = ScoresRequest.read(as_text(ScoresRequest(), options))

@@ -22,12 +22,7 @@ from evaluation.results.consensus import SIDE_LABELS
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study
 from judgments.studies.studies import kind_of
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    add_operation,
-    study_page,
-)
+from judgments.studies.study_page import Context, Group, add_operation, study_page
 
 ON_A_PAGE = 50
 SHOWN = [

@@ -204,6 +204,7 @@ def build_report(
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
+    # in files, too, the ranking of systems comes before what other features add
     more = [section_of(study) for section_of in of_features("report_sections")]
     sections += sorted(filter(None, more), key=lambda section: reading_order(section.name))
     sections += [part.section(results[part.name]) for part in wanted]

@@ -23,9 +23,7 @@ from evaluation.data.judgment_sets.records import (
 from judgments.kinds import Consensus, Kind
 from judgments.kinds.base import ConsensusColumns
 from quorum.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
-from quorum.statistics.aggregation import (
-    pair_winners,
-)
+from quorum.statistics.aggregation import pair_winners
 from quorum.statistics.aggregation.votes import majority_of_others
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import FEWEST, ITEM, NAIVE, RATER, RaterDeletions

@@ -38,12 +38,7 @@ from evaluation.presentation.plots.canvas import (
     write_beside,
 )
 from evaluation.results.metric_figures import accuracy_by_metric, compares_pairs
-from evaluation.results.verdict import (
-    UNTESTED,
-    cells_of,
-    levels_sentence,
-    verdict_sentence,
-)
+from evaluation.results.verdict import UNTESTED, cells_of, levels_sentence, verdict_sentence
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 

@@ -11,11 +11,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.records import (
-    JudgmentTable,
-    WorkerRow,
-    texts_of,
-)
+from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow, texts_of
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation import (

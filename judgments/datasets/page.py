@@ -53,13 +53,7 @@ from judgments.datasets.understanding import (
     Understood,
     as_understood,
 )
-from judgments.importers import (
-    CANDIDATE_FORMATS,
-    DATASET_FORMATS,
-    TABLE_FORMATS,
-    ImportProblem,
-    read_layouts,
-)
+from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem, read_layouts
 from judgments.jobs import enqueue
 from judgments.models import (
     Caption,

@@ -27,13 +27,7 @@ from judgments.importers.mapping import LEFT_OUT as NOT_USED
 from judgments.importers.mapping import first_rows, guessed
 from judgments.importers.published_sets import TOKEN_FILE
 from judgments.importers.records import Columns, Record, is_blank
-from judgments.importers.tables import (
-    CANDIDATE_COLUMNS,
-    DATASET_COLUMNS,
-    Taken,
-    first_lines,
-    numbering_items,
-)
+from judgments.importers.tables import CANDIDATE_COLUMNS, DATASET_COLUMNS, Taken, first_lines, numbering_items
 from judgments.importers.textio import ImportNotes, likely_encoding, read_head
 from judgments.studies.generation import Progress, no_progress
 

@@ -399,8 +399,9 @@ IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
 
 DELETED_STUDY = "deleted_study"  # the argument that takes the place of "study"
 
-# Kinds of jobs that nobody asked for, and that come and go while a page is looked at. Features add theirs.
-QUIET_JOBS = {"figures"}
+# Kinds of jobs that nobody asked for, and that come and go while a page is looked at. One of a feature may still wait
+# while the feature is off.
+QUIET_JOBS = frozenset({"board", "figures"})
 
 
 def of_studies(*slugs: str) -> Q:

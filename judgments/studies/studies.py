@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from common.audit import log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import note_event, refuse_other_readers, visible_rows
-from judgments.design.arena import drawing_at_claim
+from judgments.design.arena import refuse_absent_arena
 from judgments.design.quiz import describe_absence
 from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
 from judgments.design.study_design import StudyDesign
@@ -318,7 +318,7 @@ def refuse_opening(*, study: Study) -> None:
             gettext("Study %(slug)r holds imported judgments; it has no HITs to open.") % {"slug": study.slug}
         )
     if draws_at_claim(study):
-        drawing_at_claim()
+        refuse_absent_arena()
 
 
 def refuse_absent_quiz(*, study: Study) -> None:

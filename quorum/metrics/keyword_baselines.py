@@ -17,13 +17,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 
 from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
-from quorum.metrics.keywords import (
-    GUESSES,
-    Tags,
-    Vocabulary,
-    check_gold,
-    evaluation_fields,
-)
+from quorum.metrics.keywords import GUESSES, Tags, Vocabulary, check_gold, evaluation_fields
 from quorum.metrics.signatures import measure_signature
 from quorum.metrics.topics import fit_topics
 from quorum.numeric.arrays import Floats

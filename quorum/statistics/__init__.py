@@ -9,7 +9,7 @@
 | `correlation` | Do two columns rise together? Pearson, Spearman, Kendall |
 | `ranking` | Are the right things ranked first? R@k, S@k, median rank, R-precision |
 | `judges` | May a model replace a person? What would people say where it answered alone? |
-| `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
+| `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Holm |
 
 `power` simulates how many judgments a study needs. `catalogue.call_of` turns a result's signature into its call.
 

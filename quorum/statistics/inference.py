@@ -28,13 +28,7 @@ from quorum.statistics.crossed import (
     cluster_columns,
     columns_and_deletions,
 )
-from quorum.statistics.resampling import (
-    RESAMPLES,
-    Seed,
-    bootstrap,
-    generator_of,
-    percentile_interval,
-)
+from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
 
 VERSION = "1.0"
 INDEPENDENT = "no clusters were named, so units are taken as independent"

@@ -1,7 +1,6 @@
 """One installation for the browser tests: studies of every kind with real pictures, behind a real server."""
 
 from collections.abc import Iterator
-from itertools import count
 
 import pytest
 
@@ -90,14 +89,6 @@ make_study(
     source={"show": True, "language": "ar"}, judgments_per_unit=100,
 )
 """
-
-PEOPLE = count(1)
-
-
-@pytest.fixture
-def person() -> str:
-    """A name for the person of this test, which nobody else has: they all work at one installation."""
-    return f"person-{next(PEOPLE)}"
 
 
 @pytest.fixture(scope="session")

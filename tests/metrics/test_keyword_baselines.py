@@ -21,13 +21,7 @@ from quorum.metrics.keyword_baselines import (
     tf_idf,
     topic_words,
 )
-from quorum.metrics.keywords import (
-    gold_tags,
-    keyword_f1,
-    keyword_forms,
-    keyword_oot,
-    keyword_terms,
-)
+from quorum.metrics.keywords import gold_tags, keyword_f1, keyword_forms, keyword_oot, keyword_terms
 from quorum.metrics.signatures import call_among
 from quorum.metrics.text.word_lists import smart_stop_words
 from quorum.metrics.topics import fit_topics

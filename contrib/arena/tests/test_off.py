@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from annotation.errors import NotAdmitted
 from annotation.models import Assignment
 from annotation.privacy.erasing import erase_person
 from annotation.work.claims import claim_assignment
@@ -37,11 +38,12 @@ def test_pages_that_people_hold_are_handed_in_and_no_other_is_drawn(
     submission, following = submit_and_claim(assignment=held.assignment, answers=answers_of(held.assignment))
     assert submission.assignment.state == Assignment.State.SUBMITTED
     assert following is None
-    with pytest.raises(FeatureIsOff, match=SENTENCE):
+    with pytest.raises(NotAdmitted, match="not open for answers"):
         claim_assignment(study=study, worker=other.worker)
     refused = other.client.get(f"/s/{study.slug}/work/")
-    assert refused.status_code == 409
-    assert SENTENCE in refused.content.decode()
+    assert refused.status_code == 403
+    assert "This study is not open for answers." in refused.content.decode()
+    assert "CONTRIB_APPS" not in refused.content.decode()
     assert not Assignment.objects.filter(worker=other.worker).exists()
     counted = SystemPair.objects.filter(study=study).values_list("wins", "ties", "losses")
     assert sum(map(sum, counted)) == 5

@@ -16,6 +16,7 @@ import numpy as np
 
 from common.amounts import as_json
 from contrib.error_spans.kind.answers import SEVERITIES, SEVERITY
+from contrib.error_spans.kind.drawing import NAME
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
@@ -32,6 +33,10 @@ from quorum.statistics.inputs import encode
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
 Key = tuple[int, str]  # row id of an item, and the key of a caption's text
 Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
+
+
+def marks_errors(study: Study) -> bool:
+    return study.protocol == NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Judged(NamedTuple):
 
 def segments_of(study: Study) -> Segments:
     """Return system -> judged segments. Raise EvaluationError if answers are no marked errors."""
-    if not loaders.marks_errors(study):
+    if not marks_errors(study):
         raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
     included = loaders.judged_answers(study, loaders.load_judgments(study))
     by_text: defaultdict[Key, list[int]] = defaultdict(list)
@@ -158,7 +163,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
 
 def standings_of_study(study: Study) -> Standings | None:
     """Return the systems by the mean score of their segments; None without marked errors."""
-    if not loaders.marks_errors(study):
+    if not marks_errors(study):
         return None
     outputs = outputs_of(segments_of(study))
     return None if outputs is None else outputs.standings(MEAN)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from itertools import count
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -22,13 +21,6 @@ make_study(make_texts("sentences", text=text), "spans", slug="spans", **shown, *
 beside = {"units_per_hit": 6, "controls": {"per_hit": 2}, "spans": {"contrastive": True}}
 make_study(make_texts("sides", text=text), "spans", slug="contrastive", **shown, **beside)
 """
-PEOPLE = count(1)
-
-
-@pytest.fixture
-def person() -> str:
-    """A name for the person of this test, which nobody else has: they all work at one installation."""
-    return f"person-{next(PEOPLE)}"
 
 
 @pytest.fixture(scope="module")

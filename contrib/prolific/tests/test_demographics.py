@@ -16,11 +16,7 @@ from annotation.models import CrowdSession, Demographics
 from common.errors import DesignError, WrongState
 from contrib.prolific.demographics import fetch_demographics
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator
-from contrib.prolific.tests.panel import (
-    LOST,
-    Panel,
-    panel_study,
-)
+from contrib.prolific.tests.panel import LOST, Panel, panel_study
 from evaluation.data.export.exporting import export_for_download, export_judgments
 from evaluation.errors import ExportError
 from judgments.jobs import enqueue, run_job

@@ -17,10 +17,7 @@ from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdSession
 from contrib.prolific.notifications import PATH
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator
-from contrib.prolific.tests.panel import (
-    LOST,
-    Panel,
-)
+from contrib.prolific.tests.panel import LOST, Panel
 from judgments.models import Job
 
 pytestmark = pytest.mark.django_db

@@ -10,14 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from contrib.ranking_systems.kernels.texts import Document
-from quorum.numeric.arrays import (
-    Floats,
-    Ints,
-    starts_of,
-)
-from quorum.numeric.compiling import (
-    compiled,
-)
+from quorum.numeric.arrays import Floats, Ints, starts_of
+from quorum.numeric.compiling import compiled
 
 
 class _Vectors(NamedTuple):

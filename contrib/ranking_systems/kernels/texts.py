@@ -20,13 +20,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # its parts load when they are first used
 
-from quorum.metrics.text.changes import (
-    STOP_FIRST,
-    changed,
-)
-from quorum.metrics.text.tokenizers import (
-    TOKENIZERS,
-)
+from quorum.metrics.text.changes import STOP_FIRST, changed
+from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, ratio, starts_of
 

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
-from django.db.models import (
-    Count,
-    Exists,
-    OuterRef,
-    Q,
-    QuerySet,
-)
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from annotation.crowds import Ability, backend_of
 from annotation.models import Adjudication, Assignment, Judgment, Worker
@@ -480,10 +474,6 @@ def systems_of_units(study: Study) -> dict[int | None, list[Any]]:
     """Return ``Unit.systems`` of the judged units of which a file says it."""
     rows = Unit.objects.filter(study=study, control=False).exclude(systems=[])
     return dict(rows.order_by().values_list("pk", "systems"))
-
-
-def marks_errors(study: Study) -> bool:
-    return KINDS[study.protocol].marks is not None
 
 
 def included_votes(

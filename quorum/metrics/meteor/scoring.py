@@ -34,14 +34,7 @@ from quorum.metrics.meteor.alignment import (
 from quorum.metrics.meteor.beam_search import workspace
 from quorum.metrics.meteor.matches import COLUMNS, CandidateWords, Lookup, enter_candidate, leave_candidate
 from quorum.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
-from quorum.metrics.meteor.tables import (
-    DATA,
-    LONGEST,
-    Tables,
-    no_phrases,
-    phrases_in,
-    tables_there,
-)
+from quorum.metrics.meteor.tables import DATA, LONGEST, Tables, no_phrases, phrases_in, tables_there
 from quorum.metrics.text.tokens import TokenizedTexts
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers
 from quorum.numeric.compiling import compiled

@@ -13,10 +13,7 @@ from quorum.statistics.aggregation.best_worst import (
     split_half_reliability,
 )
 from quorum.statistics.aggregation.borda import borda_count
-from quorum.statistics.aggregation.bradley_terry import (
-    bradley_terry,
-    bradley_terry_of_comparisons,
-)
+from quorum.statistics.aggregation.bradley_terry import bradley_terry, bradley_terry_of_comparisons
 from quorum.statistics.aggregation.confidence import accuracy_weights, confidence_vote
 from quorum.statistics.aggregation.luce import LuceResult, luce_choice
 from quorum.statistics.aggregation.means import (
@@ -35,11 +32,7 @@ from quorum.statistics.aggregation.strengths import (
     rank_bands,
 )
 from quorum.statistics.aggregation.tournament import TournamentResult, tournament
-from quorum.statistics.aggregation.votes import (
-    agrees_with_others,
-    majority_vote,
-    weighted_vote,
-)
+from quorum.statistics.aggregation.votes import agrees_with_others, majority_vote, weighted_vote
 from quorum.statistics.aggregation.worker_models.dawid_skene import dawid_skene
 from quorum.statistics.aggregation.worker_models.glad import glad
 from quorum.statistics.aggregation.worker_models.item_response import item_response

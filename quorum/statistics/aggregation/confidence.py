@@ -14,14 +14,7 @@ from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.aggregation.votes import agrees_with_others, weigh_votes
 from quorum.statistics.aggregation.weights import count_vector
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import (
-    BadOption,
-    BadValue,
-    encode,
-    encode_on_scale,
-    one_of,
-    same_length,
-)
+from quorum.statistics.inputs import BadOption, BadValue, encode, encode_on_scale, one_of, same_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,13 +14,7 @@ from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation.joint_answers import JointAnswers
 from quorum.statistics.aggregation.weights import WEIGHTLESS, judgment_weights
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import (
-    check_cells,
-    encode,
-    encode_on_scale,
-    one_of,
-    same_length,
-)
+from quorum.statistics.inputs import check_cells, encode, encode_on_scale, one_of, same_length
 from quorum.statistics.resampling import Seed, generator_of
 
 TIE_RULES = ("none", "lowest", "random")

@@ -16,10 +16,7 @@ from quorum.statistics.meta.accuracy import (
     random_subsets,
     winners_without_raters,
 )
-from quorum.statistics.meta.grouped import (
-    GroupedCorrelationResult,
-    grouped_correlation,
-)
+from quorum.statistics.meta.grouped import GroupedCorrelationResult, grouped_correlation
 from quorum.statistics.meta.pairwise import (
     pairwise_accuracy,
     soft_accuracy_of_comparisons,

@@ -32,16 +32,8 @@ from quorum.statistics.crossed import (
     spread_of_mean,
 )
 from quorum.statistics.inference import Inference, Options, Sampling, signed
-from quorum.statistics.inputs import (
-    ROUNDING,
-    BadOption,
-    encode,
-    one_of,
-    same_length,
-)
-from quorum.statistics.resampling import (
-    Estimator,
-)
+from quorum.statistics.inputs import ROUNDING, BadOption, encode, one_of, same_length
+from quorum.statistics.resampling import Estimator
 
 GROUPINGS = ("none", "item", "system", "system-level")
 NO_GROUP = "no group has two observations that differ in both variables"
