@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from scipy import stats
@@ -30,12 +31,15 @@ def mean_over(groups: Numbers, x: Numbers, y: Numbers, name: str) -> float:
 
 
 def of_means(systems: Numbers, x: Numbers, y: Numbers, name: str) -> float:
-    """The coefficient between the systems' means, as fractions would give them."""
-    means = [
-        [math.fsum(scores[systems == system]) / (systems == system).sum() for system in np.unique(systems)]
-        for scores in (x, y)
-    ]
-    return coefficient(np.round(means[0], 10), np.round(means[1], 10), name)
+    """The coefficient between the systems' means, as fractions give them; denominators are below 100.
+
+    Equal means tie, and close ones keep every digit.
+    """
+    means = []
+    for scores in (x, y):
+        exact = np.array([Fraction(score).limit_denominator(100) for score in scores.tolist()])
+        means.append([float(np.mean(exact[systems == system])) for system in np.unique(systems)])
+    return coefficient(np.array(means[0]), np.array(means[1]), name)
 
 
 def exact_p(one: Numbers, two: Numbers, statistic: str) -> float:
