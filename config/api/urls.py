@@ -24,12 +24,12 @@ from evaluation.data.export import views as export_api
 from evaluation.data.imported_scores.views import DatasetScoresView
 from evaluation.planning import views as planning_api
 from evaluation.planning.planning import use_plan
-from evaluation.planning.reopening import reopen
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
+from evaluation.results.disputes.reopening import reopen
 from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from judgments.access import views as access_api

@@ -22,9 +22,7 @@ from evaluation.results.consensus import consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
-from judgments.studies.studies import (
-    design_of,
-)
+from judgments.studies.studies import design_of
 
 MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
 

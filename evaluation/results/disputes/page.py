@@ -17,8 +17,8 @@ from annotation.models import Adjudication
 from annotation.quality.operations import send_units, withdraw
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.models import Consensus
-from evaluation.planning.reopening import MARGIN, reopen
 from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.disputes.reopening import MARGIN, reopen
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study
 from judgments.studies.studies import kind_of
