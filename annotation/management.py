@@ -6,69 +6,20 @@ import json
 from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from annotation.models import CrowdSession, Erasure, Worker
 from common.amounts import counted
-from common.commands import QuorumCommand, progress_bar
+from common.commands import QuorumCommand
 from common.errors import NotThere, WrongState
 from common.files import check_place, whole_file, write_json
 from judgments.jobs import run_job
 from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
-
-if TYPE_CHECKING:
-    from annotation.rehearsal import SortReport
-
-
-class Rehearse(OperationCommand):
-    operation = operation_at("annotation.rehearsal.rehearse_study")
-    help = "Let a simulated crowd answer the open HITs of a study until every HIT is full."
-    example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        study, values = self.study_and_values(options)
-        with progress_bar() as progress:
-            outcome = self.operation.run(study, values, by=None, progress=progress)
-        self.say(outcome.message)
-        report = outcome.value
-        self.say(
-            f"The known truth was recovered on {100 * report.recovered:.0f} % of {report.units:,} units "
-            f"({100 * report.undecided:.0f} % ended in a tie), without workers who failed their control items."
-        )
-        if report.controls_careful is not None:
-            spammed = (
-                "none seen" if report.controls_spammers is None else f"{100 * report.controls_spammers:.0f} %"
-            )
-            self.say(
-                f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
-            )
-        for by_sort in report.by_sort:
-            self.say(_report_line(by_sort))
-        if report.by_sort:
-            self.say(
-                f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
-            )
-
-
-def _report_line(by_sort: SortReport) -> str:
-    from annotation.rehearsal import CAREFUL
-
-    who = "Careful workers" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
-    when = ""
-    if by_sort.answers is not None:
-        low, middle, high = by_sort.answers
-        when = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
-    flagged = f", {by_sort.flagged:,} more flagged" if by_sort.flagged else ""
-    wrongly = " wrongly" if by_sort.sort == CAREFUL else ""
-    return (
-        f"{who}: {by_sort.stopped:,} of {by_sort.people:,} stopped{wrongly}{when}{flagged}; "
-        f"{by_sort.kept:,} of their {by_sort.judgments:,} judgments count."
-    )
 
 
 class Ethics(QuorumCommand):

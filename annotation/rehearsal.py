@@ -1,4 +1,4 @@
-"""Rehearse a design: careful and careless simulated workers answer a study or a copy of it; and the report about it."""
+"""Rehearse a design: careful and careless simulated workers answer a study; and the report about it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,12 @@ from typing import Any
 
 import numpy as np
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from rest_framework import serializers
-from rest_framework.fields import empty
-from rest_framework.utils.html import is_html_input
 
 from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
-from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
+from annotation.models import Assignment, Case, Judgment, Participation, QualityRule, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.controls import control_answers, control_records
 from annotation.quality.detectors.honesty import hidden_word
@@ -29,19 +24,15 @@ from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import answer_key, page_units_of
-from common.amounts import thousands
 from common.errors import Busy, WrongState
-from common.parameters import Parameters
-from judgments.access.roles import Right, note_event
+from judgments.access.roles import note_event
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
-from judgments.jobs import enqueue
 from judgments.kinds import Kind, Rehearsal
-from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
+from judgments.models import HIT, Caption, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
-from judgments.operations import Outcome, operation
 from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, duplicate_study, kind_of
+from judgments.studies.studies import design_of, kind_of
 
 # kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
 Tick = Callable[[Kind, int, int, Any], Any]
@@ -245,7 +236,6 @@ QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
 APART, GRADES_APART = 2.0, 0.5
 CAREFUL = "careful"
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
-OF = "rehearsal_of"  # the copy's note with its study's row id
 
 
 def rehearsal_of(study: Study) -> Rehearsal:
@@ -632,163 +622,3 @@ def _writing(assignment: Assignment, person: Person, text: str, seed: int) -> di
     rng = rng_for(seed, f"writing {key} {name} {text}")
     signals = signals_of(person, text, record=design.writing.record, rng=rng)
     return {"answer": text} | ({"signals": signals} if signals else {})
-
-
-@transaction.atomic
-def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
-    """Create a simulated draft with the same design, linked to the study."""
-    if study.source == Study.Source.IMPORTED:
-        raise WrongState(
-            _("Study %(slug)r holds imported judgments; there is nothing to rehearse.") % {"slug": study.slug}
-        )
-    if study.simulated:
-        raise WrongState(
-            _("Study %(slug)r is a rehearsal; rehearse the study it is a copy of.") % {"slug": study.slug}
-        )
-    stem = f"{study.slug[:64]}-rehearsal-"
-    taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
-    number = next(number for number in range(1, len(taken) + 2) if f"{stem}{number}" not in taken)
-    copy = duplicate_study(
-        study=study, name=f"{study.name[:180]} (rehearsal {number})", slug=f"{stem}{number}", user=user
-    )
-    copy.simulated, copy.notes = True, copy.notes | {OF: study.pk}
-    copy.save(update_fields=["simulated", "notes"])
-    note_event(study=study, what="rehearsed", sentence=f"A rehearsal of a copy, {copy.slug}, was asked for.")
-    return copy
-
-
-def rehearsals_of(study: Study) -> QuerySet[Study]:
-    return Study.objects.filter(**{f"notes__{OF}": study.pk}, simulated=True).order_by("-pk")
-
-
-def study_rehearsed(copy: Study) -> Study | None:
-    number = copy.notes.get(OF)
-    return Study.objects.filter(pk=number).first() if number else None
-
-
-USUAL = Crowd()
-
-
-class SortsField(serializers.CharField):
-    """Names with commas between them; the ticked ones in a form."""
-
-    def get_value(self, dictionary: Any) -> Any:
-        if not is_html_input(dictionary):
-            return super().get_value(dictionary)
-        return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
-
-
-def _number(label: str, usual: float, low: float, high: float) -> Any:
-    whole = isinstance(usual, int)
-    field: Any = serializers.IntegerField if whole else serializers.FloatField
-    return field(
-        label=label,
-        help_text=f"Default {usual}." if whole else f"{label} (default {usual}).",
-        min_value=low,
-        max_value=high,
-        initial=usual,
-        required=False,
-    )
-
-
-class RehearsalRequest(Parameters):
-    """The simulated workers of a rehearsal."""
-
-    workers = _number("Workers", USUAL.workers, 1, 2000)
-    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
-    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
-    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
-    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
-    seed = _number("Seed", USUAL.seed, 0, 2**53)
-    sorts = SortsField(
-        required=False,
-        initial=USUAL.sorts,
-        label="Spammers",
-        help_text="Sorts of spammers, with commas between them: "
-        + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
-        + f" (default {USUAL.sorts}).",
-        style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
-    )
-    rules = serializers.BooleanField(
-        required=False,
-        label="Run the recommended detectors, where the study has none",
-        help_text="Run the recommended detectors where the study has none; its own always run.",
-    )
-
-
-@operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
-def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
-    """Let simulated workers answer a copy, which `args.study` of the job names. The study itself stays clean."""
-    Crowd(**crowd)  # check before anything is copied
-    with transaction.atomic():  # no copy without its job
-        copy = copy_for_rehearsal(study=study, user=by)
-        enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
-    return Outcome(_("“%(name)s” is a copy that simulated workers answer now.") % {"name": copy.name}, copy)
-
-
-class LargeRehearsalRequest(RehearsalRequest):
-    """The simulated workers of the study itself."""
-
-    workers = _number("Workers", USUAL.workers, 1, 100_000)
-
-
-@operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
-def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
-    """Fill every HIT of the study with simulated answers."""
-    report = rehearse(study=study, crowd=Crowd(**crowd), progress=progress)
-    return Outcome(
-        _(
-            "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "
-            "%(judgments)s judgments in %(hours)s simulated hours; %(returned)s HITs were "
-            "returned."
-        )
-        % {
-            "workers": report.workers,
-            "spammers": report.spammers,
-            "hits": thousands(report.hits),
-            "judgments": thousands(report.judgments),
-            "hours": f"{report.hours:.1f}",
-            "returned": thousands(report.returned),
-        },
-        report,
-    )
-
-
-@operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
-@transaction.atomic
-def delete(*, study: Study, by: User | None) -> Outcome:
-    """Delete a copy with all its simulated answers, as its owner."""
-    locked = Study.objects.select_for_update().get(pk=study.pk)
-    if not locked.simulated or OF not in locked.notes:
-        raise WrongState(
-            _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
-            % {"slug": study.slug}
-        )
-    if Job.objects.under_way().filter(kind="rehearse", args__study=study.slug).exists():
-        raise WrongState(
-            _("Study %(slug)r is being rehearsed; wait until that is done.") % {"slug": study.slug}
-        )
-    work = Assignment.objects.filter(study=locked)
-    if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
-        raise WrongState(
-            _("Study %(slug)r holds answers of people and cannot be deleted.") % {"slug": study.slug}
-        )
-    note_event(
-        study=locked, what="deleted", sentence="Deleted with its simulated answers.", design=locked.design
-    )
-    rehearsed = study_rehearsed(locked)
-    if rehearsed is not None:
-        note_event(
-            study=rehearsed, what="rehearsal-deleted", sentence=f"The rehearsal {study.slug} was deleted."
-        )
-    try:
-        Case.objects.filter(study=locked).delete()
-        work.delete()
-        Exclusion.objects.filter(study=locked).delete()
-        Worker.objects.filter(study=locked, source=Worker.Source.REHEARSAL).delete()
-        locked.delete()
-    except ProtectedError:
-        raise WrongState(
-            _("Something rests on study %(slug)r; it cannot be deleted.") % {"slug": study.slug}
-        ) from None
-    return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)

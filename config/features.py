@@ -36,6 +36,7 @@ class Feature(AppConfig):
         packages: Django apps of other packages that it builds on.
         middleware: each with the middleware after which it stands.
         commands: by section and by words of ``quorum``, as in ``quorum.words``.
+        commands_without_data: names of those that work in a folder without an installation.
         urls: the module of its addresses.
         pages: modules that are loaded with the admin, where they register their pages and operations.
         calls: the module of its addresses below /api/.
@@ -81,6 +82,7 @@ class Feature(AppConfig):
     packages: ClassVar[tuple[str, ...]] = ()
     middleware: ClassVar[Mapping[str, str]] = {}
     commands: ClassVar[Mapping[str, Mapping[str, tuple[str, str, str]]]] = {}
+    commands_without_data: ClassVar[tuple[str, ...]] = ()
     urls: ClassVar[str] = ""
     pages: ClassVar[tuple[str, ...]] = ()
     calls: ClassVar[str] = ""

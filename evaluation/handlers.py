@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from typing import Any
 
-from annotation.rehearsal import Crowd
-from annotation.rehearsal import rehearse as let_crowd_answer
 from common.audit import acting_person
 from evaluation.data.export.exporting import export_for_download
 from evaluation.data.imported_scores.reading import read_scores
@@ -24,8 +21,6 @@ from evaluation.data.releases.storage import (
     remove_written,
 )
 from evaluation.errors import NothingToCompare
-from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
-from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.reports.releases.comparing import compare_releases as compared
 from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
@@ -36,9 +31,8 @@ from evaluation.results.meta_evaluation import compute_evaluation, store_evaluat
 from judgments.access.roles import require_editor
 from judgments.datasets import uploads
 from judgments.jobs import LostClaim, Run
-from judgments.models import Job, Study
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of, find_dataset, find_study
+from judgments.models import Job
+from judgments.studies.studies import find_dataset, find_study
 
 MOST_FLIPPED = 100
 
@@ -85,57 +79,6 @@ def leave_one_out(run: Run, *, dataset: str, **values: Any) -> None:
     bounds = compute_bounds(dataset=find_dataset(dataset), progress=run.progress, **values)
     with run.commit() as result:
         result |= bounds.as_json()
-
-
-def plan_power(
-    run: Run,
-    *,
-    assumptions: dict[str, Any],
-    study: str = "",
-    pilot: str = "",
-    first: str = "",
-    second: str = "",
-) -> None:
-    study_row = find_study(study) if study else None
-    source: dict[str, str] = {}
-    if pilot:
-        run.progress(0.0, "reading the pilot")
-        estimates = estimate_from_pilot(
-            study=find_study(pilot), question=assumptions["question"], first=first, second=second
-        )
-        assumptions, source = assumptions | estimates.assumptions, estimates.source
-    read = read_assumptions(assumptions)
-    design = design_of(study_row) if study_row else None
-    plan = compute_plan(assumptions=read, design=design, progress=run.progress)
-    with run.commit() as result:
-        result |= {"designs": len(plan["tried"])}
-        if study_row is None:
-            result |= {"plan": plan, "settings": read.model_dump(mode="json") | source}
-        else:
-            analysis = store_plan(study=study_row, assumptions=read, result=plan, pilot=source)
-            result["analysis"] = analysis.pk
-
-
-def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
-    """Generate a draft's HITs, simulate a crowd's answers, and evaluate them.
-
-    Every step is a transaction, so an interrupted rehearsal continues.
-    """
-    study_row, people = find_study(study), Crowd(**crowd)
-    if study_row.state == Study.State.DRAFT:
-        run.progress(0.0, "generating HITs")
-        generate_hits(study=study_row)
-    report = let_crowd_answer(
-        study=study_row, crowd=people, progress=lambda share, message: run.progress(0.7 * share, message)
-    )
-    rehearsal = compute_rehearsal(
-        study=study_row,
-        crowd=people,
-        report=report,
-        progress=lambda share, message: run.progress(0.7 + 0.3 * share, message),
-    )
-    with run.commit() as result:
-        result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}
 
 
 def report(run: Run, *, study: str, **parts: bool) -> None:

@@ -51,8 +51,10 @@ def all_words() -> Words:
 
     _read_settings_file(Path(os.environ.get("ENV_FILE") or (".env" if INSTALLED else PLATFORM / ".env")))
     try:
+        features = features_of(names_of(os.environ.get("CONTRIB_APPS"))).values()
         return Words(
-            *(feature.commands for feature in features_of(names_of(os.environ.get("CONTRIB_APPS"))).values())
+            *(feature.commands for feature in features),
+            without_data={name for feature in features for name in feature.commands_without_data},
         )
     except ImproperlyConfigured as error:
         sys.exit(str(error))

@@ -6,7 +6,7 @@ left out are in its ``apps.py``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
     "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",
@@ -34,8 +34,6 @@ SECTIONS: Commands = {
             "judgments.management.datasets.DatasetAccess"),
     },
     STUDIES: {
-        "study plan": ("plan_power", "how many pairs, references and votes are needed",
-            "evaluation.management.planning.PlanPower"),
         "study new": ("create_study", "a draft from a study file",
             "judgments.management.designs.CreateStudy"),
         "study export": ("export_study", "the study file of a study",
@@ -49,7 +47,6 @@ SECTIONS: Commands = {
             "judgments.operations.change_item"),
         "study take-back": ("take_back_change", "the last change by hand goes",
             "judgments.operations.take_back_change"),
-        "study rehearse": ("rehearse", "a simulated crowd answers", "annotation.management.Rehearse"),
         "study open": ("open_study", "let people in", "annotation.crowds.publishing.open_to_workers"),
         "study pause": ("pause_study", "offer no work for a while", "annotation.work.operations.pause"),
         "study resume": ("resume_study", "offer work again", "annotation.work.operations.resume"),
@@ -136,7 +133,7 @@ class Words:
         without_data: names of those that work in a folder without an installation.
     """
 
-    def __init__(self, *features: Commands) -> None:
+    def __init__(self, *features: Commands, without_data: Collection[str] = ()) -> None:
         self.sections = {title: dict(section) for title, section in SECTIONS.items()}
         for commands in features:
             for title, section in commands.items():
@@ -150,7 +147,7 @@ class Words:
             for words in section
             if " " in words
         }
-        self.without_data = {name for name, _, _ in self.sections[FILES].values()} | {"plan_power", "verify"}
+        self.without_data = {name for name, _, _ in self.sections[FILES].values()} | {"verify", *without_data}
 
     def page(self, group: str = "") -> str:
         lines = []

@@ -26,7 +26,7 @@ LOWEST = ("quorum.metrics", "quorum.statistics")
 LEAVES = ("quorum.numeric",)
 APPS = ("judgments", "annotation", "evaluation")
 # The rooms of evaluation, the lowest first, over the numeric packages; doors that gather all of them lie above.
-INSIDE_EVALUATION = ("presentation", "data", "results", "planning", "reports")
+INSIDE_EVALUATION = ("presentation", "data", "results", "reports")
 # Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
 NOT_IMPORTED = {*ROOMS, "config.settings", "quorum.metrics"}
 READS_FEATURES = ("config.admin_site", "config.features")
@@ -242,7 +242,6 @@ BESIDE = {
     "compare_releases",
     "ethics",
     "load_demo",
-    "plan_power",
     "prove_release",
     "verify",
 }
@@ -253,7 +252,6 @@ RUNNING = {
     "export_judgments",
     "open_study",
     "publish_release",
-    "rehearse",
     "reopen_units",
     "select_items",
     "sync_crowd",

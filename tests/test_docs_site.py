@@ -56,7 +56,7 @@ def test_it_can_be_searched_and_asks_nobody_else_for_anything(site: Path) -> Non
 
 
 QUESTIONS = {
-    "how many judgments do I need": "planning.html",
+    "how many judgments do I need": "contrib/planning.html",
     "LaTeX table": "reports.html",
     "right to left": "languages.html",
     "exclude careless workers": "quality.html",

@@ -29,6 +29,9 @@ from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from contrib.judges.models import Judge
 from contrib.quiz.tests.quizzing import quizzed, take
 from contrib.judgment_imports.importing import import_judgments
+from contrib.planning.assumptions import read_assumptions
+from contrib.planning.plans import compute_plan, store_plan
+from contrib.planning.rehearsals.copies import copy_for_rehearsal
 from contrib.prolific.tests.panel import panel_study
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import device_to_set_up
@@ -52,6 +55,10 @@ import_judgments(
 register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
 store_snapshot(compute_snapshot(study=study))
+planned = make_study("pairwise", opened=False, name="Planned")
+assumptions = read_assumptions({"simulations": 20, "pairs": [50]})
+store_plan(study=planned, assumptions=assumptions, result=compute_plan(assumptions=assumptions))
+copy_for_rehearsal(study=planned)
 panel_study()
 ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
 rehearse(study=make_template_study(Path(mkdtemp())), crowd=Crowd(workers=3))

@@ -42,7 +42,6 @@ from annotation.launch.ethics import (
 )
 from annotation.models import Budget, at_crowd
 from annotation.money.payments import Forecast, forecast_of_design, top_up
-from annotation.rehearsal import rehearsals_of
 from common.amounts import thousands
 from common.errors import NotThere
 from common.markup import render_markdown
@@ -55,14 +54,13 @@ from judgments.design.editing.form import html_name, in_labels
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CAREFUL, usual_least
-from judgments.models import Item, Study
+from judgments.models import Item, Job, Study
 from judgments.studies.page import plan_of
 from judgments.studies.studies import can_be_discarded, design_of
 from judgments.studies.study_page import (
     Context,
     Group,
     add_operation,
-    jobs_to_show,
     page_address,
     page_of_running,
     study_page,
@@ -183,10 +181,16 @@ TOLERABLE = 0.05  # chance that a careful person's answers are set aside
 
 Check = Callable[[Launch], Iterable[Point]]
 CHECKS: list[tuple[int, Check]] = []
+LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []
 
 
 def add_check(order: int, check: Check) -> None:
     CHECKS.append((order, check))
+
+
+def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
+    """Show jobs of other studies, such as copies, on the checklist of a study that was not opened yet."""
+    LAUNCH_JOBS.append(jobs_of)
 
 
 def checklist(launch: Launch) -> list[Point]:
@@ -454,8 +458,8 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     launch = launch_of(study, signed_in(request))
     design, points = launch.design, checklist(launch)
     link = "" if backend.sends_people else public_address(request, study)
-    if not was_opened(study):  # the newest rehearsal may be under way
-        context["jobs"] += [job for copy in rehearsals_of(study)[:1] for job in jobs_to_show(copy)]
+    if not was_opened(study):
+        context["jobs"] += [job for jobs_of in LAUNCH_JOBS for job in jobs_of(study)]
     context |= launch.plan | {
         "design": design,
         "points": points,

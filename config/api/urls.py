@@ -22,8 +22,6 @@ from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
 from evaluation.data.imported_scores.views import DatasetScoresView
-from evaluation.planning import views as planning_api
-from evaluation.planning.planning import use_plan
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
@@ -79,8 +77,6 @@ router.register("consent-versions", privacy_api.ConsentVersionResource, "consent
 router.register("invitations", annotation.InvitationResource, "invitations")
 router.register("crowd-calls", annotation.CrowdCallResource, "crowd-calls")
 router.register("written-captions", annotation.WrittenCaptionResource, "written-captions")
-router.register("plans", planning_api.PlanResource, "plans")
-router.register("rehearsals", planning_api.RehearsalResource, "rehearsals")
 router.register("saved-presets", design_api.SavedPresetResource, "saved-presets")
 
 STUDY = "studies/<str:slug>"
@@ -118,7 +114,6 @@ urlpatterns = [
             aggregate,
             evaluate,
             make_report,
-            use_plan,
             privacy.change,
             privacy.decline_request,
         )

@@ -14,7 +14,6 @@ from unfold.decorators import display
 from evaluation.data.export import views as export_page
 from evaluation.data.imported_scores import page as imported_scores_page
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.planning import views as planning_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
@@ -128,7 +127,6 @@ __all__ = [
     "export_page",
     "imported_scores_page",
     "leave_one_out_page",
-    "planning_page",
     "releases_page",
     "report_page",
     "results_page",

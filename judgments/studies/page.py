@@ -174,7 +174,7 @@ def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]
 def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str]) -> NextAction:
     if waiting:
         return NextAction(waiting[0].button, waiting[0].link, urgent=True)
-    if study.simulated and not was_opened(study):
+    if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
         return NextAction(gettext("See the rehearsal"), first_page(study))
     may_change = Right.CHANGE in rights
     labels = {

@@ -263,7 +263,7 @@ def page_of_running() -> str:
 
 
 def first_page(study: Study) -> str:
-    if study.simulated and not was_opened(study):
+    if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
         return page_address(study, "rehearsal")
     names = {
         Study.State.DRAFT.value: "change",

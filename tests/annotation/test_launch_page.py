@@ -5,15 +5,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.test import Client, override_settings
 from django.utils.html import escape
 
 from annotation.crowds.publishing import open_study
 from annotation.launch.views import qr_code
-from annotation.rehearsal import Crowd, rehearse
-from evaluation.models import Analysis
-from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
@@ -51,8 +47,6 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
         assert standing == "missing"
         assert f'href="{page(study, "change")}#id_{field}"' in text
         assert f'id="id_{field}"' in designer.get(page(study, "change")).content.decode()
-    assert points["Rehearsal"][0] == "missing"
-    assert points["Agreement expected"][0] == "not known yet"
 
 
 def test_consent_is_added_to_a_frozen_design_and_other_points_by_the_way_back(designer: Client) -> None:
@@ -167,79 +161,6 @@ def test_links_that_anybody_can_make_up_are_warned_of(
     standing, text = checked(designer, study).get("Links of the panel", ("", ""))
     assert ((standing, "made-up ids" in text) == ("missing", True)) == warned
     assert ("made-up ids" in open_study(study=study)) == warned
-
-
-def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
-    study = make_study(opened=False)
-    designer.post(do(study, "rehearse"), {"workers": "4", "spammers": "0", "seed": "1"})
-    copy = Study.objects.exclude(pk=study.pk).get()
-    generate_hits(study=copy)
-    crowd = Crowd(workers=4, spammers=0.0, seed=1)
-    report = rehearse(study=copy, crowd=crowd)
-    copy.refresh_from_db()
-    store_rehearsal(compute_rehearsal(study=copy, crowd=crowd, report=report))
-    points = checked(designer, study)
-    assert points["Rehearsal"][0] == "ready"
-    assert points["Agreement expected"][0] == "ready"
-    assert "Krippendorff" in points["Agreement expected"][1]
-    analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
-    assert analysis is not None
-    row = {"first": "A", "second": "B", "pairs": 36}
-    analysis.result["power"] = [
-        row | {"what": what, "difference": difference, "main": main, "power": power, "needed": needed}
-        for what, difference, main, power, needed in (
-            ("systems", 0.6, False, 0.3, None),
-            ("systems", 0.7, True, 0.9, 36),
-            ("metrics", 0.05, False, 0.02, None),
-            ("metrics", 0.1, True, 0.04, 1152),
-        )
-    ]
-    analysis.save()
-    readiness, sentence = checked(designer, study)["Power"]
-    assert readiness == "doubtful"
-    assert "Of 100 such studies, 2 and 4 would name the better of two metrics" in sentence
-    assert "where it is right on 5 % and 10 % more of the pairs." in sentence
-    assert "80 would with some 1,152 pairs instead of 36." in sentence
-    generate_hits(study=study)
-    study.refresh_from_db()
-    # what the study is for since the rehearsal decides what its power is about
-    for purpose, readiness in (
-        ("systems", "ready"),
-        ("ranking", "ready"),
-        ("labels", ""),
-        ("metrics", "doubtful"),
-    ):
-        study.design["purpose"] = purpose
-        study.save()
-        assert checked(designer, study).get("Power", ("",))[0] == readiness, purpose
-        with transaction.atomic():
-            opened = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
-            transaction.set_rollback(True)
-        assert opened.status_code == (409 if readiness == "doubtful" else 200), purpose
-    refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
-    assert refused.status_code == 409
-    assert "2 and 4 would name the better of two metrics" in refused.json()["detail"]
-    assert "more of the pairs. Open it “anyway”" in refused.json()["detail"]
-    assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
-    # Systems that are alike tell nothing of a power to find a difference, however high it is said to be.
-    study.design["purpose"] = "systems"
-    study.save()
-    assert "30 and 90 would name the better of two systems" in checked(designer, study)["Power"][1]
-    for row in analysis.result["power"]:
-        row["alike"] = row["what"] == "systems"
-    analysis.save()
-    assert checked(designer, study)["Power"][0] == "not known yet"
-    study.design["purpose"] = "metrics"
-    study.save()
-    # the copy belongs to its maker: who only sees the study learns nothing from it
-    viewer = User.objects.create_user("vera", is_staff=True)
-    give_role(study=study, user=viewer, role="viewer")
-    designer.force_login(viewer)
-    assert checked(designer, study)["Rehearsal"][0] == "missing"
-    designer.force_login(User.objects.get(username="designer"))
-    designer.post(do(study, "open"), {"page": "launch", "anyway": "true"})
-    study.refresh_from_db()
-    assert study.state == "open"
 
 
 @override_settings(PUBLIC_URL="https://quorum.example.org")

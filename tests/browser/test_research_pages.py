@@ -18,7 +18,7 @@ from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study
 from tests.annotation.casting import make_dataset, make_study
-from tests.evaluation.test_planning import asked
+from contrib.planning.tests.test_plans import asked
 from tests.evaluation.test_study_page import pairwise
 
 rosa = User.objects.get(username="rosa")

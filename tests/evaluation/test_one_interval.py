@@ -12,12 +12,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal import Crowd, rehearse
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.releases.bundle import BundleReader
 from evaluation.data.releases.storage import Terms
 from evaluation.models import Analysis
-from evaluation.planning.rehearsals import compute_rehearsal
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import read_bundle, verify_bundle, verify_study
@@ -27,7 +25,6 @@ from judgments.importers import ColumnMapping
 from judgments.models import Item, Output, Study, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_scales import better_and_worse, rehearsed
-from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
 Row = tuple[float | None, ...]
@@ -337,16 +334,3 @@ def test_agreement_of_an_exported_file_is_by_document_too(tmp_path: Path, protoc
         for source in ("first", "second"):
             alpha = json.loads(compared.read_text())[source]["alpha"]
             assert (alpha["low"], alpha["high"]) == pytest.approx((expected["low"], expected["high"]))
-
-
-def test_a_rehearsal_shows_the_intervals_of_results(animals: None) -> None:
-    study = make_study("pairwise", slug="rehearsed-once")
-    crowd = Crowd(workers=8, spammers=0.0, accuracy=0.8, seed=5, drop_outs=0.0)
-    rehearsal = compute_rehearsal(study=study, crowd=crowd, report=rehearse(study=study, crowd=crowd))
-    verdict = rehearsal.aggregation.result["systems_verdict"]
-    found = [{"system": row["name"], **row["found"]} for row in rehearsal.result["systems"]]
-    assert figures(found) == figures(verdict["systems"])
-    assert rehearsal.evaluation is not None
-    for row in rehearsal.result["metrics"]:
-        accuracy = rehearsal.evaluation.result["metrics"][row["name"]]["accuracy"]["all"]
-        assert row["found"] == {name: accuracy[name] for name in ENDS}

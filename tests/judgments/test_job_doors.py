@@ -15,9 +15,9 @@ from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from common.errors import WrongState
+from contrib.planning.assumptions import Assumptions
+from contrib.planning.form import as_initial
 from evaluation.data.export.parts import lock_output
-from evaluation.planning.planning import Assumptions
-from evaluation.planning.views import as_initial
 from judgments import jobs
 from judgments.access.roles import give_dataset_role, give_role, take_role
 from judgments.jobs import enqueue, run_job

@@ -16,8 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Exclusion
-from annotation.rehearsal import copy_for_rehearsal
 from common.errors import DesignError, WrongState
+from contrib.planning.rehearsals.copies import copy_for_rehearsal
 from contrib.registration import plans
 from contrib.registration.models import Registration
 from evaluation.presentation.rendering import render_report

@@ -8,20 +8,17 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from io import BytesIO
 from typing import Any
 
 import matplotlib as mpl
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from common.amounts import thousands
 from evaluation.presentation.content import CurvePanel, Curves, Dots, Heat, Level, Panel, Plot, Specifications
 from evaluation.presentation.plots.canvas import (
     ACCENT,
@@ -42,7 +39,6 @@ from evaluation.presentation.plots.canvas import (
     draw_dots,
     name_axis,
     new_figure,
-    new_plot,
     quiet_axes,
     shorten,
     tick_of,
@@ -56,8 +52,6 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 End = tuple[float, str, str, str]  # end of a line, its name, colour and marker
 SIGN = 11  # points between the plot and a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-MOST_LINES = 4
-LABELS_APART = 0.07  # of the axis between two labels
 LINE = 9  # points from one line of words above a panel to the next
 CURVE = 2.1  # inches
 OPTION, APART = 0.165, 0.13  # inches: a row of the matrix, and the gap between two choices
@@ -255,126 +249,6 @@ def label_ends(axes: Axes, ends: list[End]) -> None:
             axes, label, (1.0, height), (SIGN + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
             fontsize=SMALL - 1.5, va="center", alpha=1.0 if marker else SOFT_OPACITY,
         )  # fmt: skip
-
-
-def power_figure(result: Mapping[str, Any]) -> str:
-    """Plot the cheapest design's curve with intervals, and its neighbours muted."""
-    lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
-    for row in result["tried"]:
-        lines.setdefault((row["references"], row["votes"]), []).append(row)
-    best = result["best"]
-    chosen = (best["references"], best["votes"]) if best else max(lines)
-    others = sorted(
-        (key for key in lines if key != chosen),
-        key=lambda key: (abs(key[0] - chosen[0]), abs(key[1] - chosen[1]), key),
-    )
-    shown = [chosen, *others[: MOST_LINES - 1]]
-    height = 3.2
-    figure, axes = new_plot(height, grid="both")
-    ends = []
-    for key in reversed(shown):
-        rows = sorted(lines[key], key=lambda row: row["pairs"])
-        pairs, accent = [row["pairs"] for row in rows], key == chosen
-        colour = ACCENT if accent else INK
-        if accent:
-            low, high = ([row[end] for row in rows] for end in ("low", "high"))
-            axes.fill_between(pairs, low, high, color=ACCENT, alpha=0.18, linewidth=0)
-        axes.plot(
-            pairs, [row["power"] for row in rows], "o-", color=colour, alpha=1 if accent else 0.4,
-            linewidth=2 if accent else 1.2, markersize=5 if accent else 3, markeredgewidth=0,
-        )  # fmt: skip
-        ends.append((rows[-1]["power"], pairs[-1], _name(key, shown), colour))
-    above = 2.0
-    for power, pair, name, colour in sorted(ends, reverse=True):  # from the top down: most lines end there
-        above = min(power, above - LABELS_APART)
-        alpha = 1 if colour == ACCENT else SOFT_OPACITY
-        write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
-    # End at the last number of pairs: a line's label may be at the same height.
-    most = max(row["pairs"] for row in result["tried"])
-    axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
-    label, small = _("wanted: %(n)s") % {"n": _percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
-    axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
-    axes.set_ylim(0, 1.03)
-    axes.set_xlim(left=0)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
-    axes.set_xlabel(_("pairs"), **SOFT)
-    figure.subplots_adjust(left=0.08, right=0.77, bottom=0.5 / height, top=0.97)
-    return to_svg(
-        figure,
-        name="power",
-        title=_("Power over the number of pairs"),
-        description=power_sentence(result),
-    )
-
-
-def power_sentence(result: Mapping[str, Any]) -> str:
-    best = result["best"]
-    if best is None:
-        most = max(result["tried"], key=lambda row: row["power"])
-        return _(
-            "None of these designs surely finds the difference in %(wanted)s of studies; the strongest, %(design)s, "
-            "does in %(power)s (%(interval)s)."
-        ) % {
-            "wanted": _percent(result["wanted"]),
-            "design": describe_design(most),
-            "power": _percent(most["power"]),
-            "interval": _interval(most),
-        }
-    sentence = _(
-        "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
-    ) % {
-        "design": describe_design(best),
-        "power": _percent(best["power"]),
-        "interval": _interval(best),
-        "wrong": _percent(best["wrong"], 1),
-    }
-    if result["fewer_votes"] is not None:
-        sentence += " " + _("One vote less would find it in %(power)s.") % {
-            "power": _percent(result["fewer_votes"]["power"])
-        }
-    if result["half_the_pairs"] is not None:
-        sentence += " " + _("Half the pairs would find it in %(power)s.") % {
-            "power": _percent(result["half_the_pairs"]["power"])
-        }
-    return sentence
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return _("95 %% interval %(low)s to %(high)s") % {
-        "low": _percent(row["low"]),
-        "high": _percent(row["high"]),
-    }
-
-
-def describe_design(row: Mapping[str, Any]) -> str:
-    """Describe a design: 300 pairs with 3 votes each."""
-    if row["references"] == 1:
-        return ngettext(
-            "%(pairs)s pairs with %(votes)s vote each",
-            "%(pairs)s pairs with %(votes)s votes each",
-            row["votes"],
-        ) % {"pairs": thousands(row["pairs"]), "votes": thousands(row["votes"])}
-    return ngettext(
-        "%(pairs)s pairs with %(references)s references each and %(votes)s vote on each of them",
-        "%(pairs)s pairs with %(references)s references each and %(votes)s votes on each of them",
-        row["votes"],
-    ) % {
-        "pairs": thousands(row["pairs"]),
-        "references": thousands(row["references"]),
-        "votes": thousands(row["votes"]),
-    }
-
-
-def _name(key: tuple[int, int], shown: list[tuple[int, int]]) -> str:
-    votes = ngettext("%(n)s vote", "%(n)s votes", key[1]) % {"n": key[1]}
-    if all(other[0] == 1 for other in shown):
-        return votes
-    references = ngettext("%(n)s ref", "%(n)s refs", key[0]) % {"n": key[0]}
-    return f"{references}, {votes}"
 
 
 def dots_figure(drawing: Dots, foot: float) -> Canvas:

@@ -191,6 +191,7 @@ class EditorPage:
             "preview_address": preview_of(self.key),
             "numbers_address": numbers_of(self.key),
             "settings": self.settings,
+            "can_rehearse": REHEARSE in STEPS,
             **self.numbers,
         }
 
@@ -411,7 +412,7 @@ RENDERED: dict[str, Callable[[str], str]] = {
 
 AFTER = {"launch": ("launch", "hits")}  # button -> the page, else the next best
 
-REHEARSE = "rehearse"  # a step of the app above
+REHEARSE = "rehearse"  # a step of a feature
 
 MOST_DATASETS = 30  # on the page where a study begins, the newest; a dataset's own page leads there too
 
@@ -630,7 +631,7 @@ def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | 
 def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     wanted = request.POST.get("_to", "")
-    if wanted == REHEARSE:
+    if wanted == REHEARSE and REHEARSE in STEPS:
         return _rehearse(request, study)
     if wanted in AFTER:
         return redirect(page_address(study, next(name for name in AFTER[wanted] if name in PAGES)))

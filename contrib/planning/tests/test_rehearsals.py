@@ -12,10 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from annotation.models import Assignment, Worker
-from annotation.rehearsal import copy_for_rehearsal, delete, rehearsals_of
+from annotation.rehearsal import Crowd, rehearse
 from common.errors import WrongState
+from contrib.planning.rehearsals.copies import copy_for_rehearsal, rehearsals_of
+from contrib.planning.rehearsals.operations import delete
+from contrib.planning.rehearsals.power import needed_pairs
+from contrib.planning.rehearsals.results import compute_rehearsal
 from evaluation.models import Analysis
-from evaluation.planning.rehearsals import needed_pairs
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
@@ -23,7 +26,10 @@ from judgments.models import Job, Study, StudyEvent, StudyRole
 from judgments.studies.study_page import PAGES
 from quorum.statistics.power import People, Size, TwoSystems
 from tests.annotation.casting import make_dataset, make_study
+from tests.evaluation.test_one_interval import ENDS, figures
+from tests.evaluation.test_scales import better_and_worse
 from tests.judgments.desk import do, page, words
+from tests.studies import make_study as make_drawn_study
 
 pytestmark = pytest.mark.django_db
 CROWD = {"workers": 6, "spammers": 0.0, "accuracy": 1.0, "drop_outs": 0.0, "speed": 1, "seed": 4}
@@ -211,3 +217,17 @@ def test_pairs_are_doubled_until_a_study_decides_often_enough() -> None:
     assert needed_pairs(question, people, Size(12, 1, 1), 0.1, seed=1) == 96
     assert needed_pairs(question, people, Size(12, 1, 1), 0.9, seed=1) == 12
     assert needed_pairs(TwoSystems(0.5001), people, Size(12, 1, 1), 0.1, seed=1) is None
+
+
+def test_a_rehearsal_shows_the_intervals_of_results() -> None:
+    better_and_worse()
+    study = make_drawn_study("pairwise", slug="rehearsed-once")
+    crowd = Crowd(workers=8, spammers=0.0, accuracy=0.8, seed=5, drop_outs=0.0)
+    rehearsal = compute_rehearsal(study=study, crowd=crowd, report=rehearse(study=study, crowd=crowd))
+    verdict = rehearsal.aggregation.result["systems_verdict"]
+    found = [{"system": row["name"], **row["found"]} for row in rehearsal.result["systems"]]
+    assert figures(found) == figures(verdict["systems"])
+    assert rehearsal.evaluation is not None
+    for row in rehearsal.result["metrics"]:
+        accuracy = rehearsal.evaluation.result["metrics"][row["name"]]["accuracy"]["all"]
+        assert row["found"] == {name: accuracy[name] for name in ENDS}

@@ -1,4 +1,4 @@
-"""Commands about plans of a study's size."""
+"""The command that plans the size of a study."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ COLUMNS = [
 
 class PlanPower(QuorumCommand):
     workers_option = "--workers"
-    help = "How many pairs, references and votes tell two systems or metrics apart, by simulation (docs/planning.md)."
+    help = (
+        "How many pairs, references and votes tell two systems or metrics apart, by simulation "
+        "(contrib/planning/README.md)."
+    )
     example = "manage.py plan_power assumptions.toml --pilot my-pilot --output plan.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -40,26 +43,28 @@ class PlanPower(QuorumCommand):
         self.add_output(parser, help="write assumptions and results there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.planning import planning
+        from contrib.planning.assumptions import assumptions_for, read_assumptions
+        from contrib.planning.pilots import estimate_from_pilot
+        from contrib.planning.plans import compute_plan
         from evaluation.results.agreement import components_sentence
 
         study = find_study(options["study"]) if options["study"] else None
-        values = planning.assumptions_for(study) if study else {}
+        values = assumptions_for(study) if study else {}
         plan = _given(options["file"]) if options["file"] else {}
         first, second = options["apart"]
         source: dict[str, Any] = {}
         if options["pilot"]:
             question = str(plan.get("question", "systems"))
-            pilot = planning.estimate_from_pilot(
+            pilot = estimate_from_pilot(
                 study=find_study(options["pilot"]), question=question, first=first, second=second
             )
             values, source = values | pilot.assumptions, pilot.source
         elif first:
             raise EvaluationError("--apart names two of a pilot; expected --pilot STUDY with it.")
         values |= plan
-        assumptions = planning.read_assumptions(values)
+        assumptions = read_assumptions(values)
         with progress_bar() as progress:
-            result = planning.compute_plan(
+            result = compute_plan(
                 assumptions=assumptions, design=design_of(study) if study else None, progress=progress
             )
         self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})

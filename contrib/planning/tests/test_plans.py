@@ -10,18 +10,12 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from contrib.planning.assumptions import assumptions_for, read_assumptions
+from contrib.planning.form import as_initial
+from contrib.planning.pilots import estimate_from_pilot, pilot_metrics, pilot_people, pilot_systems
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.planning.planning import (
-    assumptions_for,
-    estimate_from_pilot,
-    pilot_metrics,
-    pilot_people,
-    pilot_systems,
-    read_assumptions,
-)
-from evaluation.planning.views import as_initial
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading import make_design
 from judgments.jobs import run_job

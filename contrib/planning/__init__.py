@@ -1,0 +1,1 @@
+"""How large a study must be, by simulated studies and by a rehearsal of a copy."""

@@ -1,0 +1,34 @@
+"""What planning adds to the platform."""
+
+from config.features import Feature
+
+
+class PlanningConfig(Feature):
+    name = "contrib.planning"
+    pages = (
+        "contrib.planning.views",
+        "contrib.planning.rehearsals.page",
+        "contrib.planning.rehearsals.checklist",
+    )
+    calls = "contrib.planning.calls"
+    commands = {
+        "Studies": {
+            "study plan": (
+                "plan_power",
+                "how many pairs, references and votes are needed",
+                "contrib.planning.management.PlanPower",
+            ),
+            "study rehearse": (
+                "rehearse",
+                "a simulated crowd answers",
+                "contrib.planning.rehearsals.management.Rehearse",
+            ),
+        }
+    }
+    commands_without_data = ("plan_power",)
+
+    def start(self) -> None:
+        from judgments.jobs import HEAVY, register
+
+        register("plan_power", "contrib.planning.handlers.plan_power", queue=HEAVY, scope="reports")
+        register("rehearse", "contrib.planning.handlers.rehearse", queue=HEAVY, scope="studies")

@@ -1,0 +1,133 @@
+"""What is assumed of a study that is planned: the question, people, designs to try, and prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from django.utils.translation import gettext as _
+from pydantic import Field, ValidationError
+
+from evaluation.errors import EvaluationError
+from judgments.design.requirements import Listed, Part
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import design_of
+from quorum.statistics.inputs import StatisticsError
+from quorum.statistics.power import (
+    MOST_TASTE,
+    People,
+    Question,
+    TwoMetrics,
+    TwoSystems,
+)
+
+ENOUGH = 0.8  # power, by Cohen's convention
+Share = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Assumptions(Part):
+    """Assumptions and candidate designs (contrib/planning/README.md defines each)."""
+
+    question: Literal["systems", "metrics"] = "systems"
+    win_rate: Share = 0.6
+    ties: Share = 0.0
+    first: Share = 0.8
+    second: Share = 0.75
+    agreement: Share = 0.85
+    right: Share = 0.85
+    pair_spread: Share = 0.1
+    unit_spread: Share = 0.0
+    careless: Share = 0.05
+    worker_spread: Share = 0.5
+    pairs_each: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # 0: those of a HIT
+    raters: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    taste: Annotated[float, Field(ge=0, le=MOST_TASTE)] = 0.0
+    pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
+    references: Listed[Amount] = Field((1,), min_length=1, max_length=20)
+    votes: Listed[Amount] = Field((1, 3, 5), min_length=1, max_length=20)
+    wanted: Annotated[float, Field(gt=0, lt=1)] = ENOUGH
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    simulations: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    reward_cents: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    fee_cents: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    units_per_hit: Amount = 20
+    controls_per_hit: Annotated[int, Field(ge=0, le=100)] = 0
+    replaced: Share = Field(0.0, description="Pages of work paid for again, as part of all.")
+
+    def as_question(self) -> Question:
+        """Raise StatisticsError."""
+        if self.question == "systems":
+            return TwoSystems(self.win_rate, self.ties)
+        return TwoMetrics(self.first, self.second, self.agreement)
+
+    def people(self) -> People:
+        """Raise StatisticsError."""
+        return People(
+            right=self.right,
+            pair_spread=self.pair_spread,
+            unit_spread=self.unit_spread,
+            careless=self.careless,
+            worker_spread=self.worker_spread,
+            pairs_each=self.pairs_each or self.units_per_hit - self.controls_per_hit,
+            raters=self.raters,
+            taste=self.taste,
+        )
+
+
+def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
+    """Validate assumptions. Raise EvaluationError with the first problem."""
+    try:
+        assumptions = Assumptions.model_validate(dict(values))
+        assumptions.as_question()
+        if assumptions.controls_per_hit < assumptions.units_per_hit:  # refused below
+            assumptions.people()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(Assumptions.model_fields)
+            raise EvaluationError(
+                _("%(where)s is not known to the planner; expected one of %(known)s.")
+                % {"where": where, "known": known}
+            ) from None
+        raise EvaluationError(
+            _("%(where)s is %(input)r; expected %(value)s.")
+            % {
+                "where": where,
+                "input": first["input"],
+                "value": first["msg"].removeprefix("Input should be "),
+            }
+        ) from None
+    except StatisticsError as error:
+        raise EvaluationError(_("%(error)s.") % {"error": error}) from None
+    if assumptions.controls_per_hit >= assumptions.units_per_hit:
+        raise EvaluationError(
+            _(
+                "controls_per_hit is %(controls_per_hit)s, which leaves no place in a HIT of %(units_per_hit)s."
+            )
+            % {"controls_per_hit": assumptions.controls_per_hit, "units_per_hit": assumptions.units_per_hit}
+        )
+    return assumptions
+
+
+def assumptions_for(study: Study) -> dict[str, Any]:
+    design = design_of(study)
+    votes = design.judgments_per_unit
+    several = compares_with_references(design.protocol)
+    return Assumptions().model_dump(mode="json") | {
+        "references": [1, 3, 5, 10] if several else [1],
+        "votes": sorted({1, 3, 5, votes}),
+        "seed": design.seed,
+        "reward_cents": design.crowd.reward_cents,
+        "units_per_hit": design.units_per_hit,
+        "controls_per_hit": design.controls.per_hit,
+    }
+
+
+def compares_with_references(protocol: str) -> bool:
+    """Return whether a pair is judged once per reference, shown in place of the picture."""
+    kind = KINDS[protocol]
+    return kind.compares_pairs and not kind.page.shows_picture

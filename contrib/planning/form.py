@@ -1,0 +1,154 @@
+"""The form of what is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from common.amounts import AmountField
+from judgments.design.study_design import USUAL_CURRENCY
+from quorum.statistics.power import MOST_TASTE
+
+WORDS = {
+    "win_rate": (
+        gettext_noop("Pairs on which system A is truly better"),
+        gettext_noop("a share; .5 would be no difference"),
+    ),
+    "ties": (gettext_noop("Pairs on which neither is better"), ""),
+    "first": (gettext_noop("Accuracy of the first metric"), ""),
+    "second": (gettext_noop("Accuracy of the second metric"), ""),
+    "agreement": (gettext_noop("Pairs on which both metrics name the same winner"), ""),
+    "right": (gettext_noop("Votes that are right, of people who look"), ""),
+    "pair_spread": (
+        gettext_noop("How much pairs differ in difficulty"),
+        gettext_noop("0 not at all; .3 many clear and many hopeless pairs"),
+    ),
+    "careless": (gettext_noop("Votes given without looking"), gettext_noop("right by half")),
+    "worker_spread": (
+        gettext_noop("How unevenly those lie on participants"),
+        gettext_noop("0 everybody alike, 1 some people never look"),
+    ),
+    "taste": (
+        gettext_noop("How much people differ in which of the two they prefer"),
+        gettext_noop("standard deviation of their log odds; 0 not at all, 1 much"),
+    ),
+    "wanted": (gettext_noop("Wanted power"), gettext_noop("share of such studies that find the difference")),
+    "alpha": (gettext_noop("Significance level"), ""),
+    "replaced": (gettext_noop("Work paid for again"), gettext_noop("share of pages of work")),
+}
+LISTS = {
+    "pairs": gettext_noop("Numbers of pairs to try"),
+    "references": gettext_noop("References for each pair"),
+    "votes": gettext_noop("Votes on each item"),
+}
+REWARD = "reward_cents"
+COUNTS = {
+    "units_per_hit": gettext_noop("Items on a page of work"),
+    "controls_per_hit": gettext_noop("Check questions among them"),
+    "raters": gettext_noop("People who share the work (0: new ones for every page)"),
+    "simulations": gettext_noop("Simulated studies"),
+    "seed": gettext_noop("Seed"),
+}
+NAMES = {
+    "pilot_first": gettext_noop("First of two in the pilot"),
+    "pilot_second": gettext_noop("Second of two in the pilot"),
+}
+SOURCE = {"pilot", *NAMES}
+# title, the question to which the fields belong alone ('' for both), the fields
+GROUPS = (
+    (gettext_noop("The question"), "", ("question",)),
+    (gettext_noop("The two systems"), "systems", ("win_rate", "ties")),
+    (gettext_noop("The two metrics"), "metrics", ("first", "second", "agreement")),
+    (gettext_noop("People"), "", ("right", "pair_spread", "taste", "raters", "careless", "worker_spread")),
+    (gettext_noop("As in a pilot"), "", ("pilot", *NAMES)),
+    (gettext_noop("Designs to try"), "", tuple(LISTS)),
+    (gettext_noop("How sure"), "", ("wanted", "alpha", "simulations", "seed")),
+    (gettext_noop("Cost"), "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
+)
+
+
+class PlanningForm(forms.Form):
+    question = forms.ChoiceField(
+        label=gettext_lazy("What is to be told apart"),
+        choices=[("systems", gettext_lazy("two systems")), ("metrics", gettext_lazy("two metrics"))],
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def __init__(
+        self, *args: Any, pilots: list[tuple[str, str]], currency: str = USUAL_CURRENCY, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        for name, (label, help_text) in WORDS.items():
+            self.fields[name] = forms.FloatField(
+                label=_(label),
+                help_text=_(help_text),
+                min_value=0,
+                max_value=MOST_TASTE if name == "taste" else 1,
+                widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+            )
+        for name, label in LISTS.items():
+            self.fields[name] = forms.RegexField(
+                regex=r"^\s*\d{1,7}(\s*,\s*\d{1,7})*\s*$",
+                label=_(label),
+                max_length=200,
+                help_text=_("with commas between"),
+                error_messages={"invalid": _("expected whole numbers with commas between them")},
+                widget=UnfoldAdminTextInputWidget,
+            )
+        for name, label in COUNTS.items():
+            self.fields[name] = forms.IntegerField(
+                label=_(label), min_value=0, widget=UnfoldAdminIntegerFieldWidget
+            )
+        self.fields[REWARD] = AmountField(_("Pay for a page of work"), required=True, unit=currency)
+        self.fields["pilot"] = forms.ChoiceField(
+            label=_("People as in the pilot"),
+            required=False,
+            choices=[("", _("as assumed here")), *pilots],
+            widget=UnfoldAdminSelectWidget,
+            help_text=_("replaces what is assumed of votes"),
+        )
+        for name, label in NAMES.items():
+            self.fields[name] = forms.CharField(
+                label=_(label),
+                required=False,
+                max_length=200,
+                widget=UnfoldAdminTextInputWidget,
+                help_text=_(
+                    "a system or metric of the pilot; both named replace what is assumed of the difference"
+                ),
+            )
+
+    def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
+        return [(_(title), question, [self[name] for name in names]) for title, question, names in GROUPS]
+
+    def source(self) -> dict[str, str]:
+        data = self.cleaned_data
+        return {"pilot": data["pilot"], "first": data["pilot_first"], "second": data["pilot_second"]}
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        first, second = data.get("pilot_first", ""), data.get("pilot_second", "")
+        if bool(first) != bool(second):
+            self.add_error("pilot_second" if first else "pilot_first", _("name both, or neither"))
+        elif first and not data.get("pilot"):
+            self.add_error("pilot", _("choose the pilot in which the two were compared"))
+        return data
+
+    def assumptions(self) -> dict[str, Any]:
+        values = {name: value for name, value in self.cleaned_data.items() if name not in SOURCE}
+        for name in LISTS:
+            values[name] = [int(part) for part in values[name].split(",")]
+        return values
+
+
+def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
+    typed = {
+        name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        for name, value in assumptions.items()
+    }
+    return typed | {REWARD: f"{assumptions[REWARD] / 100:.2f}"}

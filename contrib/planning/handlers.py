@@ -1,0 +1,68 @@
+"""Job handlers of plans and rehearsals: compute outside any transaction, store with the job's end."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from annotation.rehearsal import Crowd
+from annotation.rehearsal import rehearse as let_crowd_answer
+from contrib.planning.assumptions import read_assumptions
+from contrib.planning.pilots import estimate_from_pilot
+from contrib.planning.plans import compute_plan, store_plan
+from contrib.planning.rehearsals.results import compute_rehearsal, store_rehearsal
+from judgments.jobs import Run
+from judgments.models import Study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of, find_study
+
+
+def plan_power(
+    run: Run,
+    *,
+    assumptions: dict[str, Any],
+    study: str = "",
+    pilot: str = "",
+    first: str = "",
+    second: str = "",
+) -> None:
+    study_row = find_study(study) if study else None
+    source: dict[str, str] = {}
+    if pilot:
+        run.progress(0.0, "reading the pilot")
+        estimates = estimate_from_pilot(
+            study=find_study(pilot), question=assumptions["question"], first=first, second=second
+        )
+        assumptions, source = assumptions | estimates.assumptions, estimates.source
+    read = read_assumptions(assumptions)
+    design = design_of(study_row) if study_row else None
+    plan = compute_plan(assumptions=read, design=design, progress=run.progress)
+    with run.commit() as result:
+        result |= {"designs": len(plan["tried"])}
+        if study_row is None:
+            result |= {"plan": plan, "settings": read.model_dump(mode="json") | source}
+        else:
+            analysis = store_plan(study=study_row, assumptions=read, result=plan, pilot=source)
+            result["analysis"] = analysis.pk
+
+
+def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
+    """Generate a draft's HITs, simulate a crowd's answers, and evaluate them.
+
+    Every step is a transaction, so an interrupted rehearsal continues.
+    """
+    study_row, people = find_study(study), Crowd(**crowd)
+    if study_row.state == Study.State.DRAFT:
+        run.progress(0.0, "generating HITs")
+        generate_hits(study=study_row)
+    report = let_crowd_answer(
+        study=study_row, crowd=people, progress=lambda share, message: run.progress(0.7 * share, message)
+    )
+    rehearsal = compute_rehearsal(
+        study=study_row,
+        crowd=people,
+        report=report,
+        progress=lambda share, message: run.progress(0.7 + 0.3 * share, message),
+    )
+    with run.commit() as result:
+        result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}

@@ -1,0 +1,102 @@
+"""Ask for a plan of a study, and put it into the design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+
+from common.errors import WrongState
+from common.parameters import Parameters
+from contrib.planning.assumptions import assumptions_for, compares_with_references, read_assumptions
+from evaluation.models import Analysis
+from judgments.access.roles import Right
+from judgments.design.reading import make_design
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.operations import Outcome, background_operation, operation
+from judgments.studies.studies import change_design
+
+JOB_KIND = "plan_power"
+LONGEST_NAME = 200
+
+
+class PowerPlanRequest(Parameters):
+    """What is assumed (contrib/planning/README.md), for which study, and from which pilot."""
+
+    assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
+    pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
+    first = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of two in the pilot.")
+    second = serializers.CharField(required=False, max_length=LONGEST_NAME)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        first, second = attrs.get("first"), attrs.get("second")
+        if bool(first) != bool(second):
+            raise serializers.ValidationError({"second" if first else "first": ["Name both, or neither."]})
+        if first and not attrs.get("pilot"):
+            raise serializers.ValidationError({"pilot": ["Name the study in which the two were compared."]})
+        return super().validate(attrs)
+
+
+@background_operation(
+    "plan-power",
+    "Simulate a study",
+    parameters=PowerPlanRequest,
+    job=JOB_KIND,
+    right=Right.CHANGE,
+    once="always",
+)
+def plan_power(
+    *, study: Study, assumptions: Mapping[str, Any] | None = None, **source: str
+) -> dict[str, Any]:
+    """Starts a simulation of how many pairs, references and votes a difference takes; follow `state`."""
+    if not KINDS[study.protocol].compares_pairs:
+        raise WrongState(
+            _("Study %(slug)r compares no pairs; there is nothing to plan so.") % {"slug": study.slug}
+        )
+    return plan_args({**assumptions_for(study), **(assumptions or {})}, **source)
+
+
+def plan_args(
+    assumptions: Mapping[str, Any], pilot: str = "", first: str = "", second: str = ""
+) -> dict[str, Any]:
+    checked = read_assumptions(assumptions).model_dump(mode="json")
+    return {"assumptions": checked, "pilot": pilot, "first": first, "second": second}
+
+
+@operation("use-plan", "Put a plan into the design")
+@transaction.atomic
+def use_plan(*, study: Study, by: User | None) -> Outcome:
+    """Put the newest plan's cheapest design into the study: its pairs, references and votes."""
+    plan = Analysis.objects.newest(study, Analysis.What.PLAN)
+    best = plan.result["best"] if plan else None
+    if plan is None or best is None:
+        raise WrongState(
+            _("Study %(slug)r has no plan with a design that reaches the power.") % {"slug": study.slug}
+        )
+    values = study.design
+    kinds = {kind: count for kind, count in values["sampling"]["pairs"].items() if count} or dict.fromkeys(
+        ("HC", "HI", "HM", "MM"), 1
+    )
+    # Pair kinds keep their shares, the first ones taking the remainder; without any, all get equal shares.
+    total, wanted = sum(kinds.values()), best["pairs"]
+    shares = {kind: wanted * count // total for kind, count in kinds.items()}
+    for kind in list(shares)[: wanted - sum(shares.values())]:
+        shares[kind] += 1
+    sampling = values["sampling"] | {"pairs": shares}
+    if compares_with_references(study.protocol):
+        sampling["references"] = best["references"]
+    settings = plan.settings
+    changed = values | {
+        "judgments_per_unit": best["votes"],
+        "units_per_hit": settings["units_per_hit"],
+        "controls": values["controls"] | {"per_hit": settings["controls_per_hit"]},
+        "crowd": values["crowd"] | {"reward_cents": settings["reward_cents"]},
+        "sampling": sampling,
+    }
+    change_design(study=study, design=make_design(changed))
+    return Outcome(_("The design now has the plan's pairs, references and votes."))

@@ -1,0 +1,233 @@
+"""Estimate people, and how far two systems or metrics lie apart, from a pilot.
+
+Metrics and systems are measured against a noisy consensus, which shrinks differences, so estimates are
+corrected for the pilot's noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, Consensus, MetricScore
+from evaluation.results.agreement import components_of, counted_ratings
+from evaluation.results.consensus import SIDES
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from quorum.statistics.crossed import ITEM, RATER, Clusters
+from quorum.statistics.inputs import StatisticsError
+from quorum.statistics.meta import metric_winners
+from quorum.statistics.power import (
+    MOST_TASTE,
+    People,
+    PilotPeople,
+    Size,
+    TwoSystems,
+    fit_people,
+    power_of,
+    without_noise,
+)
+
+PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus is right
+
+
+@dataclass(frozen=True, slots=True)
+class PilotEstimates:
+    assumptions: dict[str, Any]
+    source: dict[str, Any]
+
+
+def estimate_from_pilot(*, study: Study, question: str, first: str = "", second: str = "") -> PilotEstimates:
+    """Estimate people's accuracy and, given two names, the difference of two systems or metrics.
+
+    Raises:
+        EvaluationError: an unsuitable study, or only one name.
+    """
+    people = pilot_people(study)
+    assumptions: dict[str, Any] = {
+        "right": round(people.right, 3),
+        "pair_spread": round(people.spread, 3),
+        "unit_spread": 0.0,
+        "careless": 0.0,
+        "worker_spread": 0.0,
+    }
+    source: dict[str, Any] = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
+    components = pilot_components(study)
+    if components and not components["reason"]:
+        source["components"] = components
+    if bool(first) != bool(second):
+        raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))
+    if first:
+        right = consensus_accuracy(study, people)
+        loader = pilot_systems if question == "systems" else pilot_metrics
+        assumptions |= {
+            name: round(value, 6) for name, value in loader(study, first, second, right=right).items()
+        }
+        if not loaders.is_anonymous(study):
+            sides = _sides_of_systems if question == "systems" else _sides_of_metrics
+            assumptions["taste"] = round(taste_of(study, people, sides(study, first, second)), 3)
+        source |= {"pilot_first": first, "pilot_second": second}
+    return PilotEstimates(assumptions, source)
+
+
+def pilot_components(study: Study) -> dict[str, Any]:
+    """Return variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
+    if loaders.is_anonymous(study):
+        return {}
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    rows = table.counted & ~np.isnan(table.value)
+    images = loaders.clusters_of_units(study, units)
+    ratings, grouped = counted_ratings(table, units, rows, images, anonymous=False)
+    assert grouped is not None, "there are images"
+    return components_of(KINDS[study.protocol], ratings.labels[ratings.code], grouped)
+
+
+def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> float:
+    """Return the standard deviation over people of their log odds to prefer the first of two.
+
+    sides: pair row id -> the text, 1 or 2, that the first wrote or names. The variance of votes by people (Brennan
+    2001) is that of the log odds times the squared mean slope of the chances, of which ``right`` is the mean.
+    """
+    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    side_of = {unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides}
+    rows = table.counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of))
+    unit = table.unit[rows]
+    columns = {ITEM: unit, RATER: table.worker[rows]}
+    slope = people.right * (1 - people.right) * (1 - people.spread)
+    if not rows.any() or not slope:
+        return 0.0
+    clusters = Clusters.of(columns, len(unit))
+    if len(clusters.used) < len(columns):
+        return 0.0
+    votes = (table.value[rows] == np.array([side_of[pk] for pk in unit.tolist()])) * 1.0
+    return min(MOST_TASTE, math.sqrt(float(clusters.components(votes)[1])) / slope)
+
+
+def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
+    of_pair = loaders.systems_of_pairs(study)
+    names = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study)}
+    return {pk: both.index(first) + 1 for pk, both in names.items() if set(both) == {first, second}}
+
+
+def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
+    """Return what the first names where the second names the other."""
+    named, other = (_winners_of_metric(study, metric) for metric in (first, second))
+    return {pk: side for pk, side in named.items() if side and other.get(pk) == 3 - side}
+
+
+def pilot_people(study: Study) -> PilotPeople:
+    """Estimate people's accuracy from split votes. Raise EvaluationError."""
+    if not KINDS[study.protocol].compares_pairs:
+        raise EvaluationError(
+            _("Study %(slug)r compares no pairs; it says nothing about this design.") % {"slug": study.slug}
+        )
+    table = loaders.load_judgments(study)
+    counted = table.counted & np.isin(table.value, SIDES)  # people's accuracy is of those who chose
+    _units, rows = np.unique(table.unit[counted], return_inverse=True)
+    votes = np.bincount(rows)
+    first = np.bincount(rows, weights=table.value[counted] == 1, minlength=votes.size)
+    try:
+        return fit_people(first, votes)
+    except StatisticsError as error:
+        raise EvaluationError(
+            _("Study %(slug)r is no pilot: %(error)s.") % {"slug": study.slug, "error": error}
+        ) from None
+
+
+def consensus_accuracy(study: Study, people: PilotPeople) -> float:
+    """Simulate how often a consensus of the pilot's depth is right. Raise EvaluationError if by chance."""
+    units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
+    pairs = units.values("pair").distinct().count()
+    size = Size(
+        PAIRS, max(1, round(units.count() / max(1, pairs))), max(1, round(people.votes / people.units))
+    )
+    crowd = People(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
+    # The assumed difference has no effect on the consensus.
+    (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
+    if not result.right_consensus > 0.5:
+        raise EvaluationError(
+            _("Study %(slug)r is no pilot: its votes are as good as a coin's.") % {"slug": study.slug}
+        )
+    return result.right_consensus
+
+
+def _consensus(study: Study) -> dict[int, int]:
+    rows = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
+    consensus = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
+    if not consensus:
+        raise EvaluationError(
+            _("Study %(slug)r has no pair with a consensus; aggregate it first.") % {"slug": study.slug}
+        )
+    return consensus
+
+
+def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
+    """Estimate how often the first of two systems is truly better, among decided pairs.
+
+    ``right`` is the share of right consensuses. Tied votes are excluded, as in the planner.
+
+    Raises:
+        EvaluationError: the two never met, or no such pair has a consensus.
+    """
+    consensus = _consensus(study)
+    of_pair = loaders.systems_of_pairs(study)
+    wins = losses = 0
+    for pair in loaders.pair_rows(study):
+        value, names = consensus.get(pair.pk), of_pair[pair.key]
+        if value is None or set(names) != {first, second} or first == second:
+            continue
+        won = names[value - 1] == first
+        wins, losses = wins + won, losses + (not won)
+    if not wins + losses:
+        known = sorted({name for names in of_pair.values() if len(set(names)) == 2 for name in names})
+        raise EvaluationError(
+            _(
+                "Study %(slug)r decided no pair of %(first)r and %(second)r; systems that meet in it: %(value)s."
+            )
+            % {"slug": study.slug, "first": first, "second": second, "value": ", ".join(known) or "none"}
+        )
+    return {"win_rate": without_noise(wins / (wins + losses), right), "ties": 0.0}
+
+
+def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
+    """Estimate two metrics' accuracies and agreement, clipped to the possible range.
+
+    Raises:
+        EvaluationError: a metric was not evaluated.
+    """
+    winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
+    consensus = _consensus(study)
+    hits = {
+        metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}
+        for metric in winners
+    }
+    n = len(consensus)
+    accuracy = {metric: without_noise(sum(hits[metric].values()) / n, right) for metric in hits}
+    a, b = accuracy[first], accuracy[second]
+    same = sum(hits[first][pair] == hits[second][pair] for pair in consensus) / n
+    return {
+        "first": a,
+        "second": b,
+        "agreement": min(max(same, abs(a + b - 1)), 1 - abs(a - b)),
+    }
+
+
+def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
+    newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
+    scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)
+    rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
+    if newest is None or not rows:
+        raise EvaluationError(
+            _("Study %(slug)r was not evaluated with %(metric)r; compute it first.")
+            % {"slug": study.slug, "metric": metric}
+        )
+    named = metric_winners(np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
+    return dict(zip((row[0] for row in rows), named.tolist(), strict=True))

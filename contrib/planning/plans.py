@@ -1,0 +1,117 @@
+"""Simulate the designs of a plan, and store what comes of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.money.payments import forecast_of_design
+from common.amounts import json_float
+from contrib.planning.assumptions import Assumptions
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis
+from judgments.access.roles import note_event
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from quorum.numeric.signatures import signature
+from quorum.statistics.inputs import StatisticsError
+from quorum.statistics.power import (
+    Plan,
+    PowerResult,
+    Size,
+    plan_design,
+)
+
+
+def compute_plan(
+    *, assumptions: Assumptions, design: StudyDesign | None = None, progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Simulate the designs, without storing the result.
+
+    Costs are those of the crowd of ``design``, if given, for HITs of the assumed reward and length.
+
+    Raises:
+        EvaluationError: the designs are too many or too large.
+    """
+    try:
+        plan = plan_design(
+            assumptions.as_question(),
+            assumptions.people(),
+            pairs=assumptions.pairs,
+            references=assumptions.references,
+            votes=assumptions.votes,
+            cost=lambda size: cost_of(size, assumptions, design),
+            wanted=assumptions.wanted,
+            alpha=assumptions.alpha,
+            simulations=assumptions.simulations,
+            seed=assumptions.seed,
+            progress=lambda share: progress(share, "simulating studies"),
+        )
+    except StatisticsError as error:
+        raise EvaluationError(_("%(error)s.") % {"error": error}) from None
+    return _plan_as_json(plan, assumptions, design)
+
+
+def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) -> int:
+    """Return a design's cost in whole cents, with fees and replaced work."""
+    units = size.pairs * size.references
+    hits = math.ceil(units / (assumptions.units_per_hit - assumptions.controls_per_hit))
+    places = hits * size.votes
+    again = math.ceil(places * assumptions.replaced)
+    if design is None:
+        return (places + again) * (assumptions.reward_cents + assumptions.fee_cents)
+    crowd = design.crowd.model_copy(update={"reward_cents": assumptions.reward_cents})
+    priced = design.model_copy(update={"judgments_per_unit": size.votes, "crowd": crowd})
+    forecast = forecast_of_design(priced, hits=hits, items=units + hits * assumptions.controls_per_hit)
+    # Repeated work costs the average slot, rounded up.
+    return forecast.cents + -(-forecast.cents * again // max(1, forecast.places))
+
+
+def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
+    def row(result: PowerResult | None) -> dict[str, Any] | None:
+        if result is None:
+            return None
+        figures = {key: json_float(value) for key, value in asdict(result).items() if key != "size"}
+        return asdict(result.size) | figures | {"cost_cents": cost_of(result.size, assumptions, design)}
+
+    return {
+        "tried": [row(result) for result in plan.tried],
+        "wanted": plan.wanted,
+        "best": row(plan.best),
+        "fewer_votes": row(plan.fewer_votes),
+        "half_the_pairs": row(plan.half_the_pairs),
+    }
+
+
+@transaction.atomic
+def store_plan(
+    *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
+) -> Analysis:
+    source = dict(pilot or {})
+    data_hash = source.pop("data_hash", "")
+    settings = assumptions.model_dump(mode="json") | source
+    stored = Analysis.objects.create(
+        study=study,
+        what=Analysis.What.PLAN,
+        settings=settings,
+        signature=signature(
+            "power",
+            {
+                "question": assumptions.question,
+                "test": "items-and-raters",
+                "alpha": assumptions.alpha,
+                "simulations": assumptions.simulations,
+                "seed": assumptions.seed,
+            },
+        ),
+        data_hash=data_hash,
+        result=result,
+    )
+    note_event(study=study, what="planned", sentence=f"{len(result['tried'])} designs were simulated.")
+    return stored

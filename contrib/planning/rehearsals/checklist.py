@@ -1,0 +1,163 @@
+"""What a rehearsal says on the checklist of a launch, and the doubt of little power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+
+from annotation.crowds.publishing import add_doubt
+from annotation.launch.views import Launch, Point, Readiness, add_check, add_launch_jobs
+from common.amounts import thousands
+from contrib.planning.assumptions import ENOUGH
+from contrib.planning.rehearsals.copies import rehearsals_of
+from evaluation.models import Analysis
+from evaluation.presentation.content import join_names
+from judgments.models import Job, Study
+from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import jobs_to_show
+from judgments.templatetags.judgments_tags import cents, coefficient, percent
+
+HOPELESS = 0.5  # power below which a study is more likely to miss even the largest difference than to find it
+
+
+def _rehearsal_points(launch: Launch) -> Iterable[Point]:
+    """Yield the newest rehearsal's finding for the launch checklist."""
+    if kind_of(launch.study).rehearsal is None or launch.study.simulated:
+        return
+    newest = _newest_seen(launch.study, launch.user)
+    if newest is None:
+        yield launch.point(
+            _("Rehearsal"),
+            Readiness.MISSING,
+            _("Nobody has tried the design: simulated participants can answer a copy of the study first."),
+            page="rehearsal",
+            link_words=_("Rehearse it"),
+        )
+        if launch.design.judgments_per_unit > 1:
+            yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal shows it."))
+        return
+    recovered, alpha = newest.result["recovered"], newest.result["agreement"]
+    yield launch.point(
+        _("Rehearsal"),
+        Readiness.READY,
+        _("Simulated participants found %(share)s of the answers that were drawn as true.")
+        % {"share": percent(recovered["value"])},
+        page="rehearsal",
+        link_words=_("Look at it"),
+    )
+    if alpha["value"] is not None:
+        sentence = _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
+        alpha_words = {"alpha": coefficient(alpha["value"])}
+        yield launch.point(_("Agreement expected"), Readiness.READY, sentence % alpha_words)
+    elif launch.design.judgments_per_unit > 1:
+        sentence = _("The rehearsal was too small to show it.")
+        yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
+    if rows := _power_rows(newest, launch.design.purpose):
+        yield _power_point(launch, rows)
+
+
+def power_told(rehearsal: Analysis) -> list[Mapping[str, Any]]:
+    """Return the rows of power at named differences; earlier versions told that at one that they drew."""
+    return [row for row in rehearsal.result["power"] if "difference" in row]
+
+
+def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
+    """Return the rows on systems or on metrics, as the study's purpose is, else those of less power."""
+    about, rows = purpose.replace("ranking", "systems"), power_told(rehearsal)
+    groups = [
+        [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if about in ("", what)
+    ]
+    return min(filter(None, groups), key=lambda group: _main(group)["power"] or 0.0, default=[])
+
+
+def _main(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the row by which a study is called ready."""
+    return next(row for row in rows if row["main"])
+
+
+def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    sentences = {
+        (True, "systems"): _(
+            "Of 100 such studies, %(powers)s would name the better of two systems, where it wins %(differences)s of "
+            "the pairs."
+        ),
+        (True, "metrics"): _(
+            "Of 100 such studies, %(powers)s would name the better of two metrics, where it is right on "
+            "%(differences)s more of the pairs."
+        ),
+        (False, "systems"): _(
+            "Of 100 such studies, %(powers)s would name the better of two systems, where their means differ by "
+            "%(differences)s."
+        ),
+    }
+    of_pairs = "pairs" in rows[0]
+    return sentences[of_pairs, rows[0]["what"]] % {
+        "powers": join_names([str(round(100 * (row["power"] or 0.0))) for row in rows]),
+        "differences": join_names(
+            [percent(row["difference"]) if of_pairs else coefficient(row["difference"]) for row in rows]
+        ),
+    }
+
+
+def _newest_seen(study: Study, user: User | None) -> Analysis | None:
+    """Return the newest rehearsal of a study that an account, or anybody, may see."""
+    copies = rehearsals_of(study)
+    seen = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
+    return (
+        Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by("-created_at").first()
+    )
+
+
+def _power_doubt(study: Study, by: User | None) -> str:
+    newest = _newest_seen(study, by)
+    rows = _power_rows(newest, design_of(study).purpose) if newest else []
+    return _power_sentence(rows) if rows and _most_power(rows) < HOPELESS else ""
+
+
+def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the power at the largest difference."""
+    return max(row["power"] or 0.0 for row in rows)
+
+
+def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
+    """Say how often the study decides between two sides, and what it takes where that is too rarely."""
+    title, sentence, row = _("Power"), _power_sentence(rows), _main(rows)
+    power = row["power"] or 0.0
+    if power >= ENOUGH:
+        if row.get("alike"):
+            doubt = _("In the rehearsal itself no system was better.")
+            return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
+        return launch.point(title, Readiness.READY, sentence)
+    needed = row["needed"]
+    if needed is None:
+        remedy = _("More items, or more people, tell more apart.")
+    else:
+        remedy = _("%(enough)s would with some %(needed)s pairs instead of %(pairs)s.") % {
+            "enough": round(100 * ENOUGH),
+            "needed": thousands(needed),
+            "pairs": thousands(row["pairs"]),
+        }
+        if launch.forecast and launch.forecast.cents:
+            cost = cents(launch.forecast.cents * needed // row["pairs"], launch.design.currency)
+            remedy += " " + _("They cost about %(cost)s.") % {"cost": cost}
+            if budget := launch.design.crowd.budget_cents:
+                remedy += " " + _("The budget is %(budget)s.") % {
+                    "budget": cents(budget, launch.design.currency)
+                }
+    link_words = _("Plan the study")
+    readiness = Readiness.MISSING if _most_power(rows) >= HOPELESS else Readiness.DOUBTFUL
+    return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
+
+
+def _jobs_of_newest_copy(study: Study) -> list[Job]:
+    """Return what is under way, or failed, of the newest rehearsal."""
+    return [job for copy in rehearsals_of(study)[:1] for job in jobs_to_show(copy)]
+
+
+add_check(30, _rehearsal_points)
+
+add_launch_jobs(_jobs_of_newest_copy)
+add_doubt(_power_doubt)

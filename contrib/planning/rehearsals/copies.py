@@ -1,0 +1,47 @@
+"""Copies of a study that simulated participants answer."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.models import Study
+from judgments.studies.studies import duplicate_study
+
+OF = "rehearsal_of"  # the copy's note with its study's row id
+
+
+@transaction.atomic
+def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
+    """Create a simulated draft with the same design, linked to the study."""
+    if study.source == Study.Source.IMPORTED:
+        raise WrongState(
+            _("Study %(slug)r holds imported judgments; there is nothing to rehearse.") % {"slug": study.slug}
+        )
+    if study.simulated:
+        raise WrongState(
+            _("Study %(slug)r is a rehearsal; rehearse the study it is a copy of.") % {"slug": study.slug}
+        )
+    stem = f"{study.slug[:64]}-rehearsal-"
+    taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    number = next(number for number in range(1, len(taken) + 2) if f"{stem}{number}" not in taken)
+    copy = duplicate_study(
+        study=study, name=f"{study.name[:180]} (rehearsal {number})", slug=f"{stem}{number}", user=user
+    )
+    copy.simulated, copy.notes = True, copy.notes | {OF: study.pk}
+    copy.save(update_fields=["simulated", "notes"])
+    note_event(study=study, what="rehearsed", sentence=f"A rehearsal of a copy, {copy.slug}, was asked for.")
+    return copy
+
+
+def rehearsals_of(study: Study) -> QuerySet[Study]:
+    return Study.objects.filter(**{f"notes__{OF}": study.pk}, simulated=True).order_by("-pk")
+
+
+def study_rehearsed(copy: Study) -> Study | None:
+    number = copy.notes.get(OF)
+    return Study.objects.filter(pk=number).first() if number else None

@@ -1,0 +1,152 @@
+"""Rehearse a study or a copy of it, and delete a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+from rest_framework.fields import empty
+from rest_framework.utils.html import is_html_input
+
+from annotation.models import Assignment, Case, Exclusion, Worker
+from annotation.rehearsal import SORTS, Crowd, rehearse
+from common.amounts import thousands
+from common.errors import WrongState
+from common.parameters import Parameters
+from contrib.planning.rehearsals.copies import OF, copy_for_rehearsal, study_rehearsed
+from judgments.access.roles import Right, note_event
+from judgments.jobs import enqueue
+from judgments.models import Job, Study
+from judgments.operations import Outcome, operation
+from judgments.studies.generation import Progress
+
+USUAL = Crowd()
+
+
+class SortsField(serializers.CharField):
+    """Names with commas between them; the ticked ones in a form."""
+
+    def get_value(self, dictionary: Any) -> Any:
+        if not is_html_input(dictionary):
+            return super().get_value(dictionary)
+        return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
+
+
+def _number(label: str, usual: float, low: float, high: float) -> Any:
+    whole = isinstance(usual, int)
+    field: Any = serializers.IntegerField if whole else serializers.FloatField
+    return field(
+        label=label,
+        help_text=f"Default {usual}." if whole else f"{label} (default {usual}).",
+        min_value=low,
+        max_value=high,
+        initial=usual,
+        required=False,
+    )
+
+
+class RehearsalRequest(Parameters):
+    """The simulated workers of a rehearsal."""
+
+    workers = _number("Workers", USUAL.workers, 1, 2000)
+    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
+    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
+    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
+    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
+    seed = _number("Seed", USUAL.seed, 0, 2**53)
+    sorts = SortsField(
+        required=False,
+        initial=USUAL.sorts,
+        label="Spammers",
+        help_text="Sorts of spammers, with commas between them: "
+        + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
+        + f" (default {USUAL.sorts}).",
+        style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
+    )
+    rules = serializers.BooleanField(
+        required=False,
+        label="Run the recommended detectors, where the study has none",
+        help_text="Run the recommended detectors where the study has none; its own always run.",
+    )
+
+
+@operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
+def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
+    """Let simulated workers answer a copy, which `args.study` of the job names. The study itself stays clean."""
+    Crowd(**crowd)  # check before anything is copied
+    with transaction.atomic():  # no copy without its job
+        copy = copy_for_rehearsal(study=study, user=by)
+        enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
+    return Outcome(_("“%(name)s” is a copy that simulated workers answer now.") % {"name": copy.name}, copy)
+
+
+class LargeRehearsalRequest(RehearsalRequest):
+    """The simulated workers of the study itself."""
+
+    workers = _number("Workers", USUAL.workers, 1, 100_000)
+
+
+@operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
+def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
+    """Fill every HIT of the study with simulated answers."""
+    report = rehearse(study=study, crowd=Crowd(**crowd), progress=progress)
+    return Outcome(
+        _(
+            "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "
+            "%(judgments)s judgments in %(hours)s simulated hours; %(returned)s HITs were "
+            "returned."
+        )
+        % {
+            "workers": report.workers,
+            "spammers": report.spammers,
+            "hits": thousands(report.hits),
+            "judgments": thousands(report.judgments),
+            "hours": f"{report.hours:.1f}",
+            "returned": thousands(report.returned),
+        },
+        report,
+    )
+
+
+@operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
+@transaction.atomic
+def delete(*, study: Study, by: User | None) -> Outcome:
+    """Delete a copy with all its simulated answers, as its owner."""
+    locked = Study.objects.select_for_update().get(pk=study.pk)
+    if not locked.simulated or OF not in locked.notes:
+        raise WrongState(
+            _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
+            % {"slug": study.slug}
+        )
+    if Job.objects.under_way().filter(kind="rehearse", args__study=study.slug).exists():
+        raise WrongState(
+            _("Study %(slug)r is being rehearsed; wait until that is done.") % {"slug": study.slug}
+        )
+    work = Assignment.objects.filter(study=locked)
+    if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
+        raise WrongState(
+            _("Study %(slug)r holds answers of people and cannot be deleted.") % {"slug": study.slug}
+        )
+    note_event(
+        study=locked, what="deleted", sentence="Deleted with its simulated answers.", design=locked.design
+    )
+    rehearsed = study_rehearsed(locked)
+    if rehearsed is not None:
+        note_event(
+            study=rehearsed, what="rehearsal-deleted", sentence=f"The rehearsal {study.slug} was deleted."
+        )
+    try:
+        Case.objects.filter(study=locked).delete()
+        work.delete()
+        Exclusion.objects.filter(study=locked).delete()
+        Worker.objects.filter(study=locked, source=Worker.Source.REHEARSAL).delete()
+        locked.delete()
+    except ProtectedError:
+        raise WrongState(
+            _("Something rests on study %(slug)r; it cannot be deleted.") % {"slug": study.slug}
+        ) from None
+    return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)

@@ -1,0 +1,163 @@
+"""How often a study like the rehearsed one names the better of two systems or metrics."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json
+from contrib.planning.assumptions import ENOUGH
+from contrib.planning.rehearsals.pairs import KnownPairs
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import Decision
+from evaluation.data.ranked_lists import Proposals, proposals_of
+from evaluation.results.standings import MEAN, outputs_of_answers
+from judgments.kinds import KINDS, RelevanceScale
+from judgments.models import Study, Unit
+from judgments.studies.studies import design_of
+from quorum.numeric.arrays import Floats
+from quorum.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
+from quorum.statistics.significance import LEVEL
+
+SIMULATIONS = 400
+# Differences of which the power is told: the share of pairs that the better system wins, how much more often a metric
+# is right, and steps of a scale between systems' means. Whether a study is ready is said of the main ones.
+SHARES_WON = (0.6, 0.7, 0.8)
+ACCURACIES_APART = (0.05, 0.1, 0.2)
+STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
+MAIN = {"systems": 0.7, "metrics": 0.1}
+MOST_GRADES = 10  # of a scale whose steps are grades; others are cut into so many
+QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
+MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
+
+
+def simulate_power(
+    study: Study,
+    people: People | None,
+    systems: list[dict[str, Any]],
+    metrics: list[dict[str, Any]],
+    named: Mapping[str, Mapping[int, int]],
+    meetings: Mapping[int, tuple[str, str]],
+    pairs: KnownPairs,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Simulate such studies of two systems and of two metrics that differ by so much.
+
+    The systems are those that meet most often; the metrics are the best two, with the agreement that they have here.
+    """
+    if people is None:
+        return []
+    shares_won = [row["truth"]["value"] or 0.0 for row in systems]
+    alike = bool(shares_won) and max(shares_won) < min(SHARES_WON)
+    units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
+    references = max(1, round(units / max(1, len(pairs.truth))))
+    votes = design_of(study).judgments_per_unit
+    rows = []
+    for what, first, second, count, difference, question in [
+        *_questions_of_systems(study, meetings),
+        *_questions_of_metrics(metrics, named, pairs),
+    ]:
+        size = Size(count, references, votes)
+        (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
+        figures = {key: as_json(value) for key, value in asdict(estimate).items() if key != "size"}
+        main = difference == MAIN[what]
+        needed = needed_pairs(question, people, size, estimate.power, seed) if main else None
+        rows.append(
+            {
+                "what": what,
+                "first": first,
+                "second": second,
+                "difference": difference,
+                "main": main,
+                "n": count,
+            }
+            | asdict(size)
+            | figures
+            | {"needed": needed, "alike": what == "systems" and alike}
+        )
+    return rows
+
+
+QuestionRow = tuple[str, str, str, int, float, Question]
+
+
+def _questions_of_systems(study: Study, meetings: Mapping[int, tuple[str, str]]) -> Iterator[QuestionRow]:
+    met = Counter(tuple(sorted(names)) for names in meetings.values())
+    if met and KINDS[study.protocol].rehearses_systems:
+        first, second = both = max(met, key=lambda names: ("people" not in names, met[names], names))
+        for share in SHARES_WON:
+            yield "systems", first, second, met[both], share, TwoSystems(share)
+
+
+def _questions_of_metrics(
+    metrics: list[dict[str, Any]], named: Mapping[str, Mapping[int, int]], pairs: KnownPairs
+) -> Iterator[QuestionRow]:
+    if len(metrics) < 2:
+        return
+    names = [row["name"] for row in metrics[:2]]
+    right = [{pair: side == pairs.truth[pair] for pair, side in named[name].items()} for name in names]
+    same = float(np.mean([right[0][pair] == right[1][pair] for pair in right[0]]))
+    for apart in ACCURACIES_APART:
+        accuracy = max(metrics[0]["truth"]["value"], 0.5 + apart)
+        least, most = abs(2 * accuracy - apart - 1), 1 - apart
+        question = TwoMetrics(accuracy, accuracy - apart, min(max(same, least), most))
+        yield "metrics", *names, len(right[0]), apart, question
+
+
+def power_of_means(
+    study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision], truths: Mapping[int, Any]
+) -> list[dict[str, Any]]:
+    """Return the power for systems whose means differ by so much, by the variance of the best two here."""
+    proposals = proposals_of(study)
+    outputs = outputs_of_answers(
+        proposals, loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
+    )
+    if outputs is None or len(outputs.names) < 2:
+        return []
+    standings = outputs.standings(MEAN)
+    first, second = np.argsort(-standings.strength, kind="stable")[:2].tolist()
+    contrast = standings.contrast(first, second)
+    low, high = relevance.ends
+    step = 1.0 if high - low <= MOST_GRADES else (high - low) / MOST_GRADES
+    true_means = _true_means(proposals, truths)
+    alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
+    return [
+        {
+            "what": "systems",
+            "first": standings.names[first],
+            "second": standings.names[second],
+            "difference": steps * step,
+            "main": steps == MAIN_STEPS,
+            "n": standings.items,
+            "power": as_json(contrast.spread.power(steps * step, LEVEL)),
+            "needed": None,
+            "alike": bool(alike),
+        }
+        for steps in STEPS_APART
+    ]
+
+
+def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
+    """Return the systems' means of the drawn truths, highest first."""
+    output, unit = proposals.credits()
+    value = np.array([float(truths.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])[unit]
+    drawn, system = ~np.isnan(value), proposals.system[output]
+    number, total = np.bincount(system[drawn]), np.bincount(system[drawn], value[drawn])
+    return np.sort(total[number > 0] / number[number > 0])[::-1]
+
+
+def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:
+    """Return the pairs at which a study decides often enough: the size, doubled; None where that is too many."""
+    for _doubling in range(MOST_DOUBLINGS):
+        if power >= ENOUGH:
+            break
+        size = replace(size, pairs=2 * size.pairs)
+        if size.judgments > MOST_JUDGMENTS:
+            return None
+        power = power_of(question, people, [size], simulations=QUICK_SIMULATIONS, seed=seed)[0].power
+    return size.pairs if power >= ENOUGH else None

@@ -1,0 +1,117 @@
+"""Rehearsals over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from contrib.planning.rehearsals.copies import OF
+from contrib.planning.rehearsals.operations import RehearsalRequest, delete, rehearse_copy
+from contrib.planning.resources import may_create
+from evaluation.models import Analysis
+from judgments.access.permissions import require, staff_of, studies_of
+from judgments.api.resources import (
+    SLUG,
+    JobSerializer,
+    Resource,
+    RowSerializer,
+    filters_of,
+    named_study,
+    study_filter,
+    with_study,
+)
+from judgments.models import Job, Study
+
+
+class RehearsalHeadSerializer(RowSerializer[Study]):
+    """A copy of a study that simulated workers answer."""
+
+    of = serializers.CharField(read_only=True, allow_null=True, help_text="The study's slug.")
+
+    class Meta:
+        model = Study
+        fields = ["slug", "name", "of", "state", "created_at"]
+
+
+class RehearsalSerializer(RehearsalHeadSerializer):
+    """With what came of it."""
+
+    crowd = serializers.SerializerMethodField(help_text="Who answered; null before it is done.")
+    result = serializers.SerializerMethodField(
+        help_text="report, recovered, agreement, metrics, systems, power, cost; null before it is done."
+    )
+
+    class Meta(RehearsalHeadSerializer.Meta):
+        fields = [*RehearsalHeadSerializer.Meta.fields, "crowd", "result"]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_crowd(self, copy: Study) -> dict[str, Any] | None:
+        analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
+        return analysis.settings if analysis else None
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_result(self, copy: Study) -> dict[str, Any] | None:
+        analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
+        return analysis.result if analysis else None
+
+
+def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
+    return rows.filter(**{f"notes__{OF}": value.pk})
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=with_study(RehearsalRequest),
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="There is nothing to rehearse, or the crowd is none."),
+        },
+        description=rehearse_copy.description,
+    ),
+    destroy=extend_schema(
+        responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
+        description=delete.description,
+    ),
+)
+class RehearsalResource(Resource):
+    """Copies of studies that simulated workers answered, and what came of it."""
+
+    study_path, scope = "pk", "studies"
+    filterset_class = filters_of(Study, "state", of=study_filter(method=_of_study, label="The study's slug."))
+    orderings: ClassVar[dict[str, str]] = {"created_at": "created_at"}
+    lookup_field, lookup_value_regex = "slug", SLUG
+
+    def get_queryset(self) -> QuerySet[Study]:
+        copies = Study.objects.filter(simulated=True, notes__has_key=OF)
+        if getattr(self, "swagger_fake_view", False):
+            return copies
+        number = Cast(KeyTextTransform(OF, "notes"), BigIntegerField())
+        seen = studies_of(self.request).order_by().filter(pk=OuterRef("of_pk"))
+        return copies.annotate(of_pk=number).annotate(of=Subquery(seen.values("slug")[:1]))
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        return RehearsalHeadSerializer if self.action == "list" else RehearsalSerializer
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """A copy, and a job that answers it."""
+        study = named_study(request, rehearse_copy.right)
+        may_create(request)
+        copy = rehearse_copy.run(study, rehearse_copy.read(request.data), by=staff_of(request)).value
+        job = Job.objects.filter(kind="rehearse", args__study=copy.slug).latest("pk")
+        url = reverse("api:rehearsals-detail", args=[copy.slug], request=request)
+        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": url})
+
+    def destroy(self, request: Request, slug: str) -> Response:
+        copy: Study = self.get_object()
+        require(request, delete.right, copy)
+        delete.run(copy, {}, by=staff_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

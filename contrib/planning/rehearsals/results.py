@@ -1,0 +1,150 @@
+"""Evaluate a rehearsal: recovery of the drawn truth, cost and decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Sum
+
+from annotation.models import Assignment, Judgment
+from annotation.money.payments import forecast_of
+from annotation.rehearsal import Crowd, RehearsalReport, rehearsal_of, truths_of
+from common.amounts import percent
+from contrib.planning.rehearsals.pairs import (
+    accuracy_of,
+    known_pairs,
+    metric_hits,
+    people_of_crowd,
+    share_by_item,
+    share_of_truth,
+    system_rows,
+    systems_that_meet,
+)
+from contrib.planning.rehearsals.power import SIMULATIONS, power_of_means, simulate_power
+from evaluation.data.judgment_sets import loaders
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis
+from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
+from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
+from judgments.access.roles import note_event
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of, kind_of
+from quorum.numeric.signatures import signature
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalResult:
+    study: Study
+    crowd: Crowd
+    result: dict[str, Any]
+    aggregation: Aggregation
+    evaluation: MetaEvaluation | None
+
+
+def compute_rehearsal(
+    *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
+) -> RehearsalResult:
+    """Evaluate a finished rehearsal against the truth, without storing the result."""
+    aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
+    evaluation, reason = None, ""
+    try:
+        evaluation = compute_evaluation(
+            study=study, progress=lambda share, text: progress((1 + share) / 3, text)
+        )
+    except EvaluationError as error:
+        reason = str(error)
+    metrics: list[dict[str, Any]] = []
+    systems: list[dict[str, Any]] = []
+    power: list[dict[str, Any]] = []
+    progress(0.7, "holding results against the truth")
+    truths = truths_of(study, crowd.seed)
+    if KINDS[study.protocol].compares_pairs:
+        pairs = known_pairs(study, truths)
+        people = people_of_crowd(study, truths)
+        right = metric_hits(evaluation, pairs)
+        metrics = sorted(
+            (
+                {"name": name, "truth": share_of_truth(of, pairs), "found": accuracy_of(evaluation, name)}
+                for name, of in right.items()
+            ),
+            key=lambda row: -row["truth"]["value"],
+        )
+        meetings = systems_that_meet(study, pairs)
+        systems = system_rows(meetings, pairs, aggregation.result["systems_verdict"])
+        power = simulate_power(study, people, systems, metrics, right, meetings, pairs, crowd.seed)
+    elif (relevance := kind_of(study).relevance) is not None and relevance.averaged:
+        power = power_of_means(study, relevance, aggregation.consensus.decisions, truths)
+    return RehearsalResult(
+        study=study,
+        crowd=crowd,
+        result={
+            "report": asdict(report),
+            "recovered": _share_recovered(study, truths, aggregation),
+            "agreement": aggregation.result["agreement"]["alpha"],
+            "metrics": metrics,
+            "systems": systems,
+            "no_metrics": reason,
+            "power": power,
+            **_count_work(study),
+        },
+        aggregation=aggregation,
+        evaluation=evaluation,
+    )
+
+
+def _share_recovered(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> dict[str, Any]:
+    """Return the share of judged units whose consensus is the truth, with its interval by item."""
+    rehearsal, of_unit = rehearsal_of(study), aggregation.consensus.of_unit
+    judged = Judgment.objects.of_study(study).current().filter(unit__control=False)
+    items = dict(judged.order_by().values_list("unit_id", "unit__item_id").distinct())
+    right = [pk in of_unit and rehearsal.recovers(of_unit[pk], truths[pk]) for pk in items]
+    return share_by_item(right, loaders.clusters_of_items(study, list(items.values())))
+
+
+def _count_work(study: Study) -> dict[str, Any]:
+    design, forecast = design_of(study), forecast_of(study)
+    seconds = dict(
+        Judgment.objects.of_study(study)
+        .current()
+        .values_list("assignment__worker_id")
+        .annotate(took=Sum("seconds"))
+        .order_by()
+    )
+    total = sum(filter(None, seconds.values()))
+    handed_in = Assignment.objects.filter(study=study).finished().count()
+    reward = design.crowd.reward_cents
+    return {
+        "cost": {
+            "places": forecast.places,
+            "reward_cents": forecast.reward_cents,
+            "fee_cents": forecast.fee_cents,
+            "cents": forecast.cents,
+        },
+        "longest_hours": max(filter(None, seconds.values()), default=0.0) / 3600,
+        "wage_cents": round(reward * handed_in * 3600 / total) if reward and total else None,
+    }
+
+
+@transaction.atomic
+def store_rehearsal(rehearsal: RehearsalResult) -> Analysis:
+    aggregation = store_aggregation(rehearsal.aggregation)
+    if rehearsal.evaluation is not None:
+        store_evaluation(rehearsal.evaluation)
+    settings = asdict(rehearsal.crowd)
+    stored = Analysis.objects.create(
+        study=rehearsal.study,
+        what=Analysis.What.REHEARSAL,
+        settings=settings,
+        signature=signature("rehearsal", settings | {"simulations": SIMULATIONS}),
+        data_hash=aggregation.data_hash,
+        result=rehearsal.result,
+    )
+    value = rehearsal.result["recovered"]["value"]
+    share = f"; {percent(value)} of the drawn truth came back" if value is not None else ""
+    note_event(study=rehearsal.study, what="rehearsal-done", sentence=f"Rehearsed{share}.")
+    return stored

@@ -1,0 +1,131 @@
+"""Plans over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
+from evaluation.models import Analysis
+from judgments import jobs
+from judgments.access.permissions import staff_of, study_for, token_of
+from judgments.access.roles import Right
+from judgments.api.resources import (
+    Resource,
+    RowSerializer,
+    filters_of,
+    jobs_about,
+    with_study,
+)
+from judgments.models import Job, Study
+
+
+def may_create(request: Request) -> None:
+    """Raise PermissionDenied without the permission to add studies, or for a limited token."""
+    token = token_of(request)
+    if not staff_of(request).has_perm("judgments.add_study"):
+        raise PermissionDenied("This takes the permission to add studies.")
+    if token is not None and token.limited:
+        raise PermissionDenied("A token of some studies creates none.")
+
+
+class PowerPlanHeadSerializer(RowSerializer[Job]):
+    """A plan, and how far its simulation is."""
+
+    study = serializers.SerializerMethodField(help_text="Slug; null for a plan of no study yet.")
+    pilot = serializers.SerializerMethodField(help_text="Slug of the study whose people were taken, or null.")
+
+    class Meta:
+        model = Job
+        fields = ["id", "study", "pilot", "state", "progress", "error", "created_at", "finished_at"]
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_study(self, job: Job) -> str | None:
+        return job.args.get("study") or None
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_pilot(self, job: Job) -> str | None:
+        return job.args.get("pilot") or None
+
+
+class PowerPlanSerializer(PowerPlanHeadSerializer):
+    """With what was assumed and what came of it, once it is done."""
+
+    assumptions = serializers.SerializerMethodField()
+    result = serializers.SerializerMethodField(
+        help_text="tried, best, fewer_votes, half_the_pairs; null before it is done."
+    )
+
+    class Meta(PowerPlanHeadSerializer.Meta):
+        fields = [*PowerPlanHeadSerializer.Meta.fields, "assumptions", "result"]
+
+    @extend_schema_field(serializers.DictField())
+    def get_assumptions(self, job: Job) -> dict[str, Any]:
+        return self._settings_and_result(job)[0]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_result(self, job: Job) -> dict[str, Any] | None:
+        return self._settings_and_result(job)[1]
+
+    def _settings_and_result(self, job: Job) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        result = job.result or {}
+        if "plan" in result:
+            return result["settings"], result["plan"]
+        stored = result.get("analysis", 0)  # 0 is no row's
+        analysis = Analysis.objects.filter(pk=stored, what=Analysis.What.PLAN).first()
+        return (analysis.settings, analysis.result) if analysis else (job.args["assumptions"], None)
+
+
+NamedPlanRequest = with_study(
+    PowerPlanRequest, required=False, help_text="Slug; without one, a plan of no study yet."
+)
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=NamedPlanRequest,
+        responses={
+            202: PowerPlanHeadSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="The study compares no pairs, or is being planned already."),
+        },
+        description=plan_power.description,
+    )
+)
+class PlanResource(Resource):
+    """How many pairs, references and votes tell two systems or metrics apart."""
+
+    scope = "reports"
+    queryset = Job.objects.filter(kind=JOB_KIND)
+    filterset_class = filters_of(Job, "state", study="args__study")
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "created_at": "created_at"}
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        return PowerPlanHeadSerializer if self.action == "list" else PowerPlanSerializer
+
+    def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+        return jobs_about(rows, studies, request)
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """A job of kind plan_power."""
+        values = NamedPlanRequest.read(request.data)
+        if "pilot" in values:
+            values["pilot"] = study_for(request, values["pilot"]).slug
+        slug = values.pop("study", "")
+        if slug:
+            job = plan_power.start(study_for(request, slug, Right.CHANGE), values, by=staff_of(request))
+        else:
+            may_create(request)
+            planned = plan_args(**{"assumptions": {}, **values})
+            job = jobs.enqueue(kind=JOB_KIND, args=planned, user=staff_of(request), once=True)
+        address = reverse("api:plans-detail", args=[job.pk], request=request)
+        return Response(
+            PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": address}
+        )

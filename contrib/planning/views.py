@@ -1,0 +1,149 @@
+"""The pages "Plan" of a study, and of none yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from common.errors import QuorumError, WrongState
+from contrib.planning.assumptions import Assumptions, assumptions_for, read_assumptions
+from contrib.planning.form import PlanningForm, as_initial
+from contrib.planning.operations import plan_power, use_plan
+from evaluation.models import Analysis
+from evaluation.results.agreement import components_sentence
+from evaluation.results.views import as_markup
+from judgments.admin.base import signed_in
+from judgments.design.study_design import USUAL_CURRENCY
+from judgments.jobs import enqueue
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StartPage,
+    StudyStep,
+    add_operation,
+    add_start_page,
+    add_step,
+    page_address,
+    study_page,
+    take_refusal,
+    was_opened,
+)
+
+MOST_PILOTS = 50
+MOST_EARLIER = 20
+
+
+@study_page(
+    "planning",
+    "Plan",
+    order=15,
+    shown=lambda study: not was_opened(study) and KINDS[study.protocol].compares_pairs,
+    group=Group.DESIGN,
+)
+def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    plan, refusal = Analysis.objects.newest(study, Analysis.What.PLAN), take_refusal(request, study)
+    begin = assumptions_for(study) | (plan.settings if plan else {})
+    form = PlanningForm(
+        initial=as_initial(begin) | (refusal.sent if refusal else {}),
+        pilots=_pilots(request),
+        currency=context["currency"],
+    )
+    context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
+    if plan is not None:
+        context |= _plan_context(plan.result, plan.settings)
+    return TemplateResponse(request, "evaluation/study_planning.html", context)
+
+
+def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
+    from contrib.planning.figures import describe_design, power_figure, power_sentence
+
+    return {
+        "figure": as_markup(power_figure(result)),
+        "sentence": power_sentence(result),
+        "components": components_sentence(settings.get("components", {})),
+        "best_words": describe_design(result["best"]) if result["best"] else "",
+    }
+
+
+def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
+    """Plan without a study; the job keeps the plan."""
+    user = signed_in(request)
+    plans = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
+    refusal, sent = "", {}
+    if request.method == "POST":
+        form = PlanningForm(request.POST, pilots=_pilots(request))
+        try:
+            assumptions = _read_assumptions(form)
+            if plans.under_way().exists():
+                raise WrongState(_("Nothing was simulated: your last plan is still under way."))
+            args = {"assumptions": assumptions, **form.source()}
+            enqueue(kind="plan_power", args=args, user=user, once=True)
+        except QuorumError as error:
+            refusal, sent = str(error), request.POST.dict()
+        else:
+            return redirect("admin:judgments_study_start_plan")
+    done = plans.filter(state=Job.State.DONE)
+    pk = request.GET.get("plan", "")
+    chosen = done.filter(pk=pk).first() if pk.isdecimal() and len(pk) < 19 else None
+    job = chosen or done.first()
+    plan: dict[str, Any] | None = job.result if job else None
+    begin = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
+    last = plans.first()
+    context |= {
+        "form": PlanningForm(initial=as_initial(begin) | sent, pilots=_pilots(request)),
+        "refusal": refusal,
+        "currency": USUAL_CURRENCY,
+        "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
+        "earlier": list(done[:MOST_EARLIER]) if done.count() > 1 else [],
+    }
+    if plan is not None:
+        context |= {
+            "plan": {"result": plan["plan"], "settings": plan["settings"]},
+            **_plan_context(plan["plan"], plan["settings"]),
+        }
+    return TemplateResponse(request, "evaluation/planning.html", context, status=400 if refusal else 200)
+
+
+def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
+    protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
+    seen = Study.objects.visible_to(signed_in(request)).filter(
+        protocol__in=protocols, state=Study.State.CLOSED
+    )
+    return list(seen.order_by("-created_at").values_list("slug", "name")[:MOST_PILOTS])
+
+
+def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
+    form = PlanningForm(request.POST, pilots=_pilots(request))
+    values = {"assumptions": _read_assumptions(form), **form.source()}
+    plan_power.start(study, values, by=signed_in(request), page=True)
+    return redirect(page_address(study, "planning"))
+
+
+def _read_assumptions(form: PlanningForm) -> dict[str, Any]:
+    """Return posted assumptions. Raise WrongState or EvaluationError with the first problem."""
+    if not form.is_valid():
+        name, errors = next(iter(form.errors.items()))
+        raise WrongState(
+            _("Nothing was simulated. %(field)s: %(problem)s")
+            % {"field": form.fields[name].label, "problem": errors[0]}
+        )
+    return read_assumptions(form.assumptions()).model_dump(mode="json")
+
+
+add_step(StudyStep(name="plan-power", label="Simulate", run=_start_plan, job="plan_power", beside=True))
+add_operation(use_plan, label="Use this in the design", leads_to=lambda study: "change")
+add_start_page(
+    StartPage(
+        name="plan",
+        label="Plan without a study",
+        text="Not sure how large it has to be?",
+        view=show_planning_first,
+    )
+)
