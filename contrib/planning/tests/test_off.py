@@ -24,6 +24,7 @@ Job.objects.create(kind="rehearse", args={"study": "planned-rehearsal-1"})
 """
 VISIT = """
 import io, json
+from pathlib import Path
 from tempfile import mkdtemp
 import django
 django.setup()
@@ -58,7 +59,7 @@ answer = {
     ],
     "draft": f"/admin/judgments/study/{draft.pk}/change/",
 }
-call_command("export_judgments", copy.slug, format="jsonl", output=f"{mkdtemp()}/judgments.jsonl")
+call_command("export_judgments", copy.slug, format="jsonl", output=Path(mkdtemp(), "judgments.jsonl"))
 call_command("check_integrity")
 answer["deleted"] = [study.delete()[0] > 0, draft.delete()[0] > 0]
 print(json.dumps(answer))
