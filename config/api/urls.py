@@ -9,8 +9,7 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.publishing import close, open_to_workers, qualify
-from annotation.launch.ethics import fill_ready_texts
-from annotation.launch.views import ChecklistView, EthicsView
+from annotation.launch.views import ChecklistView
 from annotation.money import orders as money
 from annotation.money.views import SpendingRequestResource, SpendingView, money_path
 from annotation.privacy import retention as privacy
@@ -107,7 +106,6 @@ urlpatterns = [
             change_item,
             take_back_change,
             open_to_workers,
-            fill_ready_texts,
             close,
             qualify,
             pause,
@@ -127,7 +125,6 @@ urlpatterns = [
     path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),
-    path(f"{STUDY}/ethics/", EthicsView.as_view(), name="ethics"),
     path(f"{STUDY}/checklist/", ChecklistView.as_view(), name="checklist"),
     operation_path(share_report, report_api.LinkView),
     operation_path(privacy.erase, privacy_api.EraseView),
