@@ -24,7 +24,7 @@ class EvaluationConfig(AppConfig):
             signal.connect(loaded_when_called(path), weak=False)
         schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
-            (HEAVY, "reports"): (*("aggregate", "evaluate", "leave_one_out", "plan_power", "report"),),
+            (HEAVY, "reports"): ("aggregate", "evaluate", "plan_power", "report"),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release",),
             (READING, "studies"): ("import_scores",),

@@ -31,14 +31,13 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
 from judgments.access.roles import require_editor
 from judgments.datasets import uploads
 from judgments.jobs import LostClaim, Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of, find_dataset, find_study
+from judgments.studies.studies import design_of, find_study
 
 MOST_FLIPPED = 100
 
@@ -79,12 +78,6 @@ def export(run: Run, *, study: str, format: str, task: str = "annotation") -> No
         )
         with run.commit() as result:
             result |= written
-
-
-def leave_one_out(run: Run, *, dataset: str, **values: Any) -> None:
-    bounds = compute_bounds(dataset=find_dataset(dataset), progress=run.progress, **values)
-    with run.commit() as result:
-        result |= bounds.as_json()
 
 
 def plan_power(

@@ -28,8 +28,6 @@ SECTIONS: Commands = {
             "judgments.management.datasets.ImportCandidates"),
         "dataset rankings": ("import_rankings", "systems' ranked lists",
             "judgments.management.datasets.ImportRankings"),
-        "dataset bounds": ("leave_one_out", "what people and unrelated texts reach by each metric",
-            "evaluation.management.datasets.LeaveOneOut"),
         "dataset access": ("dataset_access", "who may read it",
             "judgments.management.datasets.DatasetAccess"),
     },

@@ -29,7 +29,6 @@ from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
-from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from judgments.access import views as access_api
 from judgments.api import resources as judgments
@@ -121,7 +120,6 @@ urlpatterns = [
             privacy.decline_request,
         )
     ),
-    path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),
     path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),

@@ -19,7 +19,6 @@ from evaluation.planning import views as planning_page
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
-from evaluation.results.leave_one_out import views as leave_one_out_page
 from judgments.access.roles import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, in_short, study_column, study_words
 from judgments.kinds import KINDS
@@ -127,7 +126,6 @@ __all__ = [
     "disputes_page",
     "export_page",
     "imported_scores_page",
-    "leave_one_out_page",
     "planning_page",
     "releases_page",
     "report_page",

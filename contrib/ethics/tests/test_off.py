@@ -34,7 +34,7 @@ for name in ("Ready", "Bare"):
         "consent": [consent["readiness"], consent["link"].partition("/change/")[2]],
         "ready": "ready-texts" in browser.get(f"{page}/launch/").content.decode(),
         "field": 'id="id_consent"' in browser.get(f"{page}/change/").content.decode(),
-        "page": browser.get(f"{page}/ethics/").status_code,
+        "page": browser.get(f"{page}/ethics/", follow=True).status_code,
         "call": browser.get(f"/api/studies/{study.slug}/ethics/").status_code,
     }
 print(json.dumps(answer))
