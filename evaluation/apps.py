@@ -11,7 +11,7 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         from annotation.models.people import erasure_committed, ids_forgotten, person_erased
-        from judgments.jobs import HEAVY, INTERACTIVE, READING, register, schedule
+        from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 
         for signal, path in (
@@ -27,7 +27,6 @@ class EvaluationConfig(AppConfig):
             (HEAVY, "reports"): ("aggregate", "evaluate", "plan_power", "report"),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release",),
-            (READING, "studies"): ("import_scores",),
             (HEAVY, "studies"): ("rehearse",),
         }
         for (queue, scope), names in kinds.items():

@@ -67,8 +67,6 @@ SECTIONS: Commands = {
             "evaluation.management.results.Aggregate"),
         "evaluate": ("evaluate", "which metric agrees with the consensus",
             "evaluation.management.results.Evaluate"),
-        "metrics import": ("import_scores", "scores of metrics that were computed elsewhere",
-            "evaluation.management.results.ImportScores"),
         "report": ("report", "figures, tables and text of a study", "evaluation.management.releases.Report"),
         "share": ("share_report", "a read-only link to a report, for those without an account",
             "evaluation.reports.sharing.share_report"),

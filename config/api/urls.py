@@ -20,7 +20,6 @@ from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
-from evaluation.data.imported_scores.views import DatasetScoresView
 from evaluation.planning import views as planning_api
 from evaluation.planning.planning import use_plan
 from evaluation.planning.reopening import reopen
@@ -120,7 +119,6 @@ urlpatterns = [
             privacy.decline_request,
         )
     ),
-    path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path(f"{STUDY}/checklist/", ChecklistView.as_view(), name="checklist"),

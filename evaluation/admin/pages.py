@@ -12,7 +12,6 @@ from django.utils.text import Truncator
 from unfold.decorators import display
 
 from evaluation.data.export import views as export_page
-from evaluation.data.imported_scores import page as imported_scores_page
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.planning import disputes_page
 from evaluation.planning import views as planning_page
@@ -125,7 +124,6 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 __all__ = [
     "disputes_page",
     "export_page",
-    "imported_scores_page",
     "planning_page",
     "releases_page",
     "report_page",

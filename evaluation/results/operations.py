@@ -194,7 +194,7 @@ def evaluate(
     **readings: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background; what cannot be computed is said in the job."""
-    from evaluation.data.imported_scores.storing import check_imported
+    from evaluation.data.imported_scores import check_imported
     from evaluation.results.meta_evaluation import Readings
 
     Readings(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
