@@ -22,33 +22,6 @@ from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
 
 
-class Ethics(QuorumCommand):
-    help = (
-        "Print the checklist for an ethics board as Markdown, filled from the study's design; what the design does\n"
-        "not say is to be filled in by you (docs/ethics.md)."
-    )
-    example = "manage.py ethics triplets-50 --output triplets-50-ethics.md"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("study")
-        parser.add_argument(
-            "--output", type=Path, metavar="FILE", help="a .md or .html file, instead of the terminal"
-        )
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.launch.ethics import as_html, as_markdown, build_checklist, count_open_lines
-
-        study = find_study(options["study"])
-        sections = build_checklist(study)
-        web = options["output"] is not None and options["output"].suffix == ".html"
-        text = (as_html if web else as_markdown)(study, sections)
-        if options["output"] is None:
-            self.say(text)
-            return
-        options["output"].write_text(text, encoding="utf-8")
-        self.say(f"{options['output']}: {count_open_lines(sections)} lines are to be filled in by you.")
-
-
 class ReplayRules(OperationCommand):
     operation = operation_at("annotation.quality.operations.replay")
     help = "Run detectors over the finished work of a study, before they are switched on."

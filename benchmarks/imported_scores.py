@@ -60,8 +60,8 @@ def dataset_of(folder: Path, name: str, references: list[str], outputs: dict[str
 
 def speed(folder: Path) -> None:
     from contrib.comparing.metrics import compare_with_scores
-    from evaluation.data.imported_scores.reading import read_scores
-    from evaluation.data.imported_scores.storing import import_scores
+    from contrib.score_imports.reading import read_scores
+    from contrib.score_imports.storing import import_scores
 
     systems = [f"system-{number}" for number in range(SYSTEMS)]
     outputs = {name: [f"{name} says {n}" for n in range(IMAGES)] for name in systems}
@@ -88,8 +88,8 @@ def speed(folder: Path) -> None:
 
 def wmt(folder: Path, data: Path) -> None:
     from contrib.comparing.metrics import compare_with_scores
-    from evaluation.data.imported_scores.reading import read_scores
-    from evaluation.data.imported_scores.storing import import_scores
+    from contrib.score_imports.reading import read_scores
+    from contrib.score_imports.storing import import_scores
 
     def lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8").split("\n")[:-1]

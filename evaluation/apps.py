@@ -11,7 +11,7 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         from annotation.models.people import erasure_committed, ids_forgotten, person_erased
-        from judgments.jobs import HEAVY, INTERACTIVE, READING, register, schedule
+        from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 
         for signal, path in (
@@ -24,10 +24,9 @@ class EvaluationConfig(AppConfig):
             signal.connect(loaded_when_called(path), weak=False)
         schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
         kinds = {
-            (HEAVY, "reports"): ("aggregate", "evaluate", "leave_one_out", "report"),
+            (HEAVY, "reports"): ("aggregate", "evaluate", "report"),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
             (HEAVY, "exports"): ("release",),
-            (READING, "studies"): ("import_scores",),
         }
         for (queue, scope), names in kinds.items():
             for kind in names:

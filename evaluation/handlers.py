@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from common.audit import acting_person
 from evaluation.data.export.exporting import export_for_download
-from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import import_scores as store_imported_scores
-from evaluation.data.imported_scores.storing import mapping_of_scores
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.releases.storage import (
     Terms,
@@ -26,13 +22,10 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.leave_one_out.bounds import leave_one_out as compute_bounds
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
-from judgments.access.roles import require_editor
-from judgments.datasets import uploads
 from judgments.jobs import LostClaim, Run
 from judgments.models import Job
-from judgments.studies.studies import find_dataset, find_study
+from judgments.studies.studies import find_study
 
 MOST_FLIPPED = 100
 
@@ -75,12 +68,6 @@ def export(run: Run, *, study: str, format: str, task: str = "annotation") -> No
             result |= written
 
 
-def leave_one_out(run: Run, *, dataset: str, **values: Any) -> None:
-    bounds = compute_bounds(dataset=find_dataset(dataset), progress=run.progress, **values)
-    with run.commit() as result:
-        result |= bounds.as_json()
-
-
 def report(run: Run, *, study: str, **parts: bool) -> None:
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
@@ -118,14 +105,3 @@ def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[s
     changes = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
     flipped = changes["consensus"]
     return {**changes, "consensus": flipped[:MOST_FLIPPED], "flipped": len(flipped)}
-
-
-def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **how: Any) -> None:
-    dataset = find_study(study).dataset
-    user = require_editor(acting_person(), dataset)
-    with uploads.open_upload(upload) as files:
-        scores = read_scores(files.path, metrics, mapping=mapping_of_scores(how, files.path))
-        with run.commit() as result:
-            done = store_imported_scores(dataset=dataset, files=scores, by=user, **how)
-            result["notes"] = [done.summary()]
-    uploads.discard_upload(upload)

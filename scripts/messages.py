@@ -49,6 +49,7 @@ WORKERS_CODE = (
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "contrib/challenges/templates", "contrib/error_spans/templates/annotation",
+    "contrib/ethics/templates/annotation",
     "contrib/hit_templates/templates/annotation", "contrib/quiz/templates/quiz", "templates/base.html",
     "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",

@@ -273,7 +273,7 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     from contrib.challenges.submissions import read_captions
     from contrib.disagreement.analysis import read_distributions
     from contrib.hit_templates.importing import check_template
-    from evaluation.data.imported_scores.reading import FORMATS, read_scores
+    from contrib.score_imports.reading import FORMATS, read_scores
     from judgments.design.panels import Panel
     from judgments.importers import open_candidates, open_judgments, read_runs
     from judgments.importers.textio import read_lines, read_whole

@@ -1,7 +1,4 @@
-"""The page "Launch" of a study: the checklist before it is opened, also over HTTP; then its link and the next steps.
-
-And the page "Ethics board", its file, and the same over HTTP.
-"""
+"""The page "Launch" of a study: the checklist before it is opened, also over HTTP; then its link and the next steps."""
 
 from __future__ import annotations
 
@@ -28,23 +25,11 @@ from annotation.crowds.panel.backend import describe_unsigned
 from annotation.crowds.panel.page import has_panel
 from annotation.crowds.publishing import obstacles, open_to_workers
 from annotation.crowds.views import FIGURES as CROWD_FIGURES
-from annotation.launch.ethics import (
-    READY_TEXTS,
-    as_html,
-    as_markdown,
-    build_checklist,
-    chance_of_exclusion,
-    count_open_lines,
-    describe_rule,
-    fill_ready_texts,
-    is_outdated,
-    items_among,
-)
+from annotation.launch.check_questions import chance_of_exclusion, describe_rule, items_among
 from annotation.models import Budget, at_crowd
 from annotation.money.payments import Forecast, forecast_of_design, top_up
 from common.amounts import thousands
 from common.errors import NotThere
-from common.markup import render_markdown
 from judgments.access.permissions import staff_of, study_for
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import public_address, signed_in
@@ -184,6 +169,10 @@ CHECKS: list[tuple[int, Check]] = []
 LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []
 
 
+# Checks of the consent text by features: if one has a point, that stands in place of the platform's.
+CONSENT_CHECKS: list[Check] = []
+
+
 def add_check(order: int, check: Check) -> None:
     CHECKS.append((order, check))
 
@@ -191,6 +180,10 @@ def add_check(order: int, check: Check) -> None:
 def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
     """Show jobs of other studies, such as copies, on the checklist of a study that was not opened yet."""
     LAUNCH_JOBS.append(jobs_of)
+
+
+def add_consent_check(check: Check) -> None:
+    CONSENT_CHECKS.append(check)
 
 
 def checklist(launch: Launch) -> list[Point]:
@@ -237,24 +230,30 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
             yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
 
 
-def _texts(launch: Launch) -> Iterable[Point]:
-    design = launch.design
-    ready_texts = f"{page_address(launch.study, 'launch')}#{READY_TEXTS}"
-    if not design.consent.strip():
-        sentence = _("There is no consent text: participants begin without agreeing to anything.")
-        if launch.study.state in (Study.State.DRAFT, Study.State.GENERATED):
-            yield Point(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill in a ready text"))
-        else:
-            yield launch.point(
-                _("Consent"), Readiness.MISSING, sentence, page="privacy", link_words=_("Add it")
-            )
-    elif is_outdated(launch.study, design):
-        sentence = _("The design has changed since the ready text was filled in.")
-        yield Point(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill it in again"))
-    else:
+NO_CONSENT = gettext_noop("There is no consent text: participants begin without agreeing to anything.")
+
+
+def _consent(launch: Launch) -> Iterable[Point]:
+    said = [point for check in CONSENT_CHECKS for point in check(launch)]
+    if said:
+        yield from said
+    elif launch.design.consent.strip():
         yield launch.point(
             _("Consent"), Readiness.READY, _("Participants agree to your text before they begin.")
         )
+    else:
+        yield launch.point(
+            _("Consent"),
+            Readiness.MISSING,
+            _(NO_CONSENT),
+            key="consent",
+            page="" if launch.study.state == Study.State.DRAFT else "privacy",
+            link_words=_("Add it"),
+        )
+
+
+def _contact(launch: Launch) -> Iterable[Point]:
+    design = launch.design
     yield (
         launch.point(
             _("Contact"),
@@ -431,7 +430,9 @@ def _cost(launch: Launch) -> Iterable[Point]:
 
 add_check(0, _obstacles)
 
-add_check(10, _texts)
+add_check(10, _consent)
+
+add_check(15, _contact)
 
 add_check(20, _attention)
 
@@ -467,7 +468,6 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
         "doubtful": any(point.readiness is Readiness.DOUBTFUL for point in points),
         "missing": sum(point.readiness is Readiness.MISSING for point in points),
-        "needs_texts": not design.consent.strip(),
         "link": link,
         "qr_code": qr_code(link) if link else "",
         "where": backend.describe_entrance(study),
@@ -499,9 +499,6 @@ add_operation(
     fields=(),
     leads_to=lambda study: "launch",
 )
-
-
-add_operation(fill_ready_texts, label="Fill in the texts", beside=False)
 
 
 class PointSerializer(serializers.Serializer[Any]):
@@ -562,85 +559,3 @@ class ChecklistView(APIView):
             "points": [shown(point) for point in points],
         }
         return Response(ChecklistSerializer(body).data)
-
-
-@study_page("ethics", "Ethics board", order=84, group=Group.SHARE)
-def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    sections = build_checklist(study)
-    draft = study.state == Study.State.DRAFT and context["may_change"]
-    context |= {
-        "sections": [
-            {
-                "title": section.title,
-                "lines": [
-                    {
-                        "line": line,
-                        "html": render_markdown(line.answer),
-                        "link": f"{page_address(study, 'change')}#id_{html_name(line.key)}"
-                        if draft and line.key and not line.answer
-                        else "",
-                    }
-                    for line in section.lines
-                ],
-            }
-            for section in sections
-        ],
-        "missing": count_open_lines(sections),
-    }
-    return TemplateResponse(request, "admin/annotation/study_ethics.html", context)
-
-
-@study_page("ethics-file", order=85, under="ethics")
-def download_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    sections = build_checklist(study)
-    if request.GET.get("format") == "html":
-        text, suffix, kind = as_html(study, sections), "html", "text/html"
-    else:
-        text, suffix, kind = as_markdown(study, sections), "md", "text/markdown"
-    return HttpResponse(
-        text,
-        content_type=f"{kind}; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{study.slug}-ethics.{suffix}"'},
-    )
-
-
-class EthicsLine(serializers.Serializer[Any]):
-    """A board's question and its answer from the design."""
-
-    question = serializers.CharField()
-    answer = serializers.CharField(help_text="Markdown; empty: to be filled in.", allow_blank=True)
-    sources = serializers.CharField(help_text="Who asks.")
-    key = serializers.CharField(help_text="The key of the study file that fills it, if one does.")
-
-
-class EthicsSection(serializers.Serializer[Any]):
-    """Questions about one matter."""
-
-    title = serializers.CharField()
-    lines = EthicsLine(many=True)
-
-
-class EthicsReply(serializers.Serializer[Any]):
-    """The checklist for an ethics board."""
-
-    study = serializers.CharField()
-    missing = serializers.IntegerField(help_text="Lines to be filled in.")
-    sections = EthicsSection(many=True)
-    markdown = serializers.CharField(help_text="All of it as one document.")
-
-
-class EthicsView(APIView):
-    @extend_schema(
-        responses=EthicsReply, operation_id="studies_ethics", summary="The checklist for an ethics board"
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        """Return it filled from the design, in the language of the request."""
-        study = study_for(request, slug)
-        sections = build_checklist(study)
-        checklist = {
-            "study": study.slug,
-            "missing": count_open_lines(sections),
-            "sections": sections,
-            "markdown": as_markdown(study, sections),
-        }
-        return Response(EthicsReply(checklist).data)

@@ -9,8 +9,7 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.publishing import close, open_to_workers, qualify
-from annotation.launch.ethics import fill_ready_texts
-from annotation.launch.views import ChecklistView, EthicsView
+from annotation.launch.views import ChecklistView
 from annotation.money import orders as money
 from annotation.money.views import SpendingRequestResource, SpendingView, money_path
 from annotation.privacy import retention as privacy
@@ -21,14 +20,12 @@ from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
-from evaluation.data.imported_scores.views import DatasetScoresView
 from evaluation.reports import views as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
 from evaluation.results.disputes.reopening import reopen
-from evaluation.results.leave_one_out.views import DatasetBoundsView
 from evaluation.results.operations import aggregate, evaluate
 from judgments.access import views as access_api
 from judgments.api import resources as judgments
@@ -103,7 +100,6 @@ urlpatterns = [
             change_item,
             take_back_change,
             open_to_workers,
-            fill_ready_texts,
             close,
             qualify,
             pause,
@@ -118,11 +114,8 @@ urlpatterns = [
             privacy.decline_request,
         )
     ),
-    path("datasets/<str:name>/bounds/", DatasetBoundsView.as_view(), name="dataset-bounds"),
-    path("datasets/<str:name>/scores/", DatasetScoresView.as_view(), name="dataset-scores"),
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),
-    path(f"{STUDY}/ethics/", EthicsView.as_view(), name="ethics"),
     path(f"{STUDY}/checklist/", ChecklistView.as_view(), name="checklist"),
     operation_path(share_report, report_api.LinkView),
     operation_path(privacy.erase, privacy_api.EraseView),

@@ -21,7 +21,7 @@ from contrib.choosing.selecting import (
     store_choice,
 )
 from contrib.choosing.weighing import chosen_of
-from evaluation.data.imported_scores.storing import check_imported
+from evaluation.data.imported_scores import check_imported
 from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
 from judgments.models import Study

@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import pgettext
 
 from common.errors import WrongState
-from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores, check_imported, imported_scores
+from evaluation.data.imported_scores import NO_SCORES, ImportedScores, check_imported, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus import consensus_of

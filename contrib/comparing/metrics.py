@@ -14,7 +14,7 @@ from rest_framework import serializers
 from common.amounts import as_json, coefficient, thousands
 from common.parameters import Parameters
 from common.texts import one_text
-from evaluation.data.imported_scores.storing import (
+from evaluation.data.imported_scores import (
     NOTHING,
     Column,
     ImportedScores,

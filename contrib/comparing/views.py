@@ -21,6 +21,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.errors import NotThere
 from contrib.comparing.metrics import JOB_KIND, compare, describe_comparison
 from contrib.comparing.studies import cached_comparison, comparable_studies
+from evaluation.data.metrics_page import METRICS
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import p_value
 from evaluation.results.comparing.comparison import MISSING, describe_compared_sources
@@ -168,7 +169,7 @@ def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
     }
 
 
-add_page_part(PagePart("metrics", "evaluation/two_metrics.html", _facts_of_metrics))
+add_page_part(PagePart(METRICS, "evaluation/two_metrics.html", _facts_of_metrics))
 
 
 def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:

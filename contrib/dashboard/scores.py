@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contrib.dashboard.models import BoardSnapshot
-from evaluation.data.imported_scores.storing import imported_scores
+from evaluation.data.imported_scores import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, ImportedMetric

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from evaluation.data.imported_scores.storing import imported_scores
+from evaluation.data.imported_scores import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
 from evaluation.reports.loading import people_of_units

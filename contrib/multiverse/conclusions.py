@@ -23,7 +23,7 @@ from contrib.multiverse.analyses import (
     Universe,
     choices_of,
 )
-from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.data.imported_scores import imported_hashes
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from judgments.models import Study

@@ -5,7 +5,7 @@ from config.features import Feature
 
 class PacksConfig(Feature):
     name = "contrib.packs"
-    needs = ("error_spans",)
+    needs = ("bounds", "error_spans")
     commands = {
         "Files, without a database": {
             "replicate": (

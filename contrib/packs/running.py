@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from annotation.rehearsal import ACCURACY_SPREAD, Crowd
 from common.amounts import as_json, json_float
 from common.files import indented
+from contrib.bounds.bounds import computable
 from contrib.packs.reading import MODULE, PER_CENT, Number, Pack, ReplicationError
 from evaluation.presentation.content import (
     DASH,
@@ -36,7 +37,6 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
 from evaluation.reports.storage import check_folder, write_folder
-from evaluation.results.leave_one_out.bounds import computable
 from quorum.numeric.arrays import Ints
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import quorum_version, signature

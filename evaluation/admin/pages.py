@@ -12,13 +12,11 @@ from django.utils.text import Truncator
 from unfold.decorators import display
 
 from evaluation.data.export import views as export_page
-from evaluation.data.imported_scores import page as imported_scores_page
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
 from evaluation.results.disputes import page as disputes_page
-from evaluation.results.leave_one_out import views as leave_one_out_page
 from judgments.access.roles import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, in_short, study_column, study_words
 from judgments.kinds import KINDS
@@ -125,8 +123,6 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 __all__ = [
     "disputes_page",
     "export_page",
-    "imported_scores_page",
-    "leave_one_out_page",
     "releases_page",
     "report_page",
     "results_page",

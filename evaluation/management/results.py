@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from common.amounts import counted
-from common.commands import QuorumCommand, progress_bar
-from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
+from common.commands import progress_bar
+from judgments.management.base import OperationCommand, operation_at
 from judgments.models import Study
-from judgments.studies.studies import find_dataset
 
 
 class Aggregate(OperationCommand):
@@ -162,31 +160,3 @@ class Evaluate(OperationCommand):
             self.say(f"{name}: {signature}")
         for note in result["notes"]:
             self.say(f"Note: {note}")
-
-
-class ImportScores(QuorumCommand):
-    help = (
-        "Import scores of metrics that Quorum does not compute, of captions, systems or pairs, from JSON lines, CSV or "
-        "a folder of mt-metrics-eval (docs/imported-scores.md)."
-    )
-    example = "manage.py import_scores comet.csv --dataset photos --metric comet"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        from evaluation.data.imported_scores.reading import FORMATS
-        from evaluation.data.imported_scores.storing import ScoresRequest
-
-        parser.add_argument("path", type=Path, metavar="FILE")
-        parser.add_argument("--dataset", required=True)
-        parser.add_argument("--format", choices=FORMATS, default="", help="default: what the file is")
-        add_parameters(parser, ScoresRequest())
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.data.imported_scores.reading import read_scores
-        from evaluation.data.imported_scores.storing import ScoresRequest, import_scores, mapping_of_scores
-
-        dataset = find_dataset(options["dataset"])
-        values = ScoresRequest.read(as_text(ScoresRequest(), options))
-        path, metrics = options["path"], values.pop("metric", [])
-        mapping = mapping_of_scores(values, path)
-        files = read_scores(path, metrics, format=options["format"], mapping=mapping)
-        self.say(import_scores(dataset=dataset, files=files, **values).summary())

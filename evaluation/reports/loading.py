@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of

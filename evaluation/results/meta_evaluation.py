@@ -15,7 +15,7 @@ import numpy as np
 from django.db import transaction
 
 from common.amounts import as_json, json_float
-from evaluation.data.imported_scores.storing import (
+from evaluation.data.imported_scores import (
     ImportedScores,
     check_imported,
     imported_hashes,

@@ -10,7 +10,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from common.amounts import as_json, thousands
-from evaluation.data.imported_scores.storing import NO_SCORES, ImportedScores
+from evaluation.data.imported_scores import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.presentation import rendering

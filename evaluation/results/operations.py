@@ -21,14 +21,6 @@ MOST_REFERENCES = 1000
 MOST_OFFERED = 100  # imported metrics in a form
 ROUGE_BY_RECALL = "rouge-1|measure:recall"
 LARGEST_SEED = 2**31 - 1
-# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, CIDEr-D without the
-# factor 10.
-WG16_METRICS = (
-    *(f"bleu-{order}|smoothing:nist" for order in range(1, 5)),
-    *("rouge-1", "rouge-l-155", "rouge-w", "rouge-su4", "meteor", "cider-nostem", "cider-d|scale:1"),
-)
-# Punctuation dropped, lower case, hyphenated words split.
-WG16_TOKENIZER = "h13"
 
 
 class ClustersRequest(Parameters):
@@ -122,44 +114,6 @@ class MetricsRequest(Parameters):
         return value
 
 
-class LeaveOneOutRequest(MetricsRequest):
-    """Which metrics, on which words, of which captions."""
-
-    metrics = KeysField(
-        required=False,
-        min_length=1,
-        initial=list(WG16_METRICS),
-        help_text="Names of metrics, with options (default: those of WG16, as they compute them).",
-    )
-    tokenizer = serializers.CharField(
-        required=False,
-        initial=WG16_TOKENIZER,
-        label="Words are cut as in",
-        help_text=f"ptb, space, h13, rouge or v15 (default: {WG16_TOKENIZER}).",
-    )
-    split = serializers.CharField(
-        required=False, max_length=20, help_text="Items of this split alone (default: all)."
-    )
-    item = serializers.CharField(
-        required=False,
-        max_length=200,
-        help_text="Name of the item whose captions are ranked by each metric (default: the first).",
-    )
-    others = KeysField(
-        required=False,
-        min_length=1,
-        help_text="Names of other datasets, whose captions stand in the place of those left out.",
-    )
-    captions = serializers.IntegerField(
-        required=False,
-        min_value=1,
-        help_text="Put other texts in the place of so many captions of each item, drawn at random (default: of all).",
-    )
-    seed = serializers.IntegerField(
-        required=False, min_value=0, max_value=LARGEST_SEED, help_text="Seed of what is drawn (default: 0)."
-    )
-
-
 class AnyMetricsRequest(MetricsRequest):
     """Metrics by name, computed or imported; whether the dataset has an imported one is known with the study."""
 
@@ -240,7 +194,7 @@ def evaluate(
     **readings: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background; what cannot be computed is said in the job."""
-    from evaluation.data.imported_scores.storing import check_imported
+    from evaluation.data.imported_scores import check_imported
     from evaluation.results.meta_evaluation import Readings
 
     Readings(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)

@@ -30,7 +30,7 @@ from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.texts import readable
 from evaluation.data.adoption import adopt
-from evaluation.data.imported_scores.storing import imported_hashes
+from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets.records import AS_IMPORTED
 from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
@@ -108,7 +108,11 @@ WAYS = {
     "report": gettext_noop("Report: figures, tables, methods"),
 }
 
-COMPARED = gettext_noop("Two metrics compared, scores from elsewhere")
+# the words of the page "Metrics", by the steps of features on it
+METRICS_BY_STEPS = {
+    ("compare-metrics", "import-scores"): gettext_noop("Two metrics compared, scores from elsewhere"),
+    ("compare-metrics",): gettext_noop("Two metrics compared"),
+}
 
 
 def as_markup(markup: str) -> SafeString:
@@ -288,7 +292,8 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}
         of_items = evaluation if study.design.get("purpose") != "labels" else None
         context["lead"] = _leading_findings(aggregation, of_items, context["figures"])
-        ways = WAYS | ({"metrics": COMPARED} if "compare-metrics" in context["steps"] else {})
+        steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
+        ways = WAYS | ({"metrics": METRICS_BY_STEPS[steps]} if steps in METRICS_BY_STEPS else {})
         context["ways"] = [
             {"label": _(label), "link": page_address(study, name)}
             for name, label in ways.items()

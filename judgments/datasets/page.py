@@ -118,6 +118,7 @@ class DatasetPage:
 
     name: str
     view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
+    title: str = ""  # of the link on the dataset's own page
 
 
 PAGES: dict[str, DatasetPage] = {}
@@ -688,6 +689,11 @@ class DatasetAdmin(QuorumAdmin):
             sharings=Dataset.Sharing.choices,
             me=signed_in(request),
             **(offered_accounts() if may_own else {}),
+            links=[
+                (reverse(f"admin:judgments_dataset_{name}", args=[dataset.pk]), gettext(page.title))
+                for name, page in PAGES.items()
+                if page.title
+            ],
             imports=[
                 (reverse(f"admin:judgments_dataset_{name}", args=[dataset.pk]), gettext(form.title))
                 for name, form in UPLOADS.items()

@@ -439,7 +439,7 @@ BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 
 
 class Ethics(Part):
-    """What an ethics board asks and no other field says (docs/ethics.md)."""
+    """What an ethics board asks and no other field says (contrib/ethics/README.md)."""
 
     board: str = Field(
         "",

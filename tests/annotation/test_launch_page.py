@@ -13,7 +13,6 @@ from annotation.launch.views import qr_code
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study
 
@@ -111,43 +110,6 @@ def test_check_questions_say_whom_they_set_aside(
     points = checked(designer, make_study(opened=False, controls=controls, units_per_hit=8))
     shown, text = points["Quiz or check questions"]
     assert (shown, [part for part in sentences.split("|") if part not in text]) == (standing, []), text
-
-
-@pytest.mark.parametrize("case", ["eu", "us", "course", "panel"])
-def test_a_usual_case_fills_the_texts_in_every_language_without_typing(designer: Client, case: str) -> None:
-    User.objects.filter(username="designer").update(
-        first_name="Ada", last_name="Long", email="ada@example.org"
-    )
-    crowd = {"reward_cents": 30, "currency": "EUR", "floor_cents_per_hour": 1200}
-    study = make_study(opened=False, crowd=crowd, seconds_per_unit=60, retention={"identities_days": 30})
-    assert 'id="ready-texts" open' in designer.get(page(study, "launch")).content.decode()
-    designer.post(do(study, "ready-texts"), {"page": "launch", "case": case})
-    points = checked(designer, study)
-    assert (points["Consent"][0], points["Contact"][0]) == ("ready", "ready")
-    study.refresh_from_db()
-    design = design_of(study)
-    texts = {"en": design.consent} | {code: words.consent for code, words in design.translations.items()}
-    assert len(set(texts.values())) == 6
-    shared = ("30", "12", "EUR", design.name, design.question, "Ada Long, ada@example.org", "18")
-    for language, text in texts.items():
-        assert [part for part in shared if part not in text] == [], language
-        others = design.consent.split("\n\n") if language != "en" else []
-        assert [part for part in text.split("\n\n") if part in others and len(part) > 30] == [], language
-    own = {"eu": "Data Protection Regulation", "us": "IRB", "course": "your grade", "panel": "your panel"}[
-        case
-    ]
-    assert own in design.consent
-    assert sum(part in design.consent for part in ("Data Protection Regulation", "IRB", "your grade")) == (
-        case != "panel"
-    )
-    # a text of one's own stays; a ready one is said to be of an earlier design
-    again = designer.post(do(study, "ready-texts"), {"page": "launch", "case": case}, follow=True)
-    assert "there is a consent text" in words(again)
-    study.design["crowd"]["reward_cents"] = 40
-    study.save()
-    assert "design has changed since the ready text" in checked(designer, study)["Consent"][1]
-    designer.post(do(study, "ready-texts"), {"page": "launch", "case": case, "replace": "true"})
-    assert checked(designer, study)["Consent"][0] == "ready"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.launch.ethics import build_checklist
 from annotation.models import Assignment, Case, ConsentVersion, Erasure, ErasureRequest, Participation, Worker
 from annotation.privacy.consent import change_consent, consent_version, versions_of
 from annotation.quality.flags import pause_worker
@@ -133,39 +132,6 @@ def test_the_consent_text_is_changed_by_page_and_command(study: Study, ada: Pers
         call_command("change_consent", study.slug, __file__, "--why", "w", "--translation", "de")
     call_command("change_consent", study.slug, __file__, "--why", "w", stdout=(out := StringIO()))
     assert "version 3" in out.getvalue()
-
-
-def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: Client) -> None:
-    study = study_of(
-        crowd={"reward_cents": 50, "currency": "EUR"},
-        seconds_per_unit=30,
-        units_per_hit=4,
-        contact="board@example.org",
-        ethics={"board": "IRB 7 of Example, no. 12", "minimum_age": 18},
-        retention={"identities_days": 90},
-        workers={"countries": ["DE"]},
-    )
-    lines = {
-        line.key or line.question: line.answer for section in build_checklist(study) for line in section.lines
-    }
-    assert lines["ethics.board"] == "IRB 7 of Example, no. 12"
-    assert lines["ethics.risks"] == ""
-    assert lines["ethics.minimum_age"] == "18 years."
-    assert lines["retention.identities_days"].startswith("90 days")
-    # four items of 30 seconds, one of them a check question, for 50 cents: 50 * 3600 / 120
-    assert "0.50 EUR" in lines["What they are paid"]
-    assert "15.00 EUR an hour" in lines["What they are paid"]
-    assert "Germany" in lines["What is required of them"]
-    call_command("ethics", study.slug, stdout=(out := StringIO()))
-    assert (
-        "**Risks, and what is done about them** (CR (b)(2), ARR A2)\n\n**To be filled in by you.**"
-        in out.getvalue()
-    )
-    shown = words(designer.get(page(study, "ethics")))
-    assert "IRB 7 of Example" in shown
-    assert designer.get(page(study, "ethics-file") + "?format=html").content.startswith(b"<!doctype html>")
-    missing = sum(1 for answer in lines.values() if not answer)
-    assert f"{missing} lines are to be filled in by you." in shown
 
 
 OLD, NEW = "We keep answers.", "We keep answers, and publish them."

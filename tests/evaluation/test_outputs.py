@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from contrib.error_spans.results.scores import system_scores
 from contrib.error_spans.results.segments import segments_of
 from contrib.judgment_imports.importing import import_judgments
+from contrib.score_imports.reading import read_scores
+from contrib.score_imports.storing import import_scores
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import import_scores
 from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation

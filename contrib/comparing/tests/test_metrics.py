@@ -12,15 +12,9 @@ from django.test import Client
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from contrib.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
-from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import import_scores
-from evaluation.errors import EvaluationError
-from evaluation.results.meta_evaluation import evaluate_study
-from judgments.jobs import run_job
-from judgments.models import Caption, Item, Output, Study, System
-from quorum.metrics import score
-from tests.evaluation.studies import StudyOf, candidate, make_dataset
-from tests.evaluation.test_imported_scores import (
+from contrib.score_imports.reading import read_scores
+from contrib.score_imports.storing import import_scores
+from contrib.score_imports.tests.test_score_imports import (
     IMAGES,
     brought,
     caption_rows,
@@ -29,6 +23,12 @@ from tests.evaluation.test_imported_scores import (
     scores_of,
     write,
 )
+from evaluation.errors import EvaluationError
+from evaluation.results.meta_evaluation import evaluate_study
+from judgments.jobs import run_job
+from judgments.models import Caption, Item, Output, Study, System
+from quorum.metrics import score
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_scales import better_and_worse, rehearsed
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,14 @@ import pytest
 
 from contrib.dashboard.scores import candidate_scores
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
+from contrib.score_imports.tests.test_score_imports import (
+    brought,
+    caption_rows,
+    graded_study,
+    pairs_study,
+    write,
+)
 from evaluation.results.meta_evaluation import evaluate_study
-from tests.evaluation.test_imported_scores import brought, caption_rows, graded_study, pairs_study, write
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,9 @@ from django.urls import reverse
 
 from contrib.multiverse.analyses import Choice, StudyVotes, Universe
 from contrib.multiverse.conclusions import compute_multiverse, tokenizers
-from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import import_scores
+from contrib.score_imports.reading import read_scores
+from contrib.score_imports.storing import import_scores
+from contrib.score_imports.tests.test_score_imports import brought, graded_study, write
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.reports.storage import build_report
@@ -24,7 +25,6 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
 from tests.evaluation.reporting import address, graded, run_report_job, words, written
 from tests.evaluation.studies import StudyOf, make_dataset
-from tests.evaluation.test_imported_scores import brought, graded_study, write
 from tests.metrics.test_score import MODULE, POINTS, install
 from tests.plots import undrawn
 

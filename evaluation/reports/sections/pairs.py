@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.amounts import json_float
-from evaluation.data.imported_scores.storing import is_imported
+from evaluation.data.imported_scores import is_imported
 from evaluation.data.judgment_sets.records import Floats
 from evaluation.presentation.content import (
     Cell,

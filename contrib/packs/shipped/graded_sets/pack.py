@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from common.amounts import json_float
+from contrib.bounds.bounds import computable
 from contrib.packs.published_sets import references_by_image
 from contrib.packs.reading import ReplicationError
 from contrib.packs.running import Run, estimate_from
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
-from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from judgments.importers.published_sets import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records import JudgmentRow, ReferenceRow

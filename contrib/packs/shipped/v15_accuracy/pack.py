@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from contrib.bounds.bounds import computable
 from contrib.packs.published_sets import (
     ABSTRACT,
     PASCAL,
@@ -28,7 +29,6 @@ from evaluation.presentation.content import (
     Table,
     estimate_of,
 )
-from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
 from judgments.importers.published_sets import FiftyDataset
 from quorum.numeric.arrays import Floats

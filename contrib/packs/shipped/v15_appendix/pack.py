@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from contrib.bounds.bounds import computable
 from contrib.packs.published_sets import (
     ABSTRACT,
     PASCAL,
@@ -22,7 +23,6 @@ from contrib.packs.published_sets import (
 )
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, CurvePanel, Curves, Estimate, Plot, Table
-from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.correlation import spearman

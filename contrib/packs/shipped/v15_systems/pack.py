@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from contrib.bounds.bounds import computable
 from contrib.packs.published_sets import (
     ABSTRACT,
     PASCAL,
@@ -17,7 +18,6 @@ from contrib.packs.published_sets import (
 )
 from contrib.packs.running import Run
 from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel, Plot, Table
-from evaluation.results.leave_one_out.bounds import computable
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.statistics.aggregation import TournamentResult, tournament

@@ -7,11 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from contrib.packs.published_sets import references_by_image
-from contrib.packs.running import Run, heat_plot
-from evaluation.errors import EvaluationError
-from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
-from evaluation.results.leave_one_out.bounds import (
+from contrib.bounds.bounds import (
     WG16_METRICS,
     Bound,
     Bounds,
@@ -19,6 +15,10 @@ from evaluation.results.leave_one_out.bounds import (
     compute_bounds,
     read_corpus,
 )
+from contrib.packs.published_sets import references_by_image
+from contrib.packs.running import Run, heat_plot
+from evaluation.errors import EvaluationError
+from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from judgments.importers import open_dataset
 from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 

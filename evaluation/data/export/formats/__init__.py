@@ -13,7 +13,7 @@ from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
 from judgments.access.roles import Right
 from judgments.kinds import KINDS, Kind
-from judgments.models import Study, System
+from judgments.models import Study
 from judgments.studies.studies import kind_of
 
 TASKS = ("annotation", "search")
@@ -40,13 +40,6 @@ class Format:
     personal: bool = False
 
 
-def _mtme_encoding() -> Encoding:
-    # Imported lazily, with the metrics' compiler.
-    from evaluation.data.export.formats.mtme import Mtme
-
-    return Mtme()
-
-
 def _fits_any(study: Study) -> str:
     return ""
 
@@ -64,24 +57,12 @@ def _needs_flickr8k_grades(study: Study) -> str:
     return _needs_captions_of_images(study)
 
 
-def _needs_systems(study: Study) -> str:
-    kind = KINDS[study.protocol]
-    if not (kind.values or kind.judges_one_caption or kind.names_best):
-        return (
-            "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "
-            "the best of several (best-worst), or marked errors (spans)"
-        )
-    if not System.objects.of_study(study).captioners().exists():
-        return f"it holds judgments of systems, and dataset {study.dataset.name!r} has none"
-    return ""
-
-
 def _unless(fits: Callable[[Kind], object], why: str, study: Study) -> str:
     return "" if fits(KINDS[study.protocol]) else why
 
 
 JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
-PARQUET, ZIP = "application/vnd.apache.parquet", "application/zip"
+PARQUET = "application/vnd.apache.parquet"
 _KEYWORDS = partial(_unless, lambda kind: "keywords" in kind.own_formats, "it holds keywords")
 _GROUNDING = partial(
     _unless, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
@@ -128,10 +109,6 @@ _FORMATS = (
         "Demographics for the paper: what the crowd says of the people, a line each",
         judgments.why_no_demographics, judgments.DemographicLines,
         right=Right.CHANGE, personal=True,
-    ),
-    Format(
-        "mtme", "mtme.zip", ZIP,
-        "Archive for mt-metrics-eval: its folder layout", _needs_systems, _mtme_encoding,
     ),
     Format(
         "keywords", "keywords.jsonl", JSONL,

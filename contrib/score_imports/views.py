@@ -11,13 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from evaluation.data.imported_scores.reading import check_names, read_score_rows, score_records
-from evaluation.data.imported_scores.storing import (
-    ScoresRequest,
-    import_scores,
-    mapping_of_scores,
-    signature_of,
-)
+from contrib.score_imports.parameters import ScoresRequest, mapping_of_scores
+from contrib.score_imports.reading import check_names, read_score_rows, score_records
+from contrib.score_imports.storing import import_scores
+from evaluation.data.imported_scores import signature_of
 from evaluation.models import ImportedMetric
 from judgments.access.permissions import staff_of
 from judgments.access.roles import require_editor

@@ -15,8 +15,8 @@ from django.test import Client
 
 from common.environment import DEFAULTS
 from common.errors import DataConflict, QuorumError
-from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import import_scores
+from contrib.score_imports.reading import read_scores
+from contrib.score_imports.storing import import_scores
 from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.reports.releases.verification import verify_bundle

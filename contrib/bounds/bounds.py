@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from common.amounts import as_json, json_float
+from contrib.bounds.parameters import WG16_METRICS, WG16_TOKENIZER
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Table
 from evaluation.results.aggregation import rank_correlations_table
-from evaluation.results.operations import WG16_METRICS, WG16_TOKENIZER
 from judgments.kinds.caption import rank_correlations
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import QuorumError
-from evaluation.results.operations import WG16_TOKENIZER, LeaveOneOutRequest
+from contrib.bounds.parameters import WG16_TOKENIZER, LeaveOneOutRequest
 from judgments.access.permissions import staff_of
 from judgments.access.roles import visible_rows
 from judgments.admin.base import signed_in
@@ -28,7 +28,7 @@ from judgments.studies.studies import find_dataset
 from judgments.studies.study_page import read_posted_parameters
 
 JOB_KIND = "leave_one_out"
-# What stood in the place of a caption (evaluation.results.leave_one_out.bounds), in short.
+# What stood in the place of a caption (contrib.bounds.bounds), in short.
 INSTEAD = {
     "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),
@@ -84,7 +84,7 @@ def _tokenizers() -> list[str]:
 
 
 def _tables(result: dict[str, Any]) -> dict[str, Any]:
-    from evaluation.results.leave_one_out.bounds import rank_tables
+    from contrib.bounds.bounds import rank_tables
 
     metrics = result["metrics"]
     lower = list(next(iter(metrics.values()))["lower"])
@@ -119,7 +119,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-add_dataset_page(DatasetPage("bounds", show_bounds))
+add_dataset_page(DatasetPage("bounds", show_bounds, gettext_noop("What people reach")))
 
 
 class DatasetBoundsView(APIView):

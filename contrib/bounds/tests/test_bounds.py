@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau, rankdata, spearmanr, t
 
-from evaluation.results.leave_one_out.bounds import compute_bounds, read_corpus
+from contrib.bounds.bounds import compute_bounds, read_corpus
 from judgments.jobs import run_job
 from judgments.models import Dataset, DatasetRole
 from quorum.metrics import score

@@ -1,4 +1,4 @@
-"""The checklist for an ethics board, filled from a study's design (docs/ethics.md).
+"""The checklist for an ethics board, filled from a study's design (README.md).
 
 Sources of the questions, which each line names:
 
@@ -12,192 +12,32 @@ Sources of the questions, which each line names:
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.conf import settings
-from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import Count, Sum
-from django.template.loader import render_to_string
 from django.utils.formats import date_format
-from django.utils.html import escape
 from django.utils.timezone import localtime
-from django.utils.translation import get_language, gettext_noop, ngettext, override
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
-from rest_framework import serializers
+from django.utils.translation import ngettext
 
 from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
-from annotation.privacy.consent import change_consent, versions_of
+from annotation.launch.check_questions import describe_rule
+from annotation.privacy.consent import versions_of
 from annotation.work.summaries import describe_effort
 from annotation.work.worksheet import spell_duration
-from common.amounts import spell_cents, spell_money, thousands
-from common.errors import WrongState
-from common.markup import render_markdown
-from common.parameters import Parameters
+from common.amounts import spell_cents, thousands
 from judgments.design.quiz import asks_anything
-from judgments.design.reading import make_design
 from judgments.design.requirements import country_name
-from judgments.design.study_design import StudyDesign, design_in
-from judgments.design.tables import CAREFUL, DEMOGRAPHICS, GUESSING, Texts
-from judgments.drawing.material import content_key
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import DEMOGRAPHICS
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study, StudyRole
-from judgments.operations import CommandHelp, Outcome, operation
-from judgments.studies.studies import change_design, design_of
+from judgments.studies.studies import design_of
 
 SECONDS_AN_HOUR = 3600
 MOST_OWNERS_NAMED = 20
-
-
-CASES = {
-    "eu": gettext_noop("European Union (GDPR)"),
-    "us": gettext_noop("United States (likely exempt from full review)"),
-    "course": gettext_noop("Students of a course"),
-    "panel": gettext_noop("A panel or a crowd"),
-}
-BASE_LANGUAGE = "en"  # of a ready consent text; the others are its translations
-USUAL_DAYS, USUAL_AGE = 90, 18
-READY_TEXTS = "ready-texts"
-NOTE = "ready_texts"  # of a study: the case that its consent text was written for, and the text's hash
-
-
-class ReadyTextsRequest(Parameters):
-    case = serializers.ChoiceField(
-        choices=[(case, _lazy(title)) for case, title in CASES.items()], label="Who takes part"
-    )
-    replace = serializers.BooleanField(default=False, label="Replace a consent text that is there")
-
-
-def items_among(design: StudyDesign, groups: int) -> int:
-    """Return the number of items in so many pictures, or other groups, of a page of work."""
-    return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
-
-
-def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return the check questions on the pages after which the rule applies first, and how likely it sets aside then.
-
-    Args:
-        accuracy: the chance that the person is right on a check question.
-    """
-    on_a_page = items_among(design, design.controls.per_hit)
-    seen = on_a_page * math.ceil(design.controls.least / on_a_page)
-    return seen, design.controls.chance_set_aside(seen, accuracy)
-
-
-def describe_rule(design: StudyDesign) -> str:
-    """Return whom the rule on check questions sets aside, in a sentence; "" if nobody."""
-    if not design.controls.per_hit or not design.controls.threshold:
-        return ""
-    seen, careful = chance_of_exclusion(design, CAREFUL)
-    return _(
-        "Answers of people below the least share are set aside from their check question number %(least)s on; they "
-        "meet it on page %(pages)s at the latest. After that page, this happens to %(careful)s of 100 careful people, "
-        "who get 95 of 100 check questions right, and to %(guessing)s of 100 who guess."
-    ) % {
-        "least": design.controls.least,
-        "pages": seen // items_among(design, design.controls.per_hit),
-        "careful": round(100 * careful),
-        "guessing": round(100 * chance_of_exclusion(design, GUESSING)[1]),
-    }
-
-
-def write_consent(design: StudyDesign, case: str, language: str) -> str:
-    """Return the ready consent text in Markdown, filled from the design, in a language of the workers' pages."""
-    items = items_among(design, KINDS[design.protocol].hit_size(design))
-    currency = design.named_currency
-    with override(language):
-        facts = {
-            "case": case,
-            "design": design_in(design, language),
-            "duration": spell_duration(items * design.seconds_per_unit),
-            "pay": spell_money(design.crowd.reward_cents, currency),
-            "floor": spell_money(design.crowd.floor_cents_per_hour, currency),
-            "sent": backend_for(design).sends_people,
-        }
-        text = render_to_string("annotation/ready_consent.html", facts)
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
-
-
-def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
-    """Fill what is empty: contact, end of retention, and what a board asks that follows from the case."""
-    named = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
-    course = _(
-        "Students depend on those who teach them. Nobody who grades them sees who takes part or what they answer, "
-        "and there is another way to earn the same credit."
-    )
-    usual = {
-        "minimum_age": USUAL_AGE,
-        "vulnerable": course
-        if case == "course"
-        else _("None are recruited; everybody confirms that they are of age."),
-        "risks": _(
-            "None beyond those of everyday work at a screen. Participants can stop at any time without a disadvantage, "
-            "and report an item."
-        ),
-        "benefits": _("None for participants; the results may help others."),
-    }
-    empty = {key: value for key, value in usual.items() if not getattr(design.ethics, key)}
-    days = design.retention.identities_days or USUAL_DAYS
-    return design.model_copy(
-        update={
-            "contact": design.contact.strip() or named,
-            "retention": design.retention.model_copy(update={"identities_days": days}),
-            "ethics": design.ethics.model_copy(update=empty),
-        }
-    )
-
-
-@operation(
-    READY_TEXTS,
-    "Fill in ready texts",
-    parameters=ReadyTextsRequest,
-    command=CommandHelp(
-        "Write consent and ethics texts of a usual case from the design.", "triplets-50 --case eu"
-    ),
-)
-@transaction.atomic
-def fill_ready_texts(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
-    """Write the consent text in all languages of the workers' pages, and a board's answers that are empty.
-
-    After drafting only the consent text changes, as a new version.
-    """
-    design = design_of(study)
-    if design.consent.strip() and not replace:
-        raise WrongState(
-            _("Nothing was changed: there is a consent text. Tick “replace” to write another one over it.")
-        )
-    drafting = study.state == Study.State.DRAFT
-    design = _with_usual_answers(design, case, by) if drafting else design
-    text = write_consent(design, case, BASE_LANGUAGE)
-    others = {
-        language: write_consent(design, case, language)
-        for language, _name in settings.LANGUAGES
-        if language != BASE_LANGUAGE
-    }
-    if drafting:
-        translations = {
-            language: design.translations.get(language, Texts()).model_copy(update={"consent": translated})
-            for language, translated in others.items()
-        }
-        written = design.model_copy(update={"consent": text, "translations": translations})
-        change_design(study=study, design=make_design(written.model_dump(mode="json")), user=by)
-    else:
-        change_consent(study=study, text=text, translations=others, why=_("A ready text."), by=by)
-    study.notes = study.notes | {NOTE: {"case": case, "text": content_key(text)}}
-    study.save(update_fields=["notes"])
-    return Outcome(_("The texts are filled in from the design. Read them, and change what does not fit."))
-
-
-def is_outdated(study: Study, design: StudyDesign) -> bool:
-    """Return whether the consent text is a ready one that nobody edited, of a design that has changed since."""
-    note = study.notes.get(NOTE, {})
-    unedited = note.get("text") == content_key(design.consent)
-    return unedited and write_consent(design, note["case"], BASE_LANGUAGE) != design.consent
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,46 +387,3 @@ def _risk_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         _("Risks, and what is done about them"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks"
     )
     yield ChecklistLine(_("Benefits"), ethics.benefits, "CR (b)(3)", "ethics.benefits")
-
-
-def as_markdown(study: Study, sections: list[ChecklistSection]) -> str:
-    title = _("Checklist for an ethics board: %(name)s") % {"name": study.name}
-    parts = [f"# {title}", _("Filled from the design of study `%(slug)s`.") % {"slug": study.slug}]
-    for section in sections:
-        parts.append(f"## {section.title}")
-        for line in section.lines:
-            parts.append(f"**{line.question}** ({line.sources})")
-            parts.append(_as_quotation(line.answer) if line.answer else f"**{open_line_text()}**")
-    return "\n\n".join(parts) + "\n"
-
-
-def open_line_text() -> str:
-    return _("To be filled in by you.")
-
-
-def _as_quotation(text: str) -> str:
-    """Quote a text of several lines, so that its headings do not become the document's."""
-    if "\n" not in text or text.startswith("- "):
-        return text
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-
-
-STYLE = """
-body {
-  font: 11pt/1.5 system-ui, sans-serif; max-width: 42em; margin: 2em auto; padding: 0 1em;
-  color: #111; background: #fff;
-}
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #999; }
-blockquote { margin: 0 0 0 .5em; padding-left: 1em; border-left: 3px solid #bbb; }
-p { break-inside: avoid; } h2 { break-after: avoid; }
-"""
-
-
-def as_html(study: Study, sections: list[ChecklistSection]) -> str:
-    """Return one page that prints well, without scripts."""
-    body = render_markdown(as_markdown(study, sections))
-    title = escape(_("Checklist for an ethics board: %(name)s") % {"name": study.name})
-    return (
-        f'<!doctype html>\n<html lang="{get_language() or "en"}"><head><meta charset="utf-8">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body>\n{body}\n</body></html>\n"
-    )

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.commands import QuorumCommand, progress_bar
+from contrib.bounds.parameters import LeaveOneOutRequest
 from evaluation.presentation.content import Table, plain_table
-from evaluation.results.operations import LeaveOneOutRequest
 from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
 
 if TYPE_CHECKING:
-    from evaluation.results.leave_one_out.bounds import Bounds
+    from contrib.bounds.bounds import Bounds
 
 
 class LeaveOneOut(QuorumCommand):
     help = (
         "Hold each reference caption of a dataset against the others of its item, and unrelated texts against them: "
         "upper and lower bounds of every metric, Kendall's tau-b between metrics, and ranks of an item's captions "
-        "(docs/evaluation.md#bounds-of-a-dataset)."
+        "(contrib/bounds/README.md)."
     )
     example = "manage.py leave_one_out pascal-50s --others flickr8k --corpus brown/ --output bounds.json"
 
@@ -38,7 +38,7 @@ class LeaveOneOut(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         dataset = find_dataset(options["dataset"])
-        from evaluation.results.leave_one_out.bounds import leave_one_out
+        from contrib.bounds.bounds import leave_one_out
 
         values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
         with progress_bar() as progress:
@@ -47,7 +47,7 @@ class LeaveOneOut(QuorumCommand):
         self._summary(dataset.name, bounds)
 
     def _summary(self, name: str, bounds: Bounds) -> None:
-        from evaluation.results.leave_one_out.bounds import rank_tables
+        from contrib.bounds.bounds import rank_tables
 
         self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} items")
         floors, names = list(bounds.lower), list(bounds.upper)

@@ -1,21 +1,18 @@
-"""The page "Metrics" of a study: scores that were imported for its dataset."""
+"""Scores that were imported for its dataset, on the page "Metrics" of a study, and their import there."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from common.errors import QuorumError
-from evaluation.data.imported_scores.reading import read_scores
-from evaluation.data.imported_scores.storing import (
-    ScoresRequest,
-    import_scores,
-    mapping_of_scores,
-    signature_of,
-)
+from contrib.score_imports.parameters import ScoresRequest, mapping_of_scores
+from contrib.score_imports.reading import read_scores
+from contrib.score_imports.storing import import_scores
+from evaluation.data.imported_scores import signature_of
+from evaluation.data.metrics_page import METRICS
 from evaluation.models import ImportedMetric
 from judgments.access.roles import Right, has_role, require_editor
 from judgments.admin.base import signed_in
@@ -23,29 +20,27 @@ from judgments.datasets.page import import_or_queue
 from judgments.models import Study
 from judgments.studies.study_page import (
     Context,
-    Group,
+    PagePart,
     StudyStep,
+    add_page_part,
     add_step,
-    can_be_evaluated,
     read_posted_parameters,
-    study_page,
-    take_refusal,
 )
 
 MOST_SHOWN = 100
 
 
-@study_page("metrics", order=53, shown=can_be_evaluated, group=Group.FINDINGS, under="results")
-def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
     rows = (
         ImportedMetric.objects.filter(dataset=study.dataset_id).defer("scores").select_related("imported_by")
     )
-    context |= {
+    return {
         "imported": [(metric, signature_of(metric)) for metric in rows[:MOST_SHOWN]],
         "may_import": has_role(request.user, study.dataset, "editor"),
-        "refusal": take_refusal(request, study),
     }
-    return TemplateResponse(request, "evaluation/study_metrics.html", context)
+
+
+add_page_part(PagePart(METRICS, "evaluation/imported_scores.html", _facts_of_metrics))
 
 
 def _import_scores(request: HttpRequest, study: Study) -> None:

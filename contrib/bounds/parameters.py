@@ -1,0 +1,55 @@
+"""What is asked of bounds: which metrics, on which words, of which captions."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from common.parameters import KeysField
+from evaluation.results.operations import LARGEST_SEED, MetricsRequest
+
+# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, CIDEr-D without the
+# factor 10.
+WG16_METRICS = (
+    *(f"bleu-{order}|smoothing:nist" for order in range(1, 5)),
+    *("rouge-1", "rouge-l-155", "rouge-w", "rouge-su4", "meteor", "cider-nostem", "cider-d|scale:1"),
+)
+# Punctuation dropped, lower case, hyphenated words split.
+WG16_TOKENIZER = "h13"
+
+
+class LeaveOneOutRequest(MetricsRequest):
+    """Which metrics, on which words, of which captions."""
+
+    metrics = KeysField(
+        required=False,
+        min_length=1,
+        initial=list(WG16_METRICS),
+        help_text="Names of metrics, with options (default: those of WG16, as they compute them).",
+    )
+    tokenizer = serializers.CharField(
+        required=False,
+        initial=WG16_TOKENIZER,
+        label="Words are cut as in",
+        help_text=f"ptb, space, h13, rouge or v15 (default: {WG16_TOKENIZER}).",
+    )
+    split = serializers.CharField(
+        required=False, max_length=20, help_text="Items of this split alone (default: all)."
+    )
+    item = serializers.CharField(
+        required=False,
+        max_length=200,
+        help_text="Name of the item whose captions are ranked by each metric (default: the first).",
+    )
+    others = KeysField(
+        required=False,
+        min_length=1,
+        help_text="Names of other datasets, whose captions stand in the place of those left out.",
+    )
+    captions = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="Put other texts in the place of so many captions of each item, drawn at random (default: of all).",
+    )
+    seed = serializers.IntegerField(
+        required=False, min_value=0, max_value=LARGEST_SEED, help_text="Seed of what is drawn (default: 0)."
+    )

@@ -1,0 +1,23 @@
+"""What ethics boards add to the platform."""
+
+from config.features import Feature
+
+
+class EthicsConfig(Feature):
+    name = "contrib.ethics"
+    pages = ("contrib.ethics.views",)
+    calls = "contrib.ethics.calls"
+    commands = {
+        "Studies": {
+            "study ethics": (
+                "ethics",
+                "a checklist for an ethics board, filled from the design",
+                "contrib.ethics.management.Ethics",
+            ),
+            "study texts": (
+                "ready_texts",
+                "consent and ethics texts of a usual case, filled from the design",
+                "contrib.ethics.ready_texts.fill_ready_texts",
+            ),
+        }
+    }

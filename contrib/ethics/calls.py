@@ -1,0 +1,12 @@
+"""The addresses of ethics boards below /api/."""
+
+from django.urls import path
+
+from contrib.ethics.ready_texts import fill_ready_texts
+from contrib.ethics.views import EthicsView
+from judgments.api.resources import operation_path
+
+urlpatterns = [
+    operation_path(fill_ready_texts),
+    path("studies/<str:slug>/ethics/", EthicsView.as_view(), name="ethics"),
+]

@@ -1,0 +1,142 @@
+"""Consent texts of usual cases, and what a board asks that follows from the case, filled in from the design."""
+
+from __future__ import annotations
+
+import re
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_noop, override
+from rest_framework import serializers
+
+from annotation.crowds import backend_for
+from annotation.launch.check_questions import items_among
+from annotation.privacy.consent import change_consent
+from annotation.work.worksheet import spell_duration
+from common.amounts import spell_money
+from common.errors import WrongState
+from common.parameters import Parameters
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign, design_in
+from judgments.design.tables import Texts
+from judgments.drawing.material import content_key
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.operations import CommandHelp, Outcome, operation
+from judgments.studies.studies import change_design, design_of
+
+CASES = {
+    "eu": gettext_noop("European Union (GDPR)"),
+    "us": gettext_noop("United States (likely exempt from full review)"),
+    "course": gettext_noop("Students of a course"),
+    "panel": gettext_noop("A panel or a crowd"),
+}
+BASE_LANGUAGE = "en"  # of a ready consent text; the others are its translations
+USUAL_DAYS, USUAL_AGE = 90, 18
+READY_TEXTS = "ready-texts"
+NOTE = "ready_texts"  # of a study: the case that its consent text was written for, and the text's hash
+
+
+class ReadyTextsRequest(Parameters):
+    case = serializers.ChoiceField(
+        choices=[(case, _lazy(title)) for case, title in CASES.items()], label="Who takes part"
+    )
+    replace = serializers.BooleanField(default=False, label="Replace a consent text that is there")
+
+
+def write_consent(design: StudyDesign, case: str, language: str) -> str:
+    """Return the ready consent text in Markdown, filled from the design, in a language of the workers' pages."""
+    items = items_among(design, KINDS[design.protocol].hit_size(design))
+    currency = design.named_currency
+    with override(language):
+        facts = {
+            "case": case,
+            "design": design_in(design, language),
+            "duration": spell_duration(items * design.seconds_per_unit),
+            "pay": spell_money(design.crowd.reward_cents, currency),
+            "floor": spell_money(design.crowd.floor_cents_per_hour, currency),
+            "sent": backend_for(design).sends_people,
+        }
+        text = render_to_string("annotation/ready_consent.html", facts)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
+    """Fill what is empty: contact, end of retention, and what a board asks that follows from the case."""
+    named = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
+    course = _(
+        "Students depend on those who teach them. Nobody who grades them sees who takes part or what they answer, "
+        "and there is another way to earn the same credit."
+    )
+    usual = {
+        "minimum_age": USUAL_AGE,
+        "vulnerable": course
+        if case == "course"
+        else _("None are recruited; everybody confirms that they are of age."),
+        "risks": _(
+            "None beyond those of everyday work at a screen. Participants can stop at any time without a disadvantage, "
+            "and report an item."
+        ),
+        "benefits": _("None for participants; the results may help others."),
+    }
+    empty = {key: value for key, value in usual.items() if not getattr(design.ethics, key)}
+    days = design.retention.identities_days or USUAL_DAYS
+    return design.model_copy(
+        update={
+            "contact": design.contact.strip() or named,
+            "retention": design.retention.model_copy(update={"identities_days": days}),
+            "ethics": design.ethics.model_copy(update=empty),
+        }
+    )
+
+
+@operation(
+    READY_TEXTS,
+    "Fill in ready texts",
+    parameters=ReadyTextsRequest,
+    command=CommandHelp(
+        "Write consent and ethics texts of a usual case from the design.", "triplets-50 --case eu"
+    ),
+)
+@transaction.atomic
+def fill_ready_texts(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
+    """Write the consent text in all languages of the workers' pages, and a board's answers that are empty.
+
+    After drafting only the consent text changes, as a new version.
+    """
+    design = design_of(study)
+    if design.consent.strip() and not replace:
+        raise WrongState(
+            _("Nothing was changed: there is a consent text. Tick “replace” to write another one over it.")
+        )
+    drafting = study.state == Study.State.DRAFT
+    design = _with_usual_answers(design, case, by) if drafting else design
+    text = write_consent(design, case, BASE_LANGUAGE)
+    others = {
+        language: write_consent(design, case, language)
+        for language, _name in settings.LANGUAGES
+        if language != BASE_LANGUAGE
+    }
+    if drafting:
+        translations = {
+            language: design.translations.get(language, Texts()).model_copy(update={"consent": translated})
+            for language, translated in others.items()
+        }
+        written = design.model_copy(update={"consent": text, "translations": translations})
+        change_design(study=study, design=make_design(written.model_dump(mode="json")), user=by)
+    else:
+        change_consent(study=study, text=text, translations=others, why=_("A ready text."), by=by)
+    study.notes = study.notes | {NOTE: {"case": case, "text": content_key(text)}}
+    study.save(update_fields=["notes"])
+    return Outcome(_("The texts are filled in from the design. Read them, and change what does not fit."))
+
+
+def is_outdated(study: Study, design: StudyDesign) -> bool:
+    """Return whether the consent text is a ready one that nobody edited, of a design that has changed since."""
+    note = study.notes.get(NOTE, {})
+    unedited = note.get("text") == content_key(design.consent)
+    return unedited and write_consent(design, note["case"], BASE_LANGUAGE) != design.consent

@@ -1,0 +1,89 @@
+"""The checklist for an ethics board, and ready texts, by page and command; and what a study has without them."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+
+from contrib.ethics.checklist import build_checklist
+from judgments.studies.studies import design_of
+from tests.annotation.test_launch_page import checked
+from tests.annotation.test_privacy_doors import study_of
+from tests.judgments.desk import do, page, words
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: Client) -> None:
+    study = study_of(
+        crowd={"reward_cents": 50, "currency": "EUR"},
+        seconds_per_unit=30,
+        units_per_hit=4,
+        contact="board@example.org",
+        ethics={"board": "IRB 7 of Example, no. 12", "minimum_age": 18},
+        retention={"identities_days": 90},
+        workers={"countries": ["DE"]},
+    )
+    lines = {
+        line.key or line.question: line.answer for section in build_checklist(study) for line in section.lines
+    }
+    assert lines["ethics.board"] == "IRB 7 of Example, no. 12"
+    assert lines["ethics.risks"] == ""
+    assert lines["ethics.minimum_age"] == "18 years."
+    assert lines["retention.identities_days"].startswith("90 days")
+    # four items of 30 seconds, one of them a check question, for 50 cents: 50 * 3600 / 120
+    assert "0.50 EUR" in lines["What they are paid"]
+    assert "15.00 EUR an hour" in lines["What they are paid"]
+    assert "Germany" in lines["What is required of them"]
+    call_command("ethics", study.slug, stdout=(out := StringIO()))
+    assert (
+        "**Risks, and what is done about them** (CR (b)(2), ARR A2)\n\n**To be filled in by you.**"
+        in out.getvalue()
+    )
+    shown = words(designer.get(page(study, "ethics")))
+    assert "IRB 7 of Example" in shown
+    assert designer.get(page(study, "ethics-file") + "?format=html").content.startswith(b"<!doctype html>")
+    missing = sum(1 for answer in lines.values() if not answer)
+    assert f"{missing} lines are to be filled in by you." in shown
+
+
+@pytest.mark.parametrize("case", ["eu", "us", "course", "panel"])
+def test_a_usual_case_fills_the_texts_in_every_language_without_typing(designer: Client, case: str) -> None:
+    User.objects.filter(username="designer").update(
+        first_name="Ada", last_name="Long", email="ada@example.org"
+    )
+    crowd = {"reward_cents": 30, "currency": "EUR", "floor_cents_per_hour": 1200}
+    study = make_study(opened=False, crowd=crowd, seconds_per_unit=60, retention={"identities_days": 30})
+    assert 'id="ready-texts" open' in designer.get(page(study, "launch")).content.decode()
+    designer.post(do(study, "ready-texts"), {"page": "launch", "case": case})
+    points = checked(designer, study)
+    assert (points["Consent"][0], points["Contact"][0]) == ("ready", "ready")
+    study.refresh_from_db()
+    design = design_of(study)
+    texts = {"en": design.consent} | {code: words.consent for code, words in design.translations.items()}
+    assert len(set(texts.values())) == 6
+    shared = ("30", "12", "EUR", design.name, design.question, "Ada Long, ada@example.org", "18")
+    for language, text in texts.items():
+        assert [part for part in shared if part not in text] == [], language
+        others = design.consent.split("\n\n") if language != "en" else []
+        assert [part for part in text.split("\n\n") if part in others and len(part) > 30] == [], language
+    own = {"eu": "Data Protection Regulation", "us": "IRB", "course": "your grade", "panel": "your panel"}[
+        case
+    ]
+    assert own in design.consent
+    assert sum(part in design.consent for part in ("Data Protection Regulation", "IRB", "your grade")) == (
+        case != "panel"
+    )
+    # a text of one's own stays; a ready one is said to be of an earlier design
+    again = designer.post(do(study, "ready-texts"), {"page": "launch", "case": case}, follow=True)
+    assert "there is a consent text" in words(again)
+    study.design["crowd"]["reward_cents"] = 40
+    study.save()
+    assert "design has changed since the ready text" in checked(designer, study)["Consent"][1]
+    designer.post(do(study, "ready-texts"), {"page": "launch", "case": case, "replace": "true"})
+    assert checked(designer, study)["Consent"][0] == "ready"

@@ -1,0 +1,143 @@
+"""The page "Ethics board" of a study, its file, and the same over HTTP; ready texts on the page "Launch"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.launch.views import NO_CONSENT, Launch, Point, Readiness, add_consent_check
+from common.markup import render_markdown
+from contrib.ethics.checklist import build_checklist, count_open_lines
+from contrib.ethics.documents import as_html, as_markdown
+from contrib.ethics.ready_texts import READY_TEXTS, fill_ready_texts, is_outdated
+from judgments.access.permissions import study_for
+from judgments.design.editing.form import html_name
+from judgments.models import Study
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    PagePart,
+    add_operation,
+    add_page_part,
+    page_address,
+    study_page,
+)
+
+MAY_BE_FILLED = (Study.State.DRAFT, Study.State.GENERATED)  # on the page "Launch"
+
+
+def _consent_points(launch: Launch) -> Iterable[Point]:
+    ready_texts = f"{page_address(launch.study, 'launch')}#{READY_TEXTS}"
+    if not launch.design.consent.strip():
+        if launch.study.state in MAY_BE_FILLED:
+            words = _("Fill in a ready text")
+            yield Point(_("Consent"), Readiness.MISSING, _(NO_CONSENT), ready_texts, words)
+    elif is_outdated(launch.study, launch.design):
+        sentence = _("The design has changed since the ready text was filled in.")
+        yield Point(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill it in again"))
+
+
+add_consent_check(_consent_points)
+
+
+def _facts_of_launch(request: HttpRequest, study: Study) -> Context:
+    return {
+        "may_be_filled": study.state in MAY_BE_FILLED,
+        "needs_texts": not design_of(study).consent.strip(),
+    }
+
+
+add_page_part(PagePart("launch", "ethics/launch.html", _facts_of_launch))
+add_operation(fill_ready_texts, label="Fill in the texts", beside=False)
+
+
+@study_page("ethics", "Ethics board", order=84, group=Group.SHARE)
+def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    sections = build_checklist(study)
+    draft = study.state == Study.State.DRAFT and context["may_change"]
+    context |= {
+        "sections": [
+            {
+                "title": section.title,
+                "lines": [
+                    {
+                        "line": line,
+                        "html": render_markdown(line.answer),
+                        "link": f"{page_address(study, 'change')}#id_{html_name(line.key)}"
+                        if draft and line.key and not line.answer
+                        else "",
+                    }
+                    for line in section.lines
+                ],
+            }
+            for section in sections
+        ],
+        "missing": count_open_lines(sections),
+    }
+    return TemplateResponse(request, "admin/annotation/study_ethics.html", context)
+
+
+@study_page("ethics-file", order=85, under="ethics")
+def download_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    sections = build_checklist(study)
+    if request.GET.get("format") == "html":
+        text, suffix, kind = as_html(study, sections), "html", "text/html"
+    else:
+        text, suffix, kind = as_markdown(study, sections), "md", "text/markdown"
+    return HttpResponse(
+        text,
+        content_type=f"{kind}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{study.slug}-ethics.{suffix}"'},
+    )
+
+
+class EthicsLine(serializers.Serializer[Any]):
+    """A board's question and its answer from the design."""
+
+    question = serializers.CharField()
+    answer = serializers.CharField(help_text="Markdown; empty: to be filled in.", allow_blank=True)
+    sources = serializers.CharField(help_text="Who asks.")
+    key = serializers.CharField(help_text="The key of the study file that fills it, if one does.")
+
+
+class EthicsSection(serializers.Serializer[Any]):
+    """Questions about one matter."""
+
+    title = serializers.CharField()
+    lines = EthicsLine(many=True)
+
+
+class EthicsReply(serializers.Serializer[Any]):
+    """The checklist for an ethics board."""
+
+    study = serializers.CharField()
+    missing = serializers.IntegerField(help_text="Lines to be filled in.")
+    sections = EthicsSection(many=True)
+    markdown = serializers.CharField(help_text="All of it as one document.")
+
+
+class EthicsView(APIView):
+    @extend_schema(
+        responses=EthicsReply, operation_id="studies_ethics", summary="The checklist for an ethics board"
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return it filled from the design, in the language of the request."""
+        study = study_for(request, slug)
+        sections = build_checklist(study)
+        checklist = {
+            "study": study.slug,
+            "missing": count_open_lines(sections),
+            "sections": sections,
+            "markdown": as_markdown(study, sections),
+        }
+        return Response(EthicsReply(checklist).data)

@@ -1,0 +1,1 @@
+"""Exports in the folder layout of mt-metrics-eval."""

@@ -1,0 +1,36 @@
+"""The export format of mt-metrics-eval."""
+
+from __future__ import annotations
+
+from evaluation.data.export.formats import Format
+from evaluation.data.export.parts import Encoding
+from judgments.kinds import KINDS
+from judgments.models import Study, System
+
+
+def _encoding() -> Encoding:
+    from contrib.mtme.encoding import Mtme  # lazily, with the metrics' compiler
+
+    return Mtme()
+
+
+def _needs_systems(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    if not (kind.values or kind.judges_one_caption or kind.names_best):
+        return (
+            "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "
+            "the best of several (best-worst), or marked errors (spans)"
+        )
+    if not System.objects.of_study(study).captioners().exists():
+        return f"it holds judgments of systems, and dataset {study.dataset.name!r} has none"
+    return ""
+
+
+MTME = Format(
+    name="mtme",
+    suffix="mtme.zip",
+    content_type="application/zip",
+    what="Archive for mt-metrics-eval: its folder layout",
+    fits=_needs_systems,
+    encoding=_encoding,
+)

@@ -1,0 +1,1 @@
+"""The import of scores of metrics that were computed elsewhere."""

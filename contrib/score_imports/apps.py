@@ -1,0 +1,25 @@
+"""What the import of scores adds to the platform."""
+
+from config.features import Feature
+
+
+class ScoreImportsConfig(Feature):
+    name = "contrib.score_imports"
+    pages = ("contrib.score_imports.page",)
+    calls = "contrib.score_imports.calls"
+    commands = {
+        "Results": {
+            "metrics import": (
+                "import_scores",
+                "scores of metrics that were computed elsewhere",
+                "contrib.score_imports.management.ImportScores",
+            )
+        }
+    }
+
+    def start(self) -> None:
+        from judgments.jobs import READING, register
+
+        register(
+            "import_scores", "contrib.score_imports.handlers.import_scores", queue=READING, scope="studies"
+        )

@@ -1,0 +1,190 @@
+"""Match rows of scores, which name images, captions and systems, with those of a dataset."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from common.amounts import counted
+from common.incoming import quoted
+from common.texts import one_text
+from evaluation.data.imported_scores import NOTHING, Keys, stable_number
+from evaluation.errors import EvaluationError
+from evaluation.models import ID_COLUMNS, ScoreKeys
+from judgments.models import Caption, Dataset, Item, Output, System
+from quorum.numeric.arrays import Ints
+
+if TYPE_CHECKING:
+    from contrib.score_imports.reading import ScoreRows
+
+Per = ScoreKeys.Per
+
+MISSING = -1  # in place of the system of a row whose image, caption or system the dataset lacks
+
+
+class RowMatcher:
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    @cached_property
+    def _items(self) -> dict[str, int]:
+        return dict(Item.objects.filter(dataset=self._dataset).values_list("name", "pk"))
+
+    @cached_property
+    def _in_order(self) -> list[str]:
+        rows = Item.objects.filter(dataset=self._dataset).order_by("position", "pk")
+        return list(rows.values_list("name", flat=True))
+
+    @cached_property
+    def _systems(self) -> dict[str, int]:
+        return dict(System.objects.filter(dataset=self._dataset).values_list("name", "pk"))
+
+    @cached_property
+    def _captions(self) -> dict[str, str]:
+        rows = Caption.objects.filter(dataset=self._dataset).values_list("key", "text")
+        return {key: one_text(text) for key, text in rows}
+
+    @cached_property
+    def _texts(self) -> set[str]:
+        return set(self._captions.values())
+
+    @cached_property
+    def _outputs(self) -> dict[tuple[int, int], str]:
+        rows = Output.objects.filter(system__dataset=self._dataset, task=Output.Task.ANNOTATION)
+        rows = rows.order_by("system_id", "item_id", "-rank")
+        return {
+            (system, item): one_text(text)
+            for system, item, text in rows.values_list("system_id", "item_id", "caption__text")
+        }
+
+    def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[Keys, str, Ints, int]:
+        """Return the columns in stored order, their hash, the rows in that order, and the number left out."""
+        entries = {
+            Per.CAPTIONS: self._of_captions,
+            Per.SYSTEMS: self._of_systems,
+            Per.PAIRS: self._of_pairs,
+        }[Per(rows.per)](rows, leave_out)
+        numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
+        matched = np.flatnonzero(numbers[:, 2] != MISSING)
+        if not len(matched):
+            raise EvaluationError(
+                f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
+                "systems."
+            )
+        missing = len(numbers) - len(matched)
+        subject, item, system = numbers[matched].T
+        names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
+        named = np.array([names.get(pk, NOTHING) for pk in system.tolist()], dtype=np.int64)
+        order = np.lexsort((named, subject))
+        twice = (np.diff(subject[order]) == 0) & (np.diff(named[order]) == 0)
+        if twice.any():
+            row = int(matched[order[1:][twice]].min())
+            raise rows.problem(row, None, "what an earlier row scores", "one score of each")
+        digest = hashlib.sha256()
+        for column in (subject, named):
+            digest.update(column[order].astype("<i8").tobytes())
+        columns = {"place": subject[order], "item": item[order], "system": system[order]}
+        return columns, digest.hexdigest(), matched[order], missing
+
+    def _of_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+        images = self._images(rows)
+        texts = self._sides(rows, "caption")
+        systems = rows.keys.get("system")
+        entries = array("q")
+        for row, image in enumerate(images):
+            item = self._items.get(image)
+            system = self._systems.get(systems[row]) if systems is not None else NOTHING
+            text = texts[row] if texts is not None else None
+            if texts is None and item and system:
+                text = self._outputs.get((system, item))
+            if item is None or system is None or text is None:
+                if not leave_out:
+                    raise self._mismatch(rows, row, image, item, systems, system)
+                entries.extend((NOTHING, NOTHING, MISSING))
+            else:
+                entries.extend((stable_number(image, text), item, system))
+        return entries
+
+    def _mismatch(
+        self,
+        rows: ScoreRows,
+        row: int,
+        image: str,
+        item: int | None,
+        systems: Sequence[str] | None,
+        system: int | None,
+    ) -> Exception:
+        if item is None:
+            return rows.problem(row, "image", quoted(image), f"an image of dataset {self._dataset.name!r}")
+        if systems is not None and system is None:
+            return rows.problem(
+                row, "system", quoted(systems[row]), f"a system of dataset {self._dataset.name!r}"
+            )
+        column = next((name for name in ("caption", "caption_id") if name in rows.keys), None)
+        if column is not None:
+            return rows.problem(
+                row, column, quoted(rows.keys[column][row]), f"a caption of dataset {self._dataset.name!r}"
+            )
+        assert systems is not None
+        actual = f"system {quoted(systems[row])} on item {quoted(image)}"
+        return rows.problem(row, None, actual, "a system that captioned this item")
+
+    def _images(self, rows: ScoreRows) -> Sequence[str]:
+        if "image" in rows.keys:
+            return rows.keys["image"]
+        most = max(rows.segments) + 1
+        if most != len(self._in_order):
+            raise EvaluationError(
+                f"{rows.file} has {counted(most, 'line')} for a system, and dataset {self._dataset.name!r} "
+                f"{counted(len(self._in_order), 'item')}; expected a line for each, in their order."
+            )
+        return [self._in_order[segment] for segment in rows.segments]
+
+    def _sides(self, rows: ScoreRows, name: str) -> list[str | None] | None:
+        if ID_COLUMNS[name] in rows.keys:
+            return [self._captions.get(key) for key in rows.keys[ID_COLUMNS[name]]]
+        if name not in rows.keys:
+            return None
+        return [text if text in self._texts else None for text in map(one_text, rows.keys[name])]
+
+    def _of_systems(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+        entries = array("q")
+        for row, name in enumerate(rows.keys["system"]):
+            system = self._systems.get(name)
+            if system is None and not leave_out:
+                expected = f"a system of dataset {self._dataset.name!r}"
+                raise rows.problem(row, "system", quoted(name), expected)
+            entries.extend(
+                (NOTHING, NOTHING, MISSING) if system is None else (stable_number(name), NOTHING, system)
+            )
+        return entries
+
+    def _of_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+        images, first, second = self._images(rows), self._sides(rows, "first"), self._sides(rows, "second")
+        assert first is not None
+        assert second is not None
+        entries = array("q")
+        for row, (image, first_text, second_text) in enumerate(zip(images, first, second, strict=True)):
+            item = self._items.get(image)
+            if item is None or first_text is None or second_text is None:
+                if not leave_out:
+                    raise self._unknown_pair(rows, row, image, item, first_text)
+                entries.extend((NOTHING, NOTHING, MISSING))
+            else:
+                entries.extend((stable_number(image, first_text, second_text), item, NOTHING))
+        return entries
+
+    def _unknown_pair(
+        self, rows: ScoreRows, row: int, image: str, item: int | None, first_text: str | None
+    ) -> Exception:
+        of = f"of dataset {self._dataset.name!r}"
+        if item is None:
+            return rows.problem(row, "image", quoted(image), f"an image {of}")
+        side = "first" if first_text is None else "second"
+        column = ID_COLUMNS[side] if ID_COLUMNS[side] in rows.keys else side
+        return rows.problem(row, column, quoted(rows.keys[column][row]), f"a caption {of}")

@@ -1,0 +1,59 @@
+"""What is asked of an import of scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext_lazy as _lazy
+from rest_framework import serializers
+
+from common.parameters import KeysField, Parameters
+from evaluation.models import ImportedMetric
+
+if TYPE_CHECKING:
+    from judgments.importers import ColumnMapping
+
+UNKNOWN = ("refuse", "leave-out")
+
+
+class ScoresRequest(Parameters):
+    """Of which metrics the scores are, and how they are read."""
+
+    metric = KeysField(
+        required=False,
+        help_text="Name of the metric, or names of several, each with its own column (default: those of the folder).",
+    )
+    better = serializers.ChoiceField(
+        choices=ImportedMetric.Better.choices,
+        default=ImportedMetric.Better.HIGHER.value,
+        help_text="Which scores are better (default: higher).",
+    )
+    unknown = serializers.ChoiceField(
+        choices=UNKNOWN,
+        default=UNKNOWN[0],
+        help_text="What becomes of rows about images, captions or systems that the dataset lacks (default: refuse).",
+    )
+    replace = serializers.BooleanField(
+        default=False, help_text="Store them in place of earlier scores of the same metric."
+    )
+    map = serializers.CharField(
+        required=False,
+        label=_lazy("Columns"),
+        help_text="Which column of the file is what, such as image=filename,score=comet.",
+    )
+    where = serializers.CharField(
+        required=False, help_text="Read the rows alone whose column holds this, such as language=de."
+    )
+    missing = serializers.CharField(required=False, help_text="Words for an empty cell, such as NA,None.")
+    header_row = serializers.CharField(
+        required=False, help_text="The line of the header, where rows of a title stand above it."
+    )
+
+
+def mapping_of_scores(values: dict[str, Any], path: Path) -> ColumnMapping | None:
+    """Take what a request says of the columns out of its values."""
+    from judgments.importers.options import mapping_of  # lazily: commands start without the importers
+
+    names = ("map", "where", "missing", "header_row")
+    return mapping_of({name: values.pop(name, None) for name in names}, path)

@@ -1,0 +1,173 @@
+"""Store scores of metrics as columns, all or none."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from common.amounts import thousands
+from common.errors import DataConflict
+from contrib.score_imports.matching import RowMatcher
+from contrib.score_imports.parameters import UNKNOWN
+from evaluation.data.imported_scores import Keys
+from evaluation.data.judgment_sets.blocks import serialize_table
+from evaluation.errors import EvaluationError
+from evaluation.models import ImportedMetric, ScoreKeys
+from judgments.models import Dataset
+from quorum.numeric.arrays import Floats
+
+if TYPE_CHECKING:
+    from contrib.score_imports.reading import ScoreRows
+
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """The result of an import.
+
+    Attributes:
+        metrics: stored now; `same` had these scores before.
+        left_out: rows of unknown items.
+    """
+
+    metrics: tuple[ImportedMetric, ...]
+    same: tuple[str, ...]
+    left_out: int
+
+    def summary(self) -> str:
+        sentences = [
+            _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
+            % {
+                "name": metric.name,
+                "known": thousands(metric.known),
+                "per": metric.get_per_display(),
+                "better": metric.get_better_display(),
+            }
+            for metric in self.metrics[:MOST_NAMED]
+        ]
+        if len(self.metrics) > MOST_NAMED:
+            sentences.append(_("%(n)s metrics more.") % {"n": len(self.metrics) - MOST_NAMED})
+        if self.same:
+            sentences.append(
+                _("%(names)s: there already with the same scores; nothing changed.")
+                % {"names": ", ".join(self.same)}
+            )
+        if self.left_out:
+            sentences.append(
+                _("Rows about what the dataset does not have, left out: %(n)s.")
+                % {"n": thousands(self.left_out)}
+            )
+        return " ".join(sentences)
+
+
+def import_scores(
+    *,
+    dataset: Dataset,
+    files: Iterable[ScoreRows],
+    better: str = ImportedMetric.Better.HIGHER,
+    unknown: str = "refuse",
+    replace: bool = False,
+    by: User | None = None,
+) -> ImportResult:
+    """Store scores for a dataset's captions, systems or pairs, all or none.
+
+    Args:
+        unknown: what to do with rows of images, captions or systems missing in the dataset.
+        replace: overwrite a metric's earlier scores.
+
+    Raises:
+        ImportProblem: a row that does not match. DataConflict: the metric has other scores, or a computed one's name.
+    """
+    if better not in ImportedMetric.Better.values or unknown not in UNKNOWN:
+        raise EvaluationError(
+            f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN)}."
+        )
+    from quorum.metrics.registry import METRICS, package_names  # lazily: it loads a compiler
+
+    computed = {*METRICS, *package_names()}
+    stored: list[ImportedMetric] = []
+    same: list[str] = []
+    left_out = 0
+    match = RowMatcher(dataset)
+    with transaction.atomic():
+        Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+        for rows in files:
+            keys, digest, order, missing = match.keys(rows, leave_out=unknown == "leave-out")
+            left_out += missing
+            block = _Block(dataset, rows.per, keys, digest)
+            for name, scores in rows.scores.items():
+                if computed & {name, name.lower()}:
+                    raise DataConflict(
+                        f"{name!r} is a built-in metric or a package's; expected another name for imported scores."
+                    )
+                metric = _store_metric(block, name, scores[order], better, rows.file.name, replace, by)
+                if metric is None:
+                    same.append(name)
+                else:
+                    stored.append(metric)
+        ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
+    return ImportResult(tuple(stored), tuple(same), left_out)
+
+
+def _store_metric(
+    block: _Block, name: str, scores: Floats, better: str, source: str, replace: bool, by: User | None
+) -> ImportedMetric | None:
+    """Store one metric, or return None if it is stored already."""
+    known = int((~np.isnan(scores)).sum())
+    if not known:
+        raise EvaluationError(f"Metric {name!r} has no score in {source}; expected one at least.")
+    content = scores.astype("<f8").tobytes()
+    sha256 = hashlib.sha256(block.digest.encode() + content).hexdigest()
+    there = ImportedMetric.objects.filter(dataset=block.dataset, name=name, per=block.per).first()
+    if there is not None and (there.sha256, there.better) == (sha256, better):
+        return None
+    if there is not None and not replace:
+        raise DataConflict(
+            f"Dataset {block.dataset.name!r} has other scores of {name!r} already; choose another name, or "
+            "replace them."
+        )
+    if there is not None:
+        there.delete()
+    return ImportedMetric.objects.create(
+        dataset=block.dataset,
+        name=name,
+        better=better,
+        keys=block.row,
+        per=block.per,
+        scores=content,
+        known=known,
+        source=source[:200],
+        sha256=sha256,
+        imported_by=by,
+    )
+
+
+class _Block:
+    def __init__(self, dataset: Dataset, per: str, keys: Keys, digest: str) -> None:
+        self.dataset, self.per, self.digest = dataset, per, digest
+        self._keys = keys
+
+    @cached_property
+    def row(self) -> ScoreKeys:
+        stored = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
+        if stored is not None:
+            return stored
+        import pyarrow as pa
+
+        table = pa.table(self._keys)
+        return ScoreKeys.objects.create(
+            dataset=self.dataset,
+            per=self.per,
+            rows=len(table),
+            columns=serialize_table(table),
+            sha256=self.digest,
+        )

@@ -1,0 +1,17 @@
+"""The page "Metrics" of a study: what features say of metrics. It is there if one of them, which loads it, is on."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from judgments.models import Study
+from judgments.studies.study_page import Context, Group, can_be_evaluated, study_page, take_refusal
+
+METRICS = "metrics"
+
+
+@study_page(METRICS, order=53, shown=can_be_evaluated, group=Group.FINDINGS, under="results")
+def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    context["refusal"] = take_refusal(request, study)
+    return TemplateResponse(request, "evaluation/study_metrics.html", context)
