@@ -9,7 +9,7 @@ from django.core import checks
 from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from common.incoming.services import THIS_MACHINE
+from common.http.addresses import THIS_MACHINE
 from config.features import all_features
 from config.installation import exposed_files, sentence_of_exposed
 

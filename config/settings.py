@@ -216,6 +216,9 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         # advised with WAL, loses the last commits).
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
+elif _database["ENGINE"] == "django.db.backends.postgresql":
+    # What common/rows.py lets psycopg prepare is prepared at its first use. Other queries have their values in them.
+    _database["OPTIONS"] = {"prepare_threshold": 0, **_database.get("OPTIONS", {})}
 SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "common.sqlite" else ""
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 

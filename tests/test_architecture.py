@@ -458,15 +458,21 @@ def test_mechanical_turk_has_one_door() -> None:
     assert {entry.importer for entry in found} <= {"annotation.crowds.mturk.client"}
 
 
-def test_prolific_language_models_and_archives_have_one_door_each() -> None:
+def test_what_others_run_is_called_by_one_client_and_each_service_has_one_door() -> None:
     doors = {
-        "contrib.prolific.client",
-        "contrib.prolific.answers",
+        "annotation.crowds.mturk.notifications",
         "contrib.archives.archives",
         "contrib.judges.asking",
+        "contrib.prolific.answers",
+        "contrib.prolific.client",
+        "contrib.webhooks.posting",
     }
-    callers = {entry.importer for entry in imports() if inside(entry.imported, "httpx")}
-    assert callers == {*doors, "common.incoming.services"}
+    clients = {"common.http.client", "common.http.direct"}
+    of_network = ("httpx", "httpcore", "urllib.request", "urllib3", "requests")
+    callers = {entry.importer for entry in imports() if inside(entry.imported, *of_network)}
+    # a script asks servers that it started itself
+    assert {name for name in callers if not inside(name, "scripts")} == clients
+    assert {entry.importer for entry in imports() if inside(entry.imported, *clients)} - clients == doors
 
 
 def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:

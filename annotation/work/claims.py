@@ -54,7 +54,7 @@ from annotation.work.worksheet import (
     units_of_hit,
 )
 from common.features import of_features
-from common.rows import PreparedQuery, PreparedUpdate, insert_object, query_parameter
+from common.rows import PreparedQuery, PreparedUpdate, query_parameter
 from judgments.drawing.controls import Mark
 from judgments.drawing.material import rng_for
 from judgments.models import HIT, Study, Unit
@@ -462,7 +462,7 @@ def claim_slot(
         instructions_version=instructions_version(design),
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
-    insert_object(assignment)
+    assignment.save(force_insert=True)
     if session is None:  # a panel's session has the seat, and Mechanical Turk counts its people itself
         note_seat(study, assignment)
     return Claim(

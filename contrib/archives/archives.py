@@ -4,8 +4,8 @@ Zenodo has served InvenioRDM's API of drafts and records since October 2023; its
 of a record that has files (https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/).
 
 The Hub (https://huggingface.co/docs/hub/api) creates repositories by name, and a commit is one call, after large files
-were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). Its own library would bring nine
-packages, one of them compiled, for these six calls.
+were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). docs/decisions/0005-http.md says
+why its own library is not used.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from common.features import feature_settings
+from common.http.addresses import THIS_MACHINE, host_of, keeps_secrets
+from common.http.client import Answer, CallFailed, Client, Payload, Retries
 from common.incoming import load_json
-from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 from contrib.archives.describing import Content, Plan
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
@@ -35,10 +36,7 @@ from judgments.studies.generation import Progress
 
 SECONDS = 60.0  # without a byte
 MOST_TRIES = 5
-LONGEST_WAIT = 60.0
-LARGEST_REPLY = 32 << 20  # bytes
 LONGEST_DETAIL = 300
-_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class UnclearOutcome(Exception):
@@ -53,7 +51,7 @@ class ArchiveConflict(Exception):
     """It exists at the archive already, or changed meanwhile (409, 412)."""
 
 
-class Site(Caller):
+class Site(Client):
     """An archive. The token stays in this object, and goes only to the archive's own host."""
 
     def __init__(
@@ -69,16 +67,15 @@ class Site(Caller):
                 f"Nothing can be sent to {parts.netloc}: the setting {setting} holds a blank, a line's end or another "
                 "character that no token has."
             )
-        if not _is_safe(url):
+        if not keeps_secrets(url):
             raise PublishingError(
                 f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
                 "with every call."
             )
-        self.url, self._token = url.rstrip("/"), token
-        self._headers = {"Authorization": f"Bearer {token}", **(headers or {})}
-        self.host = parts.netloc
+        super().__init__(url, seconds=SECONDS, credentials={"Authorization": f"Bearer {token}"}, secret=token)
+        self.url, self.host = url.rstrip("/"), parts.netloc
+        self._headers = dict(headers or {})
         self._is_here = parts.hostname in THIS_MACHINE
-        self._http = open_http(url, seconds=SECONDS, headers={})  # what is sent elsewhere gets no token
 
     def call(
         self,
@@ -87,7 +84,7 @@ class Site(Caller):
         *,
         what: str,
         body: Any = None,
-        content: Callable[[], Iterable[bytes]] | None = None,
+        content: Payload | None = None,
         headers: Mapping[str, str] | None = None,
         again: bool = True,
         before_next: Callable[[], None] = lambda: None,
@@ -101,19 +98,14 @@ class Site(Caller):
             before_next: called before each repetition.
 
         Raises:
-            Absent, Taken: 404 and 409.
-            Unclear: it may have been carried out, and is not repeated.
+            NotAtArchive, ArchiveConflict: 404 and 409.
+            UnclearOutcome: it may have been carried out, and is not repeated.
             PublishingError: it was refused, or there is no answer.
         """
-        sent = {**self._headers, **(headers or {})}
-        if body is not None:
-            data = json.dumps(body).encode()
-            content = partial(tuple, [data])
-            sent = {"Content-Type": "application/json", "Content-Length": str(len(data)), **sent}
-        address = f"{self.url}/{path}"
-        _, written = self._repeated(
-            method, address, what, content, sent, again=again, before_next=before_next
-        )
+        sent = self._headers | dict(headers or {})
+        written = self._sent(
+            method, path, what, again=again, body=body, content=content, headers=sent, before_next=before_next
+        ).content
         try:
             return json.loads(written) if written else {}
         except ValueError:
@@ -126,88 +118,50 @@ class Site(Caller):
         address: str,
         *,
         what: str,
-        content: Callable[[], Iterable[bytes]],
+        content: Payload,
         headers: Mapping[str, str],
         method: str = "PUT",
     ) -> Mapping[str, str]:
         """Send bytes to an address from the archive, without the token; return the response headers."""
-        if not _is_safe(address) or (_host_of(address) in THIS_MACHINE and not self._is_here):
+        if not keeps_secrets(address) or (host_of(address) in THIS_MACHINE and not self._is_here):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
             )
-        reply, _ = self._repeated(method, address, what, content, headers, again=True)
-        return reply
+        return self._sent(method, address, what, again=True, content=content, headers=headers).headers
 
     def is_own(self, address: str) -> bool:
         return address.startswith(f"{self.url}/")
 
-    def _repeated(
-        self,
-        method: str,
-        address: str,
-        what: str,
-        content: Callable[[], Iterable[bytes]] | None,
-        headers: Mapping[str, str],
-        *,
-        again: bool,
-        before_next: Callable[[], None] = lambda: None,
-    ) -> tuple[Mapping[str, str], bytes]:
-        why, wait = "", 0.0
-        for number in range(MOST_TRIES):
-            if number:
-                backoff = feature_settings.PUBLISHING_BACKOFF_SECONDS * 2 ** (number - 1)
-                time.sleep(min(max(backoff, wait), LONGEST_WAIT))
-                before_next()
-            status, reply, written, why = self._once(method, address, content, headers)
-            wait = seconds_to_wait(reply)
-            refused_unread = status == HTTPStatus.TOO_MANY_REQUESTS or (
-                status == 0 and why.startswith("cannot")
-            )
-            if status == 0 or status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                if not again and not refused_unread:
-                    raise UnclearOutcome
-                if wait > LONGEST_WAIT:
-                    raise PublishingError(
-                        f"{self.host} asks to wait {ceil(wait / 60)} minutes ({status}). Send it again then: it goes "
-                        "on where it stopped."
-                    )
-                continue
-            if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-                raise NotAtArchive
-            if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
-                raise ArchiveConflict
-            if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-                raise PublishingError(f"{self.host} refuses {what} ({status}): {_detail(written)}")
-            return reply, written
-        raise PublishingError(
+    def _sent(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> Answer:
+        retries = Retries(MOST_TRIES, feature_settings.PUBLISHING_BACKOFF_SECONDS)
+        try:
+            answer = self.send(method, address, retries=retries, repeatable=again, **call)
+        except CallFailed as error:
+            if error.sent and not again:
+                raise UnclearOutcome from None
+            raise self._gave_up(str(error)) from None
+        status = answer.status
+        if answer.is_temporary:
+            if not again and status != HTTPStatus.TOO_MANY_REQUESTS:
+                raise UnclearOutcome
+            if answer.wait > retries.longest:
+                raise PublishingError(
+                    f"{self.host} asks to wait {ceil(answer.wait / 60)} minutes ({status}). Send it again then: it "
+                    "goes on where it stopped."
+                )
+            raise self._gave_up(f"answers {status}")
+        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+            raise NotAtArchive
+        if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
+            raise ArchiveConflict
+        if not answer.is_success:
+            raise PublishingError(f"{self.host} refuses {what} ({status}): {_detail(answer.content)}")
+        return answer
+
+    def _gave_up(self, why: str) -> PublishingError:
+        return PublishingError(
             f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
         )
-
-    def _once(
-        self,
-        method: str,
-        address: str,
-        content: Callable[[], Iterable[bytes]] | None,
-        headers: Mapping[str, str],
-    ) -> tuple[int, Mapping[str, str], bytes, str]:
-        """Return status, headers, body, and the problem; the status is 0 without a complete response."""
-        import httpx
-
-        body = iter(content()) if content is not None else None
-        try:
-            with self._http.stream(method, address, content=body, headers=dict(headers)) as response:
-                written = bytearray()
-                for part in response.iter_bytes():
-                    written += part
-                    if len(written) > LARGEST_REPLY:
-                        return 0, {}, b"", "sends an answer that does not end"
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            return 0, {}, b"", f"cannot be reached ({type(error).__name__})"
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            return 0, {}, b"", f"breaks the call off ({type(error).__name__})"
-        # some repeat what they were sent
-        answer = bytes(written).replace(self._token.encode(), b"***")
-        return response.status_code, response.headers, answer, f"answers {response.status_code}"
 
 
 def _detail(written: bytes) -> str:
@@ -228,20 +182,6 @@ def problems_of(body: Mapping[str, Any]) -> list[str]:
         for error in (listed if isinstance(listed, list) else [])
         if isinstance(error, dict)
     ]
-
-
-def _host_of(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:  # such as https://[
-        return None
-
-
-def _is_safe(address: str) -> bool:
-    host = _host_of(address)
-    return host is not None and (
-        address.startswith("https://") or (address.startswith("http://") and host in THIS_MACHINE)
-    )
 
 
 State = Deposit.State
@@ -668,9 +608,8 @@ def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
 def _report_upload(
     site: Site, file: Content, address: str, body: Mapping[str, Any], header: Mapping[str, str]
 ) -> None:
-    data = json.dumps(body).encode()
-    headers = {"Content-Type": LFS, "Accept": LFS, "Content-Length": str(len(data)), **header}
-    site.put(address, what=file.name, content=partial(tuple, [data]), headers=headers, method="POST")
+    headers = {"Content-Type": LFS, "Accept": LFS, **header}
+    site.put(address, what=file.name, content=json.dumps(body).encode(), headers=headers, method="POST")
 
 
 def _tag_version(site: Site, path: str, version: str, commit: str) -> None:

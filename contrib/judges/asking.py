@@ -33,8 +33,9 @@ from PIL import Image, ImageOps
 
 from common.amounts import counted
 from common.errors import DataConflict, WrongState
+from common.http.addresses import THIS_MACHINE, keeps_secrets
+from common.http.client import CallFailed, Client
 from common.incoming import load_json
-from common.incoming.services import THIS_MACHINE, Caller, open_http, seconds_to_wait
 from common.texts import readable
 from contrib.judges.models import Judge, JudgeAnswer
 from evaluation.errors import EvaluationError
@@ -53,7 +54,6 @@ from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_
 SECONDS = 60.0  # for a whole call
 LARGEST_REPLY = 1_000_000  # bytes
 LONGEST_DETAIL = 300
-_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 WIDEST = 1024  # pixels of a picture's longer side
 MOST_WHOLE = 24_000_000  # pixels of a JPEG that is decoded whole, for the same bytes as ever
 # Of one picture of that size; the dearest tariff found counts 25,501 (a small model with tiles of 512 pixels).
@@ -100,26 +100,31 @@ class AskLater(Exception):
         self.served, self.after = served, after
 
 
-class Endpoint(Caller):
+class Endpoint(Client):
     """A client that keeps its key in this object and the headers only."""
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
-        url, self._key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
+        url, key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
         parts = urlsplit(url)
         if not parts.hostname:
             raise EvaluationError(
                 "No model can be asked: the setting JUDGE_API_URL is empty, expected an address such as "
                 "https://api.example.org/v1."
             )
-        if parts.scheme != "https" and parts.hostname not in THIS_MACHINE:
+        if not keeps_secrets(url):
             raise EvaluationError(
                 f"JUDGE_API_URL names {parts.scheme}://{parts.hostname}; expected an https address, since the key is "
                 "sent with every call."
             )
         self.host = parts.netloc.rpartition("@")[2]
-        self._seconds = seconds
-        sent = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._http = open_http(url, seconds=seconds, headers=sent)
+        super().__init__(
+            url,
+            seconds=seconds,
+            credentials={"Authorization": f"Bearer {key}"} if key else {},
+            secret=key,
+            largest=LARGEST_REPLY,
+            in_time=True,
+        )
 
     def ask(self, question: Question, *, options: Mapping[str, Any], once: str) -> Reply:
         """Ask once. `once` names the call, for endpoints that never repeat a named call.
@@ -128,36 +133,23 @@ class Endpoint(Caller):
             AskLater: try again, after its seconds.
             EvaluationError: the endpoint refuses for good.
         """
-        import httpx
-
         body = {**options, "messages": list(question.messages)}
-        ends = time.monotonic() + self._seconds
         try:
-            with self._http.stream(
-                "POST", "chat/completions", json=body, headers={"Idempotency-Key": once}
-            ) as response:
-                written = bytearray()
-                for part in response.iter_bytes():
-                    written += part
-                    if len(written) > LARGEST_REPLY or time.monotonic() > ends:
-                        raise AskLater("its reply does not end", served=True)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise AskLater(f"it cannot be reached ({type(error).__name__})", served=False) from None
-        except httpx.HTTPError as error:
-            raise AskLater(f"the call broke off ({type(error).__name__})", served=True) from None
-        status = response.status_code
-        if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            # once: what a call may have cost is booked before the next
+            answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": once})
+        except CallFailed as error:
+            raise AskLater(f"it {error}", served=error.sent) from None
+        status = answer.status
+        if answer.is_temporary or status == HTTPStatus.CONFLICT:
             # A gateway says these where the model behind it may have answered, and charges.
             served = status == HTTPStatus.REQUEST_TIMEOUT or (
                 status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
             )
-            raise AskLater(f"it answers {status}", served=served, after=seconds_to_wait(response.headers))
+            raise AskLater(f"it answers {status}", served=served, after=answer.wait)
         if status != HTTPStatus.OK:
-            detail = _clean(bytes(written).decode(errors="replace"))
-            if self._key:
-                detail = detail.replace(self._key, "***")
+            detail = _clean(answer.content.decode(errors="replace"))
             raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:LONGEST_DETAIL]}")
-        return _read(bytes(written))
+        return _read(answer.content)
 
 
 def _read(body: bytes) -> Reply:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from http.client import responses
+from typing import Any
 
 from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
+from common.http.client import Answer
 from common.incoming import load_json
-from common.incoming.services import seconds_to_wait
-
-if TYPE_CHECKING:
-    import httpx  # 8 MiB, which a web server without Prolific does without
 
 _LONGEST_DETAIL = 400
 # The reference has no error code for an empty account; people reported these words.
@@ -23,7 +21,7 @@ def column_of(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).lower()
 
 
-def rows_of_answer(answer: httpx.Response, path: str) -> list[dict[str, Any]]:
+def rows_of_answer(answer: Answer, path: str) -> list[dict[str, Any]]:
     try:
         read = load_json(answer.content)
     except ValueError as error:
@@ -34,7 +32,7 @@ def rows_of_answer(answer: httpx.Response, path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def object_of_answer(answer: httpx.Response, request: str) -> dict[str, Any]:
+def object_of_answer(answer: Answer, request: str) -> dict[str, Any]:
     try:
         read = load_json(answer.content, parse_float=Decimal)
     except ValueError as error:
@@ -48,29 +46,28 @@ def not_configured(why: str) -> TryLater:
     return TryLater(f"Nothing was asked of Prolific: {why}", after=60.0, undone=True, final=True)
 
 
-def failure_of(method: str, path: str, answer: httpx.Response) -> CrowdProblem:
-    status = answer.status_code
+def failure_of(method: str, path: str, answer: Answer) -> CrowdProblem:
+    status = answer.status
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = f"{method} {path} was not carried out: Prolific asks to wait."
-        return TryLater(message, after=seconds_to_wait(answer.headers), undone=True)
+        return TryLater(message, after=answer.wait, undone=True)
     if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         return TryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
-    token = answer.request.headers["Authorization"].partition(" ")[2]  # some repeat what they were sent
-    detail = _detail(answer).replace(token, "***")[:_LONGEST_DETAIL]
+    detail = _detail(answer)[:_LONGEST_DETAIL]
     message = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return TryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
     return OutOfFunds(message) if _OUT_OF_FUNDS.search(detail) else Refused(message)
 
 
-def _detail(answer: httpx.Response) -> str:
+def _detail(answer: Answer) -> str:
     """Return the API's error message. It may be bare or in ``error``, as text, list or fields."""
     try:
         read = load_json(answer.content)
     except ValueError:
-        return answer.text.strip() or answer.reason_phrase
+        return answer.content.decode(errors="replace").strip() or responses.get(answer.status, "")
     error = read.get("error", read) if isinstance(read, dict) else read
     if isinstance(error, dict):
         error = error.get("detail") or error.get("message") or error.get("title") or error

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from annotation.crowds.base import Refused, TryLater
 from common.features import feature_settings
-from common.incoming.services import THIS_MACHINE, Caller, open_http
+from common.http.addresses import keeps_secrets
+from common.http.client import Answer, CallFailed, Client
 from contrib.prolific.answers import (
     column_of,
     failure_of,
@@ -38,9 +37,6 @@ from contrib.prolific.records import (
     read_whole_number,
 )
 
-if TYPE_CHECKING:
-    import httpx  # 8 MiB, which a web server without Prolific does without
-
 # characters of a rejection's message, by the reference of "Approve or reject a submission"
 SHORTEST_REJECTION = 100
 SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"  # a completion code's action; for some workspaces only
@@ -50,38 +46,29 @@ Row = TypeVar("Row", PanelStudy, PanelSubmission, ParticipantGroup, ListedFilter
 Parameters = Mapping[str, str | int]
 
 
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Load the trusted authorities once: it takes longer than a call."""
-    import httpx
-
-    return httpx.create_ssl_context()
-
-
 def open_client(*, timeout: float = 30.0) -> ProlificClient:
     url, token = feature_settings.PROLIFIC_API_URL, feature_settings.PROLIFIC_TOKEN
     return ProlificClient(url=url, token=token, timeout=timeout)
 
 
-class ProlificClient(Caller):
+class ProlificClient(Client):
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
-        parts = urlsplit(url)
         if not token:
             raise not_configured("the setting PROLIFIC_TOKEN is empty.")
-        if parts.scheme != "https" and parts.hostname not in THIS_MACHINE:
+        if not keeps_secrets(url):
             raise not_configured(
                 f"PROLIFIC_API_URL is {url!r}; expected an https address, since the token is sent with every call."
             )
-        self._http = open_http(
-            f"{url.rstrip('/')}/api/v1/",
+        super().__init__(
+            f"{url.rstrip('/')}/api/v1",
             seconds=timeout,
-            headers={"Authorization": f"Token {token}", "Accept": "application/json"},
-            verify=_certificates(),
+            credentials={"Authorization": f"Token {token}", "Accept": "application/json"},
+            secret=token,
         )
 
     def create_study(self, draft: Mapping[str, object]) -> PanelStudy:
         """Create a draft, which nobody sees and which costs nothing. Not idempotent: look for it first."""
-        return PanelStudy.read(self._answered("POST", "studies/", json=dict(draft)))
+        return PanelStudy.read(self._answered("POST", "studies/", body=dict(draft)))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
         """Return the studies of a project or the account, oldest first (ids grow with time)."""
@@ -97,23 +84,23 @@ class ProlificClient(Caller):
 
     def transition_study(self, study: str, action: StudyAction) -> None:
         path = f"studies/{known_id(study, 'study')}/transition/"
-        self._ask("POST", path, json={"action": action.value})
+        self._ask("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
         """Set the total of slots. A published study refuses fewer; a completed one reopens."""
         path = f"studies/{known_id(study, 'study')}/"
-        self._ask("PATCH", path, json={"total_available_places": places})
+        self._ask("PATCH", path, body={"total_available_places": places})
 
     def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
         """Set the total of paid screen-outs ("FixedScreenOut": slots of a published study may be raised)."""
         changed = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
         path = f"studies/{known_id(study, 'study')}/"
-        self._ask("PATCH", path, json={"completion_codes": [changed]})
+        self._ask("PATCH", path, body={"completion_codes": [changed]})
 
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
         """Return the cost of slots with this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
-        answer = self._answered("POST", "study-cost-calculator/", json=body)
+        answer = self._answered("POST", "study-cost-calculator/", body=body)
         return read_cents_rounded_up(answer.get("total_cost"), "total_cost")
 
     def balance_cents(self, workspace: str) -> int:
@@ -154,7 +141,7 @@ class ProlificClient(Caller):
 
     def _decide(self, submission: str, body: Mapping[str, object]) -> None:
         path = f"submissions/{known_id(submission, 'submission')}/transition/"
-        self._ask("POST", path, json=body)
+        self._ask("POST", path, body=body)
 
     def set_up_bonus(self, study: str, submission: str, cents: int) -> BonusSetUp:
         """Announce a bonus without paying it."""
@@ -162,7 +149,7 @@ class ProlificClient(Caller):
             "study_id": known_id(study, "study"),
             "csv_bonuses": f"{known_id(submission, 'submission')},{decimal_text(cents)}",
         }
-        return BonusSetUp.read(self._answered("POST", "submissions/bonus-payments/", json=body))
+        return BonusSetUp.read(self._answered("POST", "submissions/bonus-payments/", body=body))
 
     def pay_bonus(self, set_up: str) -> None:
         """Pay a set-up within minutes. *A repeated call pays twice*: never repeat it after a lost answer."""
@@ -175,7 +162,7 @@ class ProlificClient(Caller):
     def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
         """Create an empty group. Not idempotent: look for its name first."""
         body = {"workspace_id": known_id(workspace, "workspace"), "name": name, "description": ""}
-        return ParticipantGroup.read(self._answered("POST", "participant-groups/", json=body))
+        return ParticipantGroup.read(self._answered("POST", "participant-groups/", body=body))
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
         self._change_group("POST", group, participants)
@@ -186,7 +173,7 @@ class ProlificClient(Caller):
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
         path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
         members = [known_id(participant, "participant") for participant in participants]
-        self._ask(method, path, json={"participant_ids": members})
+        self._ask(method, path, body={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
         """Message a person about a study. Nothing shows later whether it was sent."""
@@ -195,7 +182,7 @@ class ProlificClient(Caller):
             "study_id": known_id(study, "study"),
             "body": text,
         }
-        self._ask("POST", "messages/", json=body)
+        self._ask("POST", "messages/", body=body)
 
     def demographics(self, study: str) -> list[dict[str, str]]:
         """Return a row for each submission, by column names in lower case.
@@ -204,7 +191,7 @@ class ProlificClient(Caller):
         Prolific's own command-line client gets a CSV file. Both are read.
         """
         path = f"studies/{known_id(study, 'study')}/demographic-export/"
-        answer = self._ask("POST", path, json={"filters": []})
+        answer = self._ask("POST", path, body={"filters": []})
         text = answer.content.decode("utf-8-sig", errors="replace")
         if text.lstrip()[:1] in ("[", "{"):
             rows = rows_of_answer(answer, path)
@@ -218,14 +205,14 @@ class ProlificClient(Caller):
     def hook_secret(self, workspace: str) -> str:
         """Return the secret that signs the workspace's webhooks; "" if there is none."""
         parameters = {"workspace_id": known_id(workspace, "workspace")}
-        rows = self._answered("GET", "hooks/secrets/", params=parameters).get("results") or []
+        rows = self._answered("GET", "hooks/secrets/", parameters=parameters).get("results") or []
         values = [str(row.get("value") or "") for row in rows if row.get("workspace_id") == workspace]
         return values[0] if values else ""
 
     def create_hook_secret(self, workspace: str) -> str:
         """Create the secret, which replaces an existing one for all subscriptions."""
         body = {"workspace_id": known_id(workspace, "workspace")}
-        return str(self._answered("POST", "hooks/secrets/", json=body).get("value") or "")
+        return str(self._answered("POST", "hooks/secrets/", body=body).get("value") or "")
 
     def hooks(self, workspace: str) -> list[Hook]:
         parameters = {"workspace_id": known_id(workspace, "workspace"), "is_enabled": "true"}
@@ -238,10 +225,10 @@ class ProlificClient(Caller):
             "event_type": event,
             "target_url": address,
         }
-        answer = self._ask("POST", "hooks/subscriptions/", json=body)
+        answer = self._ask("POST", "hooks/subscriptions/", body=body)
         hook = Hook.read(object_of_answer(answer, "POST hooks/subscriptions/"))
         secret = answer.headers.get("X-Hook-Secret", "")
-        self._ask("POST", f"hooks/subscriptions/{hook.id}/", json={"secret": secret})
+        self._ask("POST", f"hooks/subscriptions/{hook.id}/", body={"secret": secret})
 
     def _listed(
         self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
@@ -255,7 +242,7 @@ class ProlificClient(Caller):
         query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         before: list[Mapping[str, Any]] = []
         for number in range(2, MOST_PAGES + 2):
-            answer = self._answered("GET", path, params=query)
+            answer = self._answered("GET", path, parameters=query)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise TryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
@@ -280,19 +267,17 @@ class ProlificClient(Caller):
         """Return an answer's JSON object; a truncated answer counts as lost."""
         return object_of_answer(self._ask(method, path, **request), f"{method} {path}")
 
-    def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a call once; ``request`` are httpx's ``json`` and ``params``."""
-        import httpx
-
+    def _ask(self, method: str, path: str, **call: Any) -> Answer:
+        """Send a call once, with a ``body`` or ``parameters``: the outbox says what is asked again, and when."""
         try:
-            answer = self._http.request(method, path, **request)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            answer = self.send(method, path, **call)
+        except CallFailed as error:
+            if not error.sent:
+                raise TryLater(
+                    f"{method} {path} was not sent: no connection to Prolific ({error.reason}).", undone=True
+                ) from error
             raise TryLater(
-                f"{method} {path} was not sent: no connection to Prolific ({error}).", undone=True
-            ) from error
-        except httpx.RequestError as error:
-            raise TryLater(
-                f"{method} {path} was sent and no answer came ({type(error).__name__}); "
+                f"{method} {path} was sent and no answer came ({type(error.__cause__).__name__}); "
                 "Prolific may have carried it out or not."
             ) from error
         if answer.is_success:

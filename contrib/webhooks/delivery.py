@@ -18,7 +18,7 @@ from django.utils.crypto import salted_hmac
 from common.features import feature_settings
 from contrib.webhooks.events import ENDED, note_completions
 from contrib.webhooks.models import Webhook, WebhookDelivery
-from contrib.webhooks.posting import Answer, post
+from contrib.webhooks.posting import Receipt, post
 from judgments.access.roles import note_event
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
@@ -116,36 +116,36 @@ def _begin(delivery: WebhookDelivery) -> bool:
 def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
     body = body_of(delivery)
     headers = headers_of(delivery, body, timestamp=int(timezone.now().timestamp()))
-    answer = post(delivery.webhook.url, body=body, headers=headers)
-    return _book(delivery, answer, rng)
+    receipt = post(delivery.webhook.url, body=body, headers=headers)
+    return _book(delivery, receipt, rng)
 
 
 @transaction.atomic
-def _book(delivery: WebhookDelivery, answer: Answer, rng: random.Random) -> int:
+def _book(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
     """Store the result; return 1 if it was delivered. A sender presumed dead must not change a later attempt."""
     now = timezone.now()
     webhook = delivery.webhook
     attempt = WebhookDelivery.objects.filter(
         pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at
     )
-    if not answer.problem:
-        booked = attempt.update(state=State.DELIVERED, delivered_at=now, status=answer.status, problem="")
+    if not receipt.problem:
+        booked = attempt.update(state=State.DELIVERED, delivered_at=now, status=receipt.status, problem="")
         Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
         return booked
-    over = delivery.attempts >= ATTEMPTS or answer.status == GONE
-    wait = max(answer.retry_after, _pause(rng, delivery.attempts))
+    over = delivery.attempts >= ATTEMPTS or receipt.status == GONE
+    wait = max(receipt.retry_after, _pause(rng, delivery.attempts))
     booked = attempt.update(
         state=State.GIVEN_UP if over else State.WAITING,
         next_at=now + timedelta(seconds=wait),
-        status=answer.status,
-        problem=answer.problem[:300],
+        status=receipt.status,
+        problem=receipt.problem[:300],
     )
     if not booked:
         return 0
-    if answer.status == GONE:
+    if receipt.status == GONE:
         _switch_off(webhook)
         return 0
-    rest = max(answer.retry_after, _pause(rng, webhook.failures + 1))
+    rest = max(receipt.retry_after, _pause(rng, webhook.failures + 1))
     Webhook.objects.filter(pk=webhook.pk).update(
         failures=F("failures") + 1, rests_until=now + timedelta(seconds=rest)
     )

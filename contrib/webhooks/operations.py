@@ -13,11 +13,12 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.http.addresses import BadAddress
 from common.parameters import Parameters
 from contrib.webhooks.delivery import give_up_waiting
 from contrib.webhooks.events import is_complete
 from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED, Webhook, WebhookDelivery
-from contrib.webhooks.posting import BadAddress, checked_url
+from contrib.webhooks.posting import checked_url
 from judgments.access.roles import note_event
 from judgments.models import Study
 from judgments.operations import Outcome, operation, row_of

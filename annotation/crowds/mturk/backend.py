@@ -66,7 +66,7 @@ from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.quiz import quiz_backend
 from annotation.work.worksheet import units_of_hit, worked_examples
 from common.errors import WrongState
-from common.incoming.services import THIS_MACHINE
+from common.http.addresses import THIS_MACHINE
 from common.markup import plain_text
 from judgments.design.quiz import asks_anything
 from judgments.design.requirements import Workers

@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +18,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from common.errors import QuorumError
+from common.http.client import CallFailed, Client
 from common.incoming import load_json
 
 OLDEST = timedelta(hours=1)
@@ -246,18 +245,12 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
         raise NotificationForged(problem) from None
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        """Turn redirects into errors."""
-
-
 def _fetched(address: str) -> bytes:
-    opener = urllib.request.build_opener(_NoRedirects)
     try:
-        with opener.open(address, timeout=SECONDS) as reply:
-            body: bytes = reply.read(MOST_TOPIC_BYTES + 1)
-    except (OSError, ValueError) as problem:
-        raise NotFetched(f"{address} could not be fetched: {problem}") from None
-    if len(body) > MOST_TOPIC_BYTES:
-        raise NotFetched(f"{address} is longer than {MOST_TOPIC_BYTES:,} bytes.")
-    return body
+        with Client(seconds=SECONDS, largest=MOST_TOPIC_BYTES, in_time=True) as client:
+            answer = client.send("GET", address)
+    except CallFailed as problem:
+        raise NotFetched(f"{urlsplit(address).hostname} {problem}.") from None
+    if not answer.is_success:
+        raise NotFetched(f"{urlsplit(address).hostname} answers {answer.status}.")
+    return answer.content

@@ -49,7 +49,7 @@ from annotation.work.worksheet import (
     undecided_positions,
 )
 from common.errors import QuorumError
-from common.incoming.services import THIS_MACHINE
+from common.http.addresses import THIS_MACHINE
 from common.markup import render_markdown
 from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign

@@ -29,7 +29,7 @@ from pytest_django import Settings
 
 from annotation.models import Erasure
 from common.errors import DataConflict
-from common.incoming.services import seconds_to_wait
+from common.http.client import seconds_to_wait
 from contrib.archives.archives import Site
 from contrib.archives.describing import TEMPLATES, read_creators, read_papers
 from contrib.archives.errors import PublishingError
@@ -590,7 +590,7 @@ def test_a_run_that_waited_for_the_archive_creates_nothing_after_another_one(
             send(study)
 
     zenodo.faults = [("POST /api/records$", 429)]
-    site = "contrib.archives.archives.time.sleep"
+    site = "common.http.client.time.sleep"
     with pytest.MonkeyPatch.context() as clock:
         clock.setattr(site, meanwhile)  # the first one waits; the second one is through by then
         with pytest.raises(DataConflict, match="Another run sends this release"):

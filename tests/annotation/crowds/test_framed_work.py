@@ -2,13 +2,11 @@
 
 import json
 import re
-import urllib.error
-import urllib.request
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 from django.core.management import call_command
 from django.test import Client
@@ -418,21 +416,19 @@ def test_without_a_topic_there_is_no_such_address(notified_study: Study, setting
 class Amazon:
     """The network: what is fetched from it, and what it gives."""
 
-    def __init__(self, reply: bytes | Exception) -> None:
-        self.reply, self.asked = reply, list[str]()
+    def __init__(self, reply: bytes | Exception, status: int) -> None:
+        self.reply, self.status, self.asked = reply, status, list[str]()
 
-    def open(self, opener: urllib.request.OpenerDirector, address: str, **_: Any) -> BytesIO:
-        self.asked.append(address)
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(str(request.url))
         if isinstance(self.reply, Exception):
             raise self.reply
-        return BytesIO(self.reply)
+        return httpx.Response(self.status, content=self.reply)
 
 
-def behind(monkeypatch: pytest.MonkeyPatch, reply: bytes | Exception) -> Amazon:
-    amazon = Amazon(reply)
-    monkeypatch.setattr(
-        urllib.request.OpenerDirector, "open", lambda opener, address, **more: amazon.open(opener, address)
-    )
+def behind(monkeypatch: pytest.MonkeyPatch, reply: bytes | Exception, status: int = 200) -> Amazon:
+    amazon = Amazon(reply, status)
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: amazon.answer(request))
     return amazon
 
 
@@ -467,7 +463,9 @@ def test_a_certificate_that_cannot_be_had_makes_amazon_send_again(
     notified_study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notifications, "_certificates", {})
-    for reply in (urllib.error.URLError("no route"), TimeoutError(), b"x" * 100_001):
-        behind(monkeypatch, reply)
+    for reply, status in (
+        (httpx.ConnectError("no route"), 0), (httpx.ReadTimeout(""), 0), (b"x" * 100_001, 200), (b"", 302), (b"", 503),
+    ):  # fmt: skip
+        behind(monkeypatch, reply, status)
         assert post(signed(notified_study)).status_code == 503
     assert nothing_written()

@@ -1,0 +1,233 @@
+"""The client of services that others run: its timeouts, its retries, and how much of an answer it reads.
+
+What cannot be repeated safely is sent once, unless the service says that it has not taken it; whoever calls decides
+what that is. Credentials go to the service's own address alone, and are cut out of what it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Self
+
+from django.utils import timezone
+
+from common.http.addresses import THIS_MACHINE, host_of
+
+if TYPE_CHECKING:
+    import httpx  # 8 MiB, which web servers do without
+
+logger = logging.getLogger(__name__)
+LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
+REPEATABLE = ("GET", "HEAD", "PUT", "DELETE")  # RFC 9110, section 9.2.2
+LARGEST_ANSWER = 32 << 20  # bytes
+CONNECT_SECONDS = 10.0
+NUMBER = re.compile(r"^\[[^]]*\] *")  # of an error: [Errno 111]
+Payload = bytes | Callable[[], Iterable[bytes]]
+
+
+class CallFailed(Exception):
+    """A call without a complete answer; ``str()`` says what the service does: "cannot be reached (ConnectError)".
+
+    Attributes:
+        sent: whether the service may have carried it out.
+        late: whether it took too long.
+        reason: the words of the operating system, or of whoever found the fault.
+    """
+
+    def __init__(self, why: str, *, sent: bool = True, late: bool = False, reason: str = "") -> None:
+        super().__init__(why)
+        self.sent, self.late, self.reason = sent, late, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    content: bytes = b""
+
+    @property
+    def is_success(self) -> bool:
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    @property
+    def is_temporary(self) -> bool:
+        """Return whether the same call may succeed later."""
+        return self.status in LATER or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    @property
+    def wait(self) -> float:
+        return seconds_to_wait(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a call is made, and the pauses between, which double; one that the service asks for is kept."""
+
+    tries: int = 1
+    pause: float = 0.5  # seconds
+    longest: float = 60.0  # seconds; an answer that asks for more is returned
+
+
+class Client:
+    """A client of the service at ``url``, or of whole addresses alone; a with-block closes its connections.
+
+    Args:
+        seconds: without a byte, and for a whole answer if ``in_time``.
+        credentials: headers for the service's own address, whose ``secret`` never leaves in an answer.
+        largest: bytes of an answer's body.
+        transport: another way to make calls than over the usual connections and proxies.
+    """
+
+    def __init__(
+        self,
+        url: str = "",
+        *,
+        seconds: float,
+        credentials: Mapping[str, str] | None = None,
+        secret: str = "",
+        largest: int = LARGEST_ANSWER,
+        in_time: bool = False,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        import httpx
+
+        self._seconds, self._in_time, self._largest = seconds, in_time, largest
+        self._credentials, self._secret = dict(credentials or {}), secret.encode()
+        self._http = httpx.Client(
+            base_url=f"{url.rstrip('/')}/" if url else "",
+            headers={"User-Agent": "Quorum"},
+            timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
+            trust_env=host_of(url) not in THIS_MACHINE,  # an emulator here is not behind a proxy
+            auth=lambda request: request,  # else a .netrc of the environment could replace the token
+            verify=_certificates(),
+            transport=transport,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._http.close()
+
+    def send(
+        self,
+        method: str,
+        address: str,
+        *,
+        body: Any = None,
+        content: Payload | None = None,
+        headers: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str | int] | None = None,
+        retries: Retries = Retries(),
+        repeatable: bool | None = None,
+        before_next: Callable[[], None] = lambda: None,
+    ) -> Answer:
+        """Return the answer, whatever its status. Raise CallFailed if there is none.
+
+        Args:
+            address: a path of the service, or a whole address, which gets no credentials.
+            body: sent as JSON.
+            content: the bytes to send, or what opens them anew for each try, with their Content-Length in ``headers``.
+            repeatable: whether to repeat a call that may have been carried out; by default that of its method.
+            before_next: called before each repetition.
+        """
+        sent = dict(headers or {})
+        if not address.startswith(("https://", "http://")):
+            sent = self._credentials | sent
+        if body is not None:
+            content = json.dumps(body, allow_nan=False).encode()
+            sent = {"Content-Type": "application/json"} | sent
+        if repeatable is None:
+            repeatable = method in REPEATABLE
+        number = 1
+        while True:
+            try:
+                answer = self._once(method, address, content, sent, parameters)
+            except CallFailed as error:
+                if number == retries.tries or (error.sent and not repeatable):
+                    raise
+                why, wait = str(error), 0.0
+            else:
+                not_taken = answer.status == HTTPStatus.TOO_MANY_REQUESTS
+                wait = answer.wait
+                if (
+                    not answer.is_temporary
+                    or number == retries.tries
+                    or not (repeatable or not_taken)
+                    or wait > retries.longest
+                ):
+                    return answer
+                why = f"answers {answer.status}"
+            pause = min(max(retries.pause * 2 ** (number - 1), wait), retries.longest)
+            host = host_of(address) or self._http.base_url.host  # the rest of an address may be secret
+            logger.info("%s %s; it is asked again in %.1f seconds.", host, why, pause)
+            time.sleep(pause)
+            before_next()
+            number += 1
+
+    def _once(
+        self,
+        method: str,
+        address: str,
+        content: Payload | None,
+        headers: Mapping[str, str],
+        parameters: Mapping[str, str | int] | None,
+    ) -> Answer:
+        import httpx
+
+        ends = time.monotonic() + self._seconds
+        sent = iter(content()) if callable(content) else content
+        written = bytearray()
+        try:
+            with self._http.stream(
+                method, address, content=sent, headers=dict(headers), params=parameters
+            ) as response:
+                for part in response.iter_bytes():
+                    written += part
+                    if len(written) > self._largest or (self._in_time and time.monotonic() > ends):
+                        raise CallFailed("sends an answer that does not end", late=True)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL) as error:
+            raise _failure(error, "cannot be reached", sent=False) from error
+        except httpx.HTTPError as error:
+            raise _failure(error, "breaks the call off", sent=True) from error
+        # some repeat what they were sent
+        answer = bytes(written).replace(self._secret, b"***") if self._secret else bytes(written)
+        return Answer(response.status_code, response.headers, answer)
+
+
+def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:
+    import httpx
+
+    name = type(error).__name__
+    late = isinstance(error, httpx.TimeoutException)
+    reason = NUMBER.sub("", str(error)) or name
+    return CallFailed(f"{what} ({name})", sent=sent, late=late, reason=reason)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Load the trusted authorities once: it takes longer than a call."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float:
+    """Return what ``Retry-After`` asks for, in seconds or by a date (RFC 9110, section 10.2.3); 0 without."""
+    text = headers.get("Retry-After", "")
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    return max(0.0, until.timestamp() - timezone.now().timestamp())

@@ -1,0 +1,102 @@
+"""Calls to addresses that somebody typed in: none goes inside, and each ends in time whatever the other side does.
+
+The address is checked where the connection is made, so no name can mean another one by then. Proxies are not used,
+as they would resolve the name themselves.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import httpcore
+import httpx
+
+from common.http.addresses import resolved
+
+
+class DirectTransport(httpx.BaseTransport):
+    """Transport of one call at a time, which leaves the body of an answer unread.
+
+    Args:
+        seconds: for a whole call but the look-up of its name.
+        private: whether private addresses are allowed.
+    """
+
+    def __init__(self, *, seconds: float, private: bool) -> None:
+        self._network = _Network(seconds, private=private)
+        self._pool = httpcore.ConnectionPool(ssl_context=_certificates(), network_backend=self._network)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        whole = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        call = httpcore.Request(request.method, whole, headers=request.headers.raw, content=request.read())
+        try:
+            reply = self._pool.handle_request(call)
+            reply.close()
+        except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
+            raise getattr(httpx, type(error).__name__)(str(error)) from error  # both name them alike
+        return httpx.Response(reply.status, headers=reply.headers)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _Network(httpcore.NetworkBackend):
+    def __init__(self, seconds: float, *, private: bool) -> None:
+        self._seconds, self._private = seconds, private
+        self._plain = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        try:
+            address = resolved(host, port, private=self._private)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(str(error)) from error
+        ends = time.monotonic() + self._seconds
+        stream = self._plain.connect_tcp(address, port, self._seconds, local_address, socket_options)
+        return _Stream(stream, ends)
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection that ends at a moment. A timeout of each read would never come if single bytes arrive."""
+
+    def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
+        self._stream, self._ends = stream, ends
+
+    def _left(self) -> float:
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout
+        return left
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._left())
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._left())
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._left()), self._ends)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    return ssl.create_default_context()
