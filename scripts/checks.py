@@ -56,17 +56,22 @@ def test_services(arguments: list[str]) -> int:
 def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
     environment()
     browser()
+    # A run is of many processes, each of which would read all sources where compiled modules may not be kept.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if not arguments:
         say("Compiling the kernels and the tests, or each process would do so ...")
-        # The run itself shows the errors of collecting.
-        collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
-        with subprocess.Popen(collecting, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
-            subprocess.run([PYTHON, "-m", "config.compiling"], cwd=ROOT, check=True)
+        subprocess.run([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=inherited, check=True)
+        if not any(Path(ROOT, "tests", "__pycache__").glob("*-pytest-*.pyc")):
+            # Next time, each process compiles the few that changed. The run itself shows the errors of collecting.
+            collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
+            subprocess.run(
+                collecting, cwd=ROOT, env=inherited, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
         # Two processes more than there are cores, as many tests wait.
         processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 2)}
-        variables = processes | os.environ | {"TMPDIR": folder}
+        variables = processes | inherited | {"TMPDIR": folder}
         command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or IN_PARALLEL)]
         return subprocess.run(command, cwd=ROOT, env=variables).returncode
 

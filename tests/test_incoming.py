@@ -103,14 +103,15 @@ def test_a_workbook_shares_more_texts_than_it_has_columns(tmp_path: Path) -> Non
     assert sum(1 for _ in open_dataset("xlsx", path).references()) == 19_998
 
 
-def test_a_million_rows_of_an_ordinary_ratio_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [10**5, pytest.param(10**6, marks=pytest.mark.long)])
+def test_many_rows_of_an_ordinary_ratio_are_read(number: int, tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     rows = "".join(
-        f'{{"image": "{n}.jpg", "caption": "A dog runs after {n * 7919} balls ."}}\n' for n in range(10**6)
+        f'{{"image": "{n}.jpg", "caption": "A dog runs after {n * 7919} balls ."}}\n' for n in range(number)
     )
     path.write_bytes(gzip.compress(rows.encode(), 1))
     columns, notes = Columns(("image", "caption"), strict=True), ImportNotes()
-    assert sum(1 for _ in read_json_lines(path, columns, notes)) == 10**6
+    assert sum(1 for _ in read_json_lines(path, columns, notes)) == number
 
 
 def test_parquet_with_pictures_of_ordinary_size_is_read_without_them(tmp_path: Path) -> None:

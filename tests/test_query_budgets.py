@@ -180,16 +180,19 @@ def test_every_list_has_a_budget(looks: dict[str, Look]) -> None:
     assert not gone, f"{gone} have a budget but showed no list; expected an answer of 200 from each"
 
 
+@pytest.mark.long
 def test_no_list_asks_more_often_than_its_budget_says(looks: dict[str, Look]) -> None:
     over = {name: look.queries for name, look in looks.items() if look.queries > QUERIES.get(name, A_LIST)}
     assert over == {}
 
 
+@pytest.mark.long
 def test_no_list_fetches_more_rows_than_it_shows(looks: dict[str, Look]) -> None:
     over = {name: look.worst for name, look in looks.items() if look.worst.rows > MORE_ROWS.get(name, A_PAGE)}
     assert over == {}
 
 
+@pytest.mark.long
 def test_rows_that_the_admin_only_shows_are_neither_added_nor_changed_nor_deleted(
     looks: dict[str, Look], client: Client
 ) -> None:
@@ -208,6 +211,7 @@ def test_rows_that_the_admin_only_shows_are_neither_added_nor_changed_nor_delete
             assert client.post(address, {"post": "yes"}).status_code == 403, address
 
 
+@pytest.mark.long
 def test_lists_of_the_admin_were_searched_and_filtered(looks: dict[str, Look]) -> None:
     chosen = [one for look in looks.values() for one in look.asked]
     assert chosen.count("?q=12") > 10

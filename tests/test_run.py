@@ -180,6 +180,7 @@ def clone(tmp_path: Path) -> Iterator[Clone]:
         made.stop(signal.SIGTERM)
 
 
+@pytest.mark.long
 def test_make_run_starts_tells_how_to_sign_in_keeps_all_revives_a_part_that_dies_and_stops_all(
     clone: Clone,
 ) -> None:

@@ -494,6 +494,7 @@ def test_order_names_and_writing_change_no_figure(
             assert verdict(study) == pytest.approx(expected)
 
 
+@pytest.mark.long
 @given(cells=CELLS, texts=TEXTS, data=st.data())
 @EXAMPLES
 def test_order_names_and_writing_change_no_score_of_errors(
@@ -560,6 +561,7 @@ def test_order_names_and_writing_change_no_winner_of_triplets(
     assert verdicts[1] == pytest.approx(renamed(verdicts[0], names))
 
 
+@pytest.mark.long
 @given(votes=VOTES, texts=TEXTS, data=st.data())
 @EXAMPLES
 def test_order_names_and_writing_change_no_share_of_best(

@@ -36,6 +36,8 @@ from tests.installations import Installation, Installations
 
 pytestmark = pytest.mark.django_db
 WRITTEN = {"as_of": "", "created_at": "", "file": ""}
+# Those that join their parts in a way of their own; all others join them as jsonl does.
+JOINED_DIFFERENTLY = ("jsonl", "csv", "parquet", "captions", "reliability", "mtme")
 
 
 @pytest.fixture
@@ -72,7 +74,13 @@ def part_of(path: Path, name: str) -> Path:
     return written(path)[0].with_name(name)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form",
+    [
+        *JOINED_DIFFERENTLY,
+        *(pytest.param(form, marks=pytest.mark.long) for form in FORMS if form not in JOINED_DIFFERENTLY),
+    ],
+)
 def test_a_stopped_export_goes_on_and_gives_the_same_file(form: str, study: StudyOf, tmp_path: Path) -> None:
     told: list[tuple[float, str]] = []
 
@@ -310,8 +318,6 @@ MADE = """
 from tests.evaluation.each_format import study_for
 print(study_for("{form}", "{form}").study.slug)
 """
-# Those that join their parts in a way of their own; all others join them as jsonl does.
-JOINED_DIFFERENTLY = ("jsonl", "csv", "parquet", "captions", "reliability", "mtme")
 
 
 @pytest.fixture(scope="module")
@@ -320,7 +326,9 @@ def installation(installations: Installations) -> Iterator[Installation]:
         yield made
 
 
-@pytest.mark.parametrize("form", JOINED_DIFFERENTLY)
+@pytest.mark.parametrize(
+    "form", ["jsonl", *(pytest.param(form, marks=pytest.mark.long) for form in JOINED_DIFFERENTLY[1:])]
+)
 def test_an_export_that_is_killed_over_and_over_gives_the_same_file(
     form: str, installation: Installation, tmp_path: Path
 ) -> None:
