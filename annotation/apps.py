@@ -12,7 +12,7 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import CROWD, INTERACTIVE, READING, register, schedule
+        from judgments.jobs.registry import CROWD, INTERACTIVE, READING, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 
         pages_in_use.connect(_describe_taken_work)

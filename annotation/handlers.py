@@ -7,13 +7,14 @@ from typing import Any
 
 from annotation.crowds import sync
 from annotation.crowds.panel.reconciling import ListProblem, read_submissions
-from annotation.models.people import erasure_committed
+from annotation.models.privacy import erasure_committed
 from annotation.privacy import retention
 from judgments.datasets import uploads
 from judgments.importers.textio import read_whole
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 
 def read_panel_list(run: Run, *, study: str, upload: str, columns: dict[str, str]) -> None:

@@ -16,10 +16,11 @@ from common.amounts import counted
 from common.commands import QuorumCommand
 from common.errors import NotThere, WrongState
 from common.files import check_place, whole_file, write_json
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 
 class ReplayRules(OperationCommand):
@@ -56,7 +57,7 @@ class ReplayRules(OperationCommand):
 
 
 class SyncCrowd(OperationCommand):
-    operation = operation_at("annotation.crowds.publishing.sync")
+    operation = operation_at("annotation.crowds.operations.sync")
     help = "Bring a study and its crowd together; may be run at any time, any number of times."
     example = "manage.py sync_crowd triplets-50 --output report.json"
 
@@ -86,7 +87,7 @@ class SetLimits(QuorumCommand):
     example = "manage.py set_limits --by root --currency USD --day-cents 50000 --confirm-cents 10000"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        from annotation.money.orders import LimitsRequest
+        from annotation.money.parameters import LimitsRequest
 
         parser.add_argument(
             "--by",
@@ -97,8 +98,8 @@ class SetLimits(QuorumCommand):
         add_parameters(parser, LimitsRequest())
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.money.ledger import SET_LIMITS, set_limits
-        from annotation.money.orders import LimitsRequest
+        from annotation.money.account_limits import SET_LIMITS, set_limits
+        from annotation.money.parameters import LimitsRequest
 
         values = LimitsRequest.read(as_text(LimitsRequest(), options))
         by = User.objects.filter(username=options["by"], is_active=True).first()
@@ -207,14 +208,14 @@ class ErasePerson(QuorumCommand):
         parser.add_argument("--yes", action="store_true", help="erase; without it, only say what would go")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.privacy import retention
+        from annotation.privacy import erasure_list
 
         if options["list"]:
-            for row in retention.erasure_list():
+            for row in erasure_list.erasure_list():
                 self.stdout.write(json.dumps(row, ensure_ascii=False))
             return
         if options["replay"]:
-            done = retention.replay(Path(options["replay"]))
+            done = erasure_list.replay(Path(options["replay"]))
             self.say(
                 f"{counted(done.again, 'person')} erased again, {done.entered:,} entered without "
                 f"anybody to erase, {done.known:,} known."
@@ -323,7 +324,7 @@ class ChangeConsent(QuorumCommand):
         parser.add_argument("--why", required=True, help="the reason; the study's log shows it")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.privacy import retention
+        from annotation.privacy import operations
 
         translations = {}
         for translation in options["translation"]:
@@ -333,7 +334,7 @@ class ChangeConsent(QuorumCommand):
                     f"--translation is {translation!r}; expected LANGUAGE=FILE, such as de=consent-de.md."
                 )
             translations[language] = Path(path).read_text(encoding="utf-8")
-        outcome = retention.change.run(
+        outcome = operations.change.run(
             find_study(options["study"]),
             {
                 "consent": options["file"].read_text(encoding="utf-8"),

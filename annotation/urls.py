@@ -7,7 +7,7 @@ from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
 from annotation.privacy import views as privacy_views
 from annotation.quality import review_page
-from annotation.views import joining, preview, work
+from annotation.views import answers, joining, leases, preview, work
 
 app_name = "annotation"
 urlpatterns = [
@@ -25,13 +25,13 @@ urlpatterns = [
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
     path("s/<slug:slug>/examples/<int:number>/picture/", preview.example_picture, name="example-picture"),
     path("s/<slug:slug>/work/", work.work, name="work"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/submit/", work.submit, name="submit"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/change/", work.change, name="change"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/ahead/", work.prefetch_next, name="ahead"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/extend/", work.extend, name="extend"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/save/", answers.save, name="save"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/submit/", answers.submit, name="submit"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/change/", answers.change, name="change"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/ahead/", leases.prefetch_next, name="ahead"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/extend/", leases.extend, name="extend"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/retake/", work.retake, name="retake"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/return/", work.give_back, name="return"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/return/", leases.give_back, name="return"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/report/<int:position>/", work.report, name="report"),
     path("s/<slug:slug>/done/", work.done, name="done"),
     path("s/<slug:slug>/mturk/", mturk_views.arrive, name="mturk"),

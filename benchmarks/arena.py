@@ -129,7 +129,7 @@ def time_of_a_draw(
         from contrib.arena.drawing import draw_missing_units
         from judgments.design.reading import make_design
         from judgments.models import HIT, Caption, Dataset, DrawState, HITUnit, Item, Output, System
-        from judgments.studies.generation import generate_hits
+        from judgments.studies.generation.hits import generate_hits
         from judgments.studies.studies import create_study, mark_open
 
         call_command("migrate", verbosity=0)

@@ -14,7 +14,7 @@ from pathlib import Path
 import django
 import numpy as np
 
-from judgments.drawing.controls import degraded_text
+from judgments.drawing.controls.captions import degraded_text
 from judgments.drawing.material import Image, Text
 from quorum.metrics import bleu_pre_matrix, score
 

@@ -101,7 +101,7 @@ def step(protocol: str, units: int) -> None:
     set_up()
     from django.core.management import call_command
 
-    from judgments.studies.generation import draw_hits, store_hits
+    from judgments.studies.generation.hits import draw_hits, store_hits
     from judgments.studies.studies import find_study
 
     call_command("migrate", verbosity=0)

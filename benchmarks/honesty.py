@@ -34,9 +34,11 @@ from django.conf import settings
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 from annotation.quality.detectors import make_rule
-from annotation.quality.detectors.base import NAN, AnswerFormat, OwnJudgment, Rule, WrittenAnswer
+from annotation.quality.detectors.base import Rule
+from annotation.quality.detectors.history import NAN, AnswerFormat, OwnJudgment, WrittenAnswer
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
-from annotation.quality.rules import SubmittedPage, replay
+from annotation.quality.histories import SubmittedPage
+from annotation.quality.looks import replay
 from judgments.kinds.caption import fold_text
 from quorum.statistics.meta import wilson_interval
 

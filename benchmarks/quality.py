@@ -32,8 +32,9 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 os.environ.pop("DATABASE_URL", None)
 
 from annotation.quality.detectors import RULES, make_rule
-from annotation.quality.detectors.base import AnswerFormat, OwnJudgment
-from annotation.quality.rules import SubmittedPage, replay
+from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
+from annotation.quality.histories import SubmittedPage
+from annotation.quality.looks import replay
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     INK,
@@ -201,7 +202,8 @@ def set_up() -> None:
 
 
 def rehearse_all(protocol: str) -> Outcome:
-    from annotation.rehearsal import Crowd, rehearse
+    from annotation.rehearsal.crowd import Crowd
+    from annotation.rehearsal.run import rehearse
     from judgments.models import Dataset
     from tests import studies
 
@@ -229,7 +231,7 @@ def rehearse_all(protocol: str) -> Outcome:
 
 def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) -> Any:
     from judgments.design.reading import make_design
-    from judgments.studies.generation import generate_hits
+    from judgments.studies.generation.hits import generate_hits
     from judgments.studies.studies import create_study
 
     name = f"{protocol} {seed} {'with' if rules else 'without'}"
@@ -242,7 +244,7 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 def _count(outcome: Outcome, study: Any) -> None:
     """Who was stopped when, from the rows that the rehearsal left."""
     from annotation.models import Case, Judgment
-    from annotation.rehearsal import Crowd, people_of
+    from annotation.rehearsal.crowd import Crowd, people_of
 
     notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
     sort_of = {person.worker.pk: person.sort or "careful" for person in people_of(study, Crowd(**notes))}

@@ -38,7 +38,7 @@ def fill(judgments: int) -> None:
 def step(name: str, folder: Path) -> None:
     """Run one step; print its seconds and memory."""
     set_up()
-    from evaluation.data.releases.storage import Terms
+    from evaluation.data.releases.terms import Terms
     from evaluation.reports.releases.comparing import compare_releases
     from evaluation.reports.releases.making import write_release
     from evaluation.reports.releases.verification import verify_bundle

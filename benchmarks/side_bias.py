@@ -213,8 +213,9 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
     It looks at the pages in the order in which they were submitted.
     """
     from annotation.quality.detectors import make_rule
-    from annotation.quality.detectors.base import AnswerFormat, OwnJudgment
-    from annotation.quality.rules import SubmittedPage, replay
+    from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
+    from annotation.quality.histories import SubmittedPage
+    from annotation.quality.looks import replay
 
     rules = [make_rule("side-bias", {})]
     answers = AnswerFormat.from_values((1, 2), level="nominal", sided=True)

@@ -60,10 +60,10 @@ def on_the_platform(
 
     from annotation.models import Assignment, Judgment, Participation, Worker
     from annotation.work.claims import claim_assignment
+    from annotation.work.sheet.units import page_units_of
     from annotation.work.submissions import submit_assignment
-    from annotation.work.worksheet import page_units_of
     from evaluation.results.aggregation import compute_aggregation
-    from judgments.drawing.material import rng_for
+    from judgments.drawing.draws import rng_for
     from judgments.kinds import KINDS
     from judgments.models import HIT, Study, Unit
     from tests.studies import make_study

@@ -46,7 +46,8 @@ import numpy as np
 from django.core.files.base import ContentFile
 from PIL import Image
 
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.queues import enqueue
+from judgments.jobs.claims import run_job
 from tests.annotation.casting import make_dataset, make_study
 
 dataset = make_dataset("photographs", images=14, pictures=False)
@@ -70,7 +71,8 @@ print(f"{sum(sizes) / len(sizes) / 1e6:.1f} MB a photograph")
 SCALE = """
 import time
 
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.queues import enqueue
+from judgments.jobs.claims import run_job
 from judgments.models import Item
 from judgments.datasets.scaling import SIZES, scaled_path
 

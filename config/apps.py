@@ -22,8 +22,8 @@ class ConfigConfig(AppConfig):
 
         from config import checks  # noqa: F401 - registers them
         from config.commands import register_commands
-        from judgments.jobs import HEAVY
-        from judgments.jobs import register as register_job
+        from judgments.jobs.registry import HEAVY
+        from judgments.jobs.registry import register as register_job
 
         register_commands()
         register_job("compile", "config.compiling.compile_in_background", queue=HEAVY)
@@ -35,7 +35,7 @@ def note_login(*, request: HttpRequest, **_: object) -> None:
 
 
 class AdminConfig(SimpleAdminConfig):
-    """Django's admin, without its pages: ``config.admin_site`` loads them with the addresses."""
+    """Django's admin, without its pages: ``config.admin.site`` loads them with the addresses."""
 
     def ready(self) -> None:
         register(check_dependencies, Tags.admin)
@@ -43,5 +43,5 @@ class AdminConfig(SimpleAdminConfig):
 
 
 def check_pages(app_configs: Sequence[AppConfig] | None, **options: object) -> list[CheckMessage]:
-    import_module("config.admin_site")
+    import_module("config.admin.site")
     return check_admin_app(app_configs, **options)

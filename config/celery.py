@@ -121,7 +121,8 @@ def _prepare_worker(**_: Any) -> None:
     """Load what jobs need before the fork, so that processes share it."""
     from django.utils.module_loading import import_string
 
-    from judgments.jobs import registered_kinds, share_stopping
+    from judgments.jobs.registry import registered_kinds
+    from judgments.jobs.runs import share_stopping
 
     log_exposed_files()
     share_stopping()
@@ -133,14 +134,14 @@ def _prepare_worker(**_: Any) -> None:
 
 @worker_shutting_down.connect
 def _stop_jobs(**_: Any) -> None:
-    from judgments.jobs import ask_to_stop
+    from judgments.jobs.runs import ask_to_stop
 
     ask_to_stop()
 
 
 @app.on_after_finalize.connect
 def _repeat_rounds(sender: Celery, **_: Any) -> None:
-    from judgments.jobs import scheduled_rounds
+    from judgments.jobs.registry import scheduled_rounds
 
     for scheduled in scheduled_rounds():
         every, task = scheduled.every(), sender.tasks[scheduled.task]

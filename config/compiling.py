@@ -28,7 +28,7 @@ from quorum.statistics.meta.pairwise import pairwise_accuracy
 from quorum.statistics.significance import bootstrap_interval, randomization_test
 
 if TYPE_CHECKING:
-    from judgments.jobs import Run
+    from judgments.jobs.runs import Run
 
 _CANDIDATES = ["a dog runs over the grass", "two cats sleep"]
 _REFERENCES = [["a dog is running on grass", "the dog runs"], ["two cats sleeping", "cats asleep on a bed"]]

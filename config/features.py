@@ -45,10 +45,10 @@ class Feature(AppConfig):
         crowd_offers: paths of what crowds offer (``judgments.design.crowds.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         arena_drawings: paths of functions that draw the units of an arena's page when it is claimed
-            (``annotation.work.claims.claim_slot``).
+            (``annotation.work.slots.acceptance.claim_slot``).
         quiz_presets: paths of ready sets of questions, each with a name, title and source (``judgments.design.quiz``).
         quiz_items: paths of functions that reserve material of a study for the known items of its quiz
-            (``judgments.studies.generation.divide_for_quiz``).
+            (``judgments.studies.generation.batches.divide_for_quiz``).
         quiz_backends: paths of classes of quizzes before the work (``annotation.work.quiz.QuizBackend``).
         framed_pages: names of addresses that people open in the frame of a crowd's page, too.
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).

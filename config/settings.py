@@ -147,14 +147,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.observing.requests.HealthMiddleware",
+    "config.observing.health.HealthMiddleware",
     "config.observing.requests.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.observing.requests.OutageMiddleware",
+    "config.observing.outage_state.OutageMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.AdminPolicyMiddleware",
-    "config.middleware.FramedPagesMiddleware",
+    "config.frames.FramedPagesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -193,7 +193,7 @@ TEMPLATES = [
     }
 ]
 
-MESSAGE_STORAGE = "config.middleware.PageMessages"
+MESSAGE_STORAGE = "config.frames.PageMessages"
 
 # The database
 if env.str("DATABASE_URL", default=""):
@@ -394,13 +394,13 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_LANGUAGES": True,
     "LANGUAGES": {
-        "navigation": "config.admin_site.languages",
-        "action": "config.admin_site.language_address",
+        "navigation": "config.admin.sidebar.languages",
+        "action": "config.admin.sidebar.language_address",
     },
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.admin_site.favicon"}],
-    "STYLES": ["config.admin_site.style_sheet"],
-    "SCRIPTS": ["config.admin_site.script"],
-    "DASHBOARD_CALLBACK": "config.admin_site.front_page",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.admin.sidebar.favicon"}],
+    "STYLES": ["config.admin.sidebar.style_sheet"],
+    "SCRIPTS": ["config.admin.sidebar.script"],
+    "DASHBOARD_CALLBACK": "config.admin.sidebar.front_page",
     "ACCOUNT": {
         "navigation": [
             {"title": title, "link": reverse_lazy(address)}
@@ -408,7 +408,7 @@ UNFOLD = {
             for title, address in feature.account_pages
         ]
     },
-    "SIDEBAR": {"show_search": False, "navigation": "config.admin_site.sidebar"},
+    "SIDEBAR": {"show_search": False, "navigation": "config.admin.sidebar.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages
             "50": "#eef3ff",

@@ -4,9 +4,9 @@ from django.conf import settings
 from django.urls import include, path
 from django.views.i18n import set_language
 
-from config.admin_site import site
+from config.admin.site import site
 from config.sign_in import change_password
-from evaluation.reports.views import shared_report
+from evaluation.reports.shared_page import shared_report
 from judgments.access.views import MayUploadView
 
 urlpatterns = [

@@ -10,16 +10,16 @@ class EvaluationConfig(AppConfig):
     verbose_name = "Evaluation"
 
     def ready(self) -> None:
-        from annotation.models.people import erasure_committed, ids_forgotten, person_erased
-        from judgments.jobs import HEAVY, INTERACTIVE, register, schedule
+        from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
+        from judgments.jobs.registry import HEAVY, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, pages_in_use
 
         for signal, path in (
             (ids_forgotten, "evaluation.data.export.exporting.remove_personal_files"),
-            (person_erased, "evaluation.data.releases.storage.forget_person"),
-            (erasure_committed, "evaluation.data.releases.storage.remove_files"),
-            (pages_in_use, "evaluation.data.releases.storage.describe_computed_results"),
-            (pages_discarded, "evaluation.data.releases.storage.forget_columns"),
+            (person_erased, "evaluation.data.releases.erasure.forget_person"),
+            (erasure_committed, "evaluation.data.releases.erasure.remove_files"),
+            (pages_in_use, "evaluation.data.releases.erasure.describe_computed_results"),
+            (pages_discarded, "evaluation.data.releases.erasure.forget_columns"),
         ):
             signal.connect(loaded_when_called(path), weak=False)
         schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)

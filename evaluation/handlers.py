@@ -8,14 +8,9 @@ from typing import Any
 
 from evaluation.data.export.exporting import export_for_download
 from evaluation.data.judgment_sets.blocks import extend_blocks
-from evaluation.data.releases.storage import (
-    Terms,
-    find_release,
-    place_for_release,
-    record_release,
-    release_file,
-    remove_written,
-)
+from evaluation.data.releases.erasure import remove_written
+from evaluation.data.releases.storage import find_release, place_for_release, record_release, release_file
+from evaluation.data.releases.terms import Terms
 from evaluation.errors import NothingToCompare
 from evaluation.reports.releases.comparing import compare_releases as compared
 from evaluation.reports.releases.making import write_release
@@ -23,7 +18,7 @@ from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
-from judgments.jobs import LostClaim, Run
+from judgments.jobs.runs import LostClaim, Run
 from judgments.models import Job
 from judgments.studies.studies import find_study
 

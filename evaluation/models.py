@@ -20,6 +20,11 @@ DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
 BY_COMMAND = "Empty where a command did it."
 
+# What is scored: its text, or its id
+ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
+# It stands in signatures, and in lists with commas between.
+METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
+
 
 class Consensus(models.Model):
     class Source(models.TextChoices):
@@ -128,12 +133,6 @@ class MetricScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric}: {self.first}"
-
-
-# What is scored: its text, or its id
-ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
-# It stands in signatures, and in lists with commas between.
-METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
 
 class ScoreKeys(models.Model):

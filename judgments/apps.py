@@ -10,11 +10,11 @@ class JudgmentsConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs import HEAVY, INTERACTIVE, READING, register, schedule
+        from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, register, schedule
 
         schedule("judgments.tasks.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
         schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
-        schedule("judgments.tasks.remove_leftovers", every=lambda: 3600)
+        schedule("judgments.jobs.pool.remove_leftovers", every=lambda: 3600)
         register("understand_upload", "judgments.handlers.understand_upload", queue=READING)
         register("import_dataset", "judgments.handlers.import_dataset", queue=READING)
         register("import_candidates", "judgments.handlers.import_candidates", queue=READING)

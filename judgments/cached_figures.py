@@ -10,18 +10,19 @@ others are marked as being recomputed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from django.conf import settings
-from django.db.models import Exists, FilteredRelation, Max, Q, QuerySet, Value
+from django.db.models import FilteredRelation, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from judgments.drawing.material import content_key
-from judgments.jobs import enqueue
+from judgments.drawing.keys import content_key
+from judgments.figures import Figures, find_figures
+from judgments.jobs.queues import enqueue
 from judgments.models import CachedFigures, Job, Study
 
 T = TypeVar("T")
@@ -34,38 +35,6 @@ JOB = "figures"
 
 def are_many(rows: QuerySet[Any]) -> bool:
     return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
-
-
-def plain_value(value: Any) -> Any:
-    return value
-
-
-def version_of(study: Study) -> object:
-    last = study.events.aggregate(last=Max("pk"))["last"]
-    return str(study.created_at), study.state, str(study.paused_at), last
-
-
-@dataclass(frozen=True, slots=True)
-class Figures(Generic[T]):
-    """A figure over the rows of a study.
-
-    Attributes:
-        rows: number of rows behind a result.
-        version: as JSON, what else than time makes cached figures stale.
-        exact: whether they depend on the version only: they never expire, and other versions are not shown.
-        many: a quick database expression for whether the first computation needs a job.
-        beyond_a_page: the same for figures that a page never computes.
-    """
-
-    name: str
-    compute: Callable[[Study], T]
-    rows: Callable[[T], int]
-    as_json: Callable[[T], Any] = plain_value
-    from_json: Callable[[Any], T] = plain_value
-    version: Callable[[Study], object] = version_of
-    exact: bool = False
-    many: Callable[[Study], Exists | Value] | None = None
-    beyond_a_page: Callable[[Study], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +50,6 @@ class ShownFigures(Generic[T]):
     value: T | None
     made_at: datetime | None = None
     again: bool = False
-
-
-_KNOWN: dict[str, Figures[Any]] = {}
-_BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
-
-
-def add_figures(figures: Figures[T]) -> Figures[T]:
-    _KNOWN[figures.name] = figures
-    return figures
-
-
-def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
-    """Register figures named ``<prefix>:<more>``, such as comparisons with another study."""
-    _BY_PREFIX[prefix] = figures_named
-
-
-def _named(name: str) -> Figures[Any] | None:
-    prefix, colon, _ = name.partition(":")
-    if colon and prefix in _BY_PREFIX:
-        return _BY_PREFIX[prefix](name)
-    return _KNOWN.get(name)
 
 
 class FiguresPending(Exception):
@@ -177,7 +125,7 @@ def request_figures(study: Study, names: Iterable[str]) -> None:
 def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]:
     rows = []
     for name in names:
-        figures = _named(name)
+        figures = find_figures(name)
         if figures is None:
             continue
         # Read before computing: changes meanwhile make the result stale.

@@ -11,13 +11,13 @@ from common.audit import acting_person
 from common.errors import WrongState
 from judgments.access.roles import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
-from judgments.datasets import importing, uploads
+from judgments.datasets import importing, pending_imports, uploads
 from judgments.datasets.scaling import is_scaled, scale_picture
-from judgments.datasets.understanding import Part
+from judgments.datasets.upload_parts import Part
 from judgments.importers import ColumnMapping
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.models import Item, Job
-from judgments.studies.generation import draw_hits, store_hits
+from judgments.studies.generation.hits import draw_hits, store_hits
 from judgments.studies.studies import find_dataset, find_study
 
 
@@ -53,7 +53,7 @@ def import_dataset(
         job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
         path = files.root / people.file if people.file else files.path
-        with uploads.problems_left(job, path):
+        with pending_imports.problems_left(job, path):
             summary = importing.import_dataset(
                 format=people.format,
                 path=path,
@@ -70,7 +70,7 @@ def import_dataset(
         result["counts"]["systems"] += len(systems)
         for part in systems:
             path = files.root / part.file
-            with uploads.problems_left(job, path):
+            with pending_imports.problems_left(job, path):
                 added = importing.import_candidates(
                     format=part.format,
                     path=path,
@@ -105,7 +105,7 @@ def _import_into(
 ) -> None:
     """Import an upload into a dataset that its account may edit."""
     user, job = require_editor(acting_person(), find_dataset(dataset)), Job.objects.get(pk=run.job_id)
-    with _stored(run, upload) as (files, result), uploads.problems_left(job, files.path):
+    with _stored(run, upload) as (files, result), pending_imports.problems_left(job, files.path):
         summary = read(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
         result |= asdict(summary)
 

@@ -33,16 +33,15 @@ from common.parameters import Parameters, RowId
 from judgments.access.roles import Right, give_role, person_named, take_role
 from judgments.cached_figures import are_many
 from judgments.design import saved_presets
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study, StudyRole
-from judgments.studies.generation import (
-    Progress,
-    change_by_hand,
-    generate_hits,
-    generated_already,
-    plan_study,
-)
-from judgments.studies.studies import design_of, discard_hits, duplicate_study
+from judgments.studies.designs import design_of
+from judgments.studies.discarding import discard_hits
+from judgments.studies.generation.hand_changes import change_by_hand
+from judgments.studies.generation.hits import generate_hits, generated_already
+from judgments.studies.generation.plans import plan_study
+from judgments.studies.generation.progress import Progress
+from judgments.studies.studies import duplicate_study
 
 Row = TypeVar("Row", bound=Model)
 

@@ -252,7 +252,7 @@ def presets_page() -> Iterator[str]:
 
 
 def caption_rules_page() -> Iterator[str]:
-    from judgments.kinds.caption import RULES
+    from judgments.kinds.caption_rules import RULES
 
     yield "# Rules for written captions\n"
     yield "How they are used is in [Caption writing](../study-files.md#caption-writing-protocol--caption).\n"

@@ -32,15 +32,15 @@ STAFF = "staff"  # the context of a staff text in a file of workers' texts, and 
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments")
 # Python and templates that workers read; whatever is elsewhere is for staff
 WORKERS_CODE = (
-    "annotation/crowds/sessions.py", "annotation/crowds/mturk/pages.py",
+    "annotation/crowds/sessions.py", "annotation/crowds/mturk/frames.py",
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
     "annotation/errors.py", "annotation/models/assignments.py",
-    "annotation/privacy/views.py", "annotation/privacy/retention.py", "annotation/quality/flags.py",
+    "annotation/privacy/views.py", "annotation/privacy/erasure_requests.py", "annotation/quality/flags.py",
     "annotation/quality/review_page.py", "annotation/quality/reviews.py",
-    "annotation/templatetags", "annotation/views", "annotation/work/claims.py", "annotation/work/leases.py",
+    "annotation/templatetags", "annotation/views", "annotation/work/answers", "annotation/work/leases.py",
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
-    "annotation/work/quiz.py", "annotation/work/worksheet.py",
+    "annotation/work/quiz.py", "annotation/work/sheet", "annotation/work/slots",
     "common/rate_limits.py", "contrib/challenges/page.py", "contrib/challenges/submissions.py",
     "contrib/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
     "contrib/error_spans/kind", "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py",
@@ -104,12 +104,12 @@ def _data() -> Iterator[tuple[str, str]]:
     from importlib import import_module
 
     from common.errors import QuorumError
+    from judgments.design.countries import COUNTRIES
     from judgments.design.quiz import QUIZ_PRESETS
     from judgments.design.reading import PRESET_NAMES, PRESETS
-    from judgments.design.requirements import COUNTRIES
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
-    from judgments.kinds.caption import RULES
+    from judgments.kinds.caption_rules import RULES
 
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
@@ -154,12 +154,13 @@ def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 def _staff_data() -> Iterator[tuple[str, str]]:
     """Yield declared words that staff pages translate."""
-    from config.admin_site import declared_names, fields_with_choices, site
+    from config.admin.names import declared_names, fields_with_choices
+    from config.admin.site import site
     from judgments.access import roles, views
     from judgments.access.tokens import SCOPES
-    from judgments.datasets.understanding import ENCODINGS
-    from judgments.studies.page import NEEDS
-    from judgments.templatetags.judgments_tags import JOB_TITLES, QUEUE_TITLES, RESULT_LABELS
+    from judgments.datasets.upload_parts import ENCODINGS
+    from judgments.jobs.words import JOB_TITLES, QUEUE_TITLES, RESULT_LABELS
+    from judgments.studies.home_page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
     yield from _of_study_pages()
@@ -173,14 +174,15 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
     for sentences in (JOB_TITLES, RESULT_LABELS, QUEUE_TITLES):
-        yield from (("judgments/templatetags/judgments_tags.py", text) for text in sentences.values())
+        yield from (("judgments/jobs/words.py", text) for text in sentences.values())
     yield from (("judgments/access", text) for row in (*views.ROLES, *roles.DATASET_ROLES) for text in row)
     yield from (("judgments/access", text) for text in SCOPES.values())
-    yield from (("judgments/datasets/understanding.py", text) for text in ENCODINGS.values())
+    yield from (("judgments/datasets/upload_parts.py", text) for text in ENCODINGS.values())
 
 
 def _of_study_pages() -> Iterator[tuple[str, str]]:
-    from judgments.studies.study_page import PAGES, START_PAGES, STEPS, Group
+    from judgments.studies.pages import Group
+    from judgments.studies.study_page import PAGES, START_PAGES, STEPS
 
     path = "judgments/studies/study_page.py"
     yield from ((path, group.value) for group in Group)
@@ -202,7 +204,9 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
 def _of_design_pages() -> Iterator[tuple[str, str]]:
     from django.conf import settings
 
-    from judgments.design.editing.form import DESIGN_STEPS, DesignForm, starting_values
+    from judgments.design.editing.form.design_form import DesignForm
+    from judgments.design.editing.form.sections import DESIGN_STEPS
+    from judgments.design.editing.form.values import starting_values
     from judgments.design.editing.rows import RowsField
     from judgments.design.reading import PRESETS
     from judgments.kinds import KINDS

@@ -87,11 +87,12 @@ def main() -> None:
 
 def watched_study() -> Study:
     """Return a copy of the demo's open study with a detector, answered by a simulated crowd with spammers."""
-    from annotation.rehearsal import Crowd, rehearse
+    from annotation.rehearsal.crowd import Crowd
+    from annotation.rehearsal.run import rehearse
     from evaluation.management.installation import FOLDER
     from judgments.design.reading import make_design, toml_values
     from judgments.models import Study
-    from judgments.studies.generation import generate_hits
+    from judgments.studies.generation.hits import generate_hits
     from judgments.studies.studies import create_study
 
     study = Study.objects.filter(slug=WATCHED).first()

@@ -224,7 +224,7 @@ def read(path: Path) -> Iterator[str]:
     from django.conf import settings
     from django.core.files.uploadedfile import UploadedFile
 
-    from annotation.crowds.mturk.pages import read_answers
+    from annotation.crowds.mturk.answers import read_answers
     from common.errors import QuorumError
     from judgments.datasets import uploads
     from judgments.datasets.pictures import picture_format
@@ -274,10 +274,10 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     from contrib.disagreement.analysis import read_distributions
     from contrib.hit_templates.importing import check_template
     from contrib.score_imports.reading import FORMATS, read_scores
-    from judgments.design.panels import Panel
+    from judgments.design.tables.panel import Panel
     from judgments.importers import open_candidates, open_judgments, read_runs
     from judgments.importers.textio import read_lines, read_whole
-    from judgments.studies.generation import no_progress
+    from judgments.studies.generation.progress import no_progress
 
     def lines() -> Iterator[str]:
         return (line for _, line in read_lines(path, newline=""))

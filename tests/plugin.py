@@ -24,7 +24,7 @@ from matplotlib.backends import _backend_pdf_ps
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
 
-import config.admin_site  # noqa: F401 - loads the pages in their order, as a web process does
+import config.admin.site  # noqa: F401 - loads the pages in their order, as a web process does
 from quorum.metrics.meteor.tables import Tables, find_tables
 from tests import plots, services
 from tests.browsing import PATIENCE, WIDE, Tab, Tabs
@@ -190,9 +190,9 @@ def _forget_what_the_process_keeps() -> Iterator[None]:
     next page would ask whether the database is back."""
     yield
     cache.clear()
-    if health := sys.modules.get("config.observing.requests"):
+    if health := sys.modules.get("config.observing.outage_state"):
         health.STATE.end()
-    if presentation := sys.modules.get("annotation.work.worksheet"):
+    if presentation := sys.modules.get("annotation.work.sheet.units"):
         presentation._cached_units.cache_clear()
 
 

@@ -8,7 +8,7 @@ from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from judgments.design.reading import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study, mark_open
 
 # a distinct word per caption, so that a leak of another sentence would be seen

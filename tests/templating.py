@@ -6,7 +6,7 @@ from typing import Any
 
 from contrib.hit_templates.importing import import_template
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import mark_open
 
 # every sort of control, as requester pages write them

@@ -29,7 +29,7 @@ APPS = ("judgments", "annotation", "evaluation")
 INSIDE_EVALUATION = ("presentation", "data", "results", "reports")
 # Named without being imported: the rooms themselves, what Django reads before all modules, a folder of data.
 NOT_IMPORTED = {*ROOMS, "config.settings", "quorum.metrics"}
-READS_FEATURES = ("config.admin_site", "config.features")
+READS_FEATURES = ("config.admin.site", "config.features")
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
@@ -265,7 +265,7 @@ RUNNING = {
         (
             "name not in COMPUTING",
             "numba pyarrow matplotlib pandas scipy.stats scipy.sparse scipy.optimize scipy.special celery httpx boto3 "
-            "cryptography prometheus_client config.admin_site config.urls requests psycopg pygments",
+            "cryptography prometheus_client config.admin.site config.urls requests psycopg pygments",
         ),
         ("name in DESIGNING", "jinja2 rest_framework.serializers unfold.admin"),
         ("name in BESIDE", "jinja2 annotation.crowds evaluation.results evaluation.reports"),
@@ -488,14 +488,14 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("quorum.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
-            *("annotation.money.orders", "annotation.privacy.retention", "contrib.challenges"),
+            *("annotation.money.orders", "annotation.privacy.erasure_list", "contrib.challenges"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.caption_files"),
             "evaluation.data.judgment_sets.study_signatures",
             *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
             *("quorum.numeric.packing", "quorum.numeric.signatures"),
-            *("contrib.error_spans.kind.options", "judgments.studies.studies"),
+            *("contrib.error_spans.kind.options", "judgments.studies.designs"),
         ),
-        "PillowImage.open": ("judgments.datasets.pictures",),
+        "PillowImage.open": ("judgments.datasets.picture_metadata", "judgments.datasets.pictures"),
         "Image.open": ("contrib.judges.asking",),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]

@@ -21,7 +21,8 @@ import json
 from pathlib import Path
 from tempfile import mkdtemp
 from django.contrib.auth.models import User
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot

@@ -22,7 +22,7 @@ from pytest_django import Settings
 
 from annotation.models import Worker
 from config.observing.logs import OneLine, OneObject
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from tests.installations import ROOT, Installation, free_port, until
 from tests.studies import make_study
 

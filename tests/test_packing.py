@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from judgments import tasks
-from judgments.jobs import OURS
+from judgments.jobs import pool
+from judgments.jobs.runs import OURS
 from quorum.metrics import cider, comparison
 from quorum.metrics.registry import score
 from quorum.metrics.text import tokens
@@ -94,8 +94,8 @@ def test_what_nobody_declared_does_not_go(value: Any) -> None:
     [
         b'{"builtins:eval": null}',
         b'{"os:system": null}',
-        b'{"judgments.jobs:import_string": null}',
-        b'{"judgments.models.studies:Job": []}',
+        b'{"judgments.jobs.claims:import_string": null}',
+        b'{"judgments.models.jobs:Job": []}',
         b'{"antigravity:nothing": null}',
         pickle.dumps(print),
     ],
@@ -110,9 +110,9 @@ def test_a_part_is_computed_in_no_other_folder(
     name: str, settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.DATA_DIR = tmp_path / "data"
-    folder = tasks.folder_of_parts() / name
+    folder = pool.folder_of_parts() / name
     folder.mkdir(parents=True, exist_ok=True)
-    tasks.compute_part(name, 1)
+    pool.compute_part(name, 1)
     assert "names no folder of parts" in caplog.text
     assert not (folder / "1.claim").exists()
 

@@ -29,7 +29,7 @@ from evaluation.data.export.formats import FORMATS
 from judgments import cached_figures
 from judgments.admin.base import ReadOnlyAdmin
 from judgments.models import HIT, ApiToken, Dataset, Job, Output, Study, System
-from judgments.studies import page as study_pages
+from judgments.studies import hits_page
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as make_small_dataset
 from tests.fetching import Question, questions
@@ -77,7 +77,7 @@ def looks(module_db: None) -> dict[str, Look]:
     with (
         patch.object(cached_figures, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
         patch.object(cached_figures, "MANY_ROWS", MANY_ROWS),
-        patch.object(study_pages, "MANY_ROWS", MANY_ROWS),
+        patch.object(hits_page, "MANY_ROWS", MANY_ROWS),
         ExitStack() as stack,
     ):
         for model_admin in admin.site._registry.values():

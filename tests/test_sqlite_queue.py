@@ -19,7 +19,7 @@ import fcntl, os, signal, threading, time
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from common.sqlite import base
-from common.sqlite.base import NEXT, TURN
+from common.sqlite.queue import NEXT, TURN
 from judgments.models import Dataset
 queue = f"{settings.DATABASES['default']['NAME']}-queue"
 

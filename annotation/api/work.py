@@ -15,22 +15,23 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from annotation.models import Assignment, ProblemReport, Worker
-from annotation.work.claims import LOOK_AGAIN, Claim, claim_assignment, return_assignment, waits_for_a_page
+from annotation.work.answers.checks import answer_key
+from annotation.work.answers.drafts import own_assignment
+from annotation.work.answers.revisions import revise_judgments
+from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study, resume_worker
 from annotation.work.leases import extend_lease, retake_assignment
-from annotation.work.submissions import (
-    own_assignment,
-    report_problem,
-    revise_judgments,
-    save_answers,
-    submit_and_claim,
-    submit_assignment,
-)
-from annotation.work.worksheet import answer_key, page_units_of, picture_url, shown_unit
+from annotation.work.sheet.pictures import picture_url
+from annotation.work.sheet.units import page_units_of
+from annotation.work.slots.candidates import LOOK_AGAIN, Claim, waits_for_a_page
+from annotation.work.slots.release import return_assignment
+from annotation.work.submissions import report_problem, save_answers, submit_and_claim, submit_assignment
+from annotation.work.worksheet import shown_unit
 from common.parameters import NumberField, Parameters
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 
 class Schema(serializers.Serializer[Any]):

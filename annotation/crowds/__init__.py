@@ -12,7 +12,7 @@ from annotation.crowds.panel.backend import ExternalBackend
 from common.features import of_apps, of_features
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 BACKENDS: tuple[CrowdBackend, ...] = (
     LocalBackend(),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
-from annotation.work.worksheet import Layout
+from annotation.work.sheet.layout import Layout
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 

@@ -23,11 +23,11 @@ from annotation.models import (
     RawId,
     Worker,
 )
-from annotation.models.people import ids_forgotten
+from annotation.models.privacy import ids_forgotten
 from common.errors import WrongState
 from judgments.access.roles import note_event
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 INSTEAD = "…"
 BY_THE_LINK = ("", "local")  # places of studies with a public link

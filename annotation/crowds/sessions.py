@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds import CrowdBackend, backend_of
 from annotation.crowds.base import HandedIn, SeenWork
-from annotation.crowds.outbox import DECIDED, settle_session
+from annotation.crowds.outbox.effects import DECIDED, settle_session
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.errors import ArrivalRefused, KeptApart, RequirementNotMet, SlotTaken, TooLate
 from annotation.models import (
@@ -29,21 +29,20 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import LIVE_STATES
-from annotation.money.ledger import pay_screen_out
+from annotation.money.bookings import pay_screen_out
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
-from annotation.work.claims import ATTEMPTS, Candidate, Claim, SlotLost, claim_slot, release_slots
+from annotation.work.answers.checks import answer_key
+from annotation.work.answers.drafts import CheckedAnswers, lock_assignment, merge_answers, read_answers
+from annotation.work.answers.judgments import build_judgment
+from annotation.work.claims import ATTEMPTS
 from annotation.work.joining import has_reached_limit, join_from_crowd
 from annotation.work.seats import share_pause_lock
+from annotation.work.sheet.units import page_units_of, units_of_hit
+from annotation.work.slots.acceptance import SlotLost, claim_slot
+from annotation.work.slots.candidates import Candidate, Claim
+from annotation.work.slots.release import release_slots
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
-from annotation.work.submissions import (
-    CheckedAnswers,
-    Submission,
-    build_judgment,
-    lock_assignment,
-    merge_answers,
-    read_answers,
-    submit_assignment,
-)
+from annotation.work.submissions import Submission, submit_assignment
 from annotation.work.suitability import (
     control_items_met,
     controls_met_before,
@@ -51,12 +50,11 @@ from annotation.work.suitability import (
     units_left_out,
 )
 from annotation.work.system_pairs import recount
-from annotation.work.worksheet import answer_key, page_units_of, units_of_hit
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 MORE_SLOTS = 20  # slots of a HIT for people of whom the crowd does not say whether it knows them
 

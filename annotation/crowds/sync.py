@@ -18,7 +18,8 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds import BACKENDS, Ability, AbsentBackend, CrowdBackend, backend_of
 from annotation.crowds.base import SeenPublication, TryLater
-from annotation.crowds.outbox import ask_to_delete, carry_out_calls, finish_call
+from annotation.crowds.outbox.delivery import carry_out_calls, finish_call
+from annotation.crowds.outbox.messages import ask_to_delete
 from annotation.crowds.panel.people import tidy_up
 from annotation.crowds.sessions import (
     IncompleteWork,
@@ -28,23 +29,20 @@ from annotation.crowds.sessions import (
     remove_extra_slots,
 )
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication, at_crowd
-from annotation.money.ledger import (
-    OverBudget,
-    ledger_sums,
-    release_screen_outs,
-    release_slots,
-    reserved_cents,
-)
+from annotation.money.bookings import release_screen_outs, release_slots
+from annotation.money.ledger import OverBudget, ledger_sums, reserved_cents
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
-from annotation.work.claims import expire_overdue
+from annotation.work.slots.release import expire_overdue
 from common.amounts import spell_cents
 from common.errors import WrongState
 from judgments.access.roles import note_event
-from judgments.jobs import Progress, enqueue
+from judgments.jobs.queues import enqueue
+from judgments.jobs.runs import Progress
 from judgments.models import Job, Study
 from judgments.operations import FollowUp
-from judgments.studies.studies import design_of, lock_study, mark_closed
+from judgments.studies.designs import design_of
+from judgments.studies.studies import lock_study, mark_closed
 
 Status = CrowdSession.Status
 State = Publication.State

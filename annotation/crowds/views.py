@@ -23,10 +23,10 @@ from django.views.decorators.http import require_POST
 from pydantic import TypeAdapter
 from unfold.decorators import display
 
-from annotation.crowds import Ability, AbsentBackend, backend_of, publishing
+from annotation.crowds import Ability, AbsentBackend, backend_of, operations, worker_operations
 from annotation.crowds.mturk import notifications
+from annotation.crowds.mturk.frames import SITES
 from annotation.crowds.mturk.notifications import Subscription, read_sns
-from annotation.crowds.mturk.pages import SITES
 from annotation.crowds.people import comes_by_the_link
 from annotation.crowds.sync import SYNC, note_hint
 from annotation.models import (
@@ -39,28 +39,25 @@ from annotation.models import (
     Worker,
     at_crowd,
 )
-from annotation.money import orders as money_operations
-from annotation.money.orders import top_ups_of
-from annotation.money.payments import Forecast, Overclaim, Pay, Wages, forecast_of, pay_and_claims, wages_of
+from annotation.money import call_decisions
+from annotation.money import operations as money_operations
+from annotation.money.forecast import Forecast, forecast_of
+from annotation.money.previews import top_ups_of
+from annotation.money.wages import Overclaim, Pay, Wages, pay_and_claims, wages_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from annotation.work.operations import extend
 from common.amounts import spell_cents
 from common.errors import QuorumError
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
-from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
+from judgments.cached_figures import cached_figures, required_figures
 from judgments.design.requirements import Workers
+from judgments.figures import Figures, add_figures
 from judgments.models import Job, Study, StudyEvent
-from judgments.studies.studies import design_of
-from judgments.studies.study_page import (
-    STEPS,
-    Context,
-    Group,
-    Refusal,
-    add_operation,
-    study_page,
-    take_refusal,
-)
+from judgments.studies.designs import design_of
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import Refusal, add_operation, take_refusal
+from judgments.studies.study_page import STEPS, study_page
 from judgments.templatetags.judgments_tags import cents
 
 SHOWN = 20
@@ -406,7 +403,7 @@ def _syncs(study: Study) -> bool:
     return bool(study.platform) and Ability.LIST in backend_of(study).can
 
 
-add_operation(publishing.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
+add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
@@ -416,19 +413,19 @@ add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )
 
-add_operation(publishing.block, label="Block")
+add_operation(worker_operations.block, label="Block")
 
-add_operation(publishing.unblock, label="Take the block back")
+add_operation(worker_operations.unblock, label="Take the block back")
 
-add_operation(publishing.qualify, label="Qualify")
+add_operation(worker_operations.qualify, label="Qualify")
 
-add_operation(publishing.more_screen_outs, label="Pay more")
+add_operation(operations.more_screen_outs, label="Pay more")
 
-add_operation(publishing.write, label="Send")
+add_operation(worker_operations.write, label="Send")
 
-add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
-add_operation(money_operations.confirm_call, name="call-was-done", label="It was done", fields=())
-add_operation(money_operations.repeat_call, name="call-was-not-done", label="It was not done", fields=())
+add_operation(call_decisions.retry, name="retry-call", label="Try again", fields=())
+add_operation(call_decisions.confirm_call, name="call-was-done", label="It was done", fields=())
+add_operation(call_decisions.repeat_call, name="call-was-not-done", label="It was not done", fields=())
 
 
 @admin.register(Publication)

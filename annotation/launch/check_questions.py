@@ -7,7 +7,7 @@ import math
 from django.utils.translation import gettext as _
 
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import CAREFUL, GUESSING
+from judgments.design.tables.controls import CAREFUL, GUESSING
 from judgments.kinds import KINDS
 
 

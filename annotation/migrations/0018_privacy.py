@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 
 def _hash(*parts):
-    """The key of consent texts as ``judgments.drawing.material.content_key`` makes it, without loading the app."""
+    """The key of consent texts as ``judgments.drawing.keys.content_key`` makes it, without loading the app."""
     text = json.dumps(list(parts), ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -14,27 +14,14 @@ from annotation.models.assignments import (
     StudyAlarm,
     WrittenCaption,
 )
-from annotation.models.crowds import (
+from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId, Seat, at_crowd
+from annotation.models.money import (
     Budget,
     Commitment,
-    CrowdCall,
-    CrowdSession,
-    Demographics,
     LedgerEntry,
     MoneyRequest,
-    Publication,
-    RawId,
-    Seat,
     SpendingLimit,
     SpendingRequest,
-    at_crowd,
 )
-from annotation.models.people import (
-    ConsentVersion,
-    Erasure,
-    ErasureRequest,
-    Invitation,
-    Participation,
-    Qualification,
-    Worker,
-)
+from annotation.models.people import Invitation, Participation, Qualification, Worker
+from annotation.models.privacy import ConsentVersion, Erasure, ErasureRequest

@@ -1,4 +1,4 @@
-"""Workers, participation in studies, invitations, consent texts, and erasures with their signals to other apps."""
+"""Workers, their participation in studies, qualifications and invitations."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import re
 
 from django.db import models
 from django.db.models import Q
-from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from common.rows import AppendOnlyRow
 from judgments.models import Study
-from judgments.models.datasets import account_key
 
 NAME_LENGTH = 100  # of a name that somebody types
 MARK = re.compile(r" #[0-9a-f]{8}$")  # behind a name that somebody has in another study
@@ -175,92 +172,3 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return self.note or self.code
-
-
-ids_forgotten = Signal()  # sends ``study``, in the transaction that deletes its raw ids
-
-# sends ``study`` and ``worker``, to be erased; receivers return another name by which the person is known
-identifying_word_wanted = Signal()
-
-# sends ``study`` and ``replacements`` (words that name people -> others), in the transaction that erases them
-person_erased = Signal()
-
-# sends ``study`` and ``withdraw``, after that transaction; may be sent again
-erasure_committed = Signal()
-
-
-class ConsentVersion(AppendOnlyRow):
-    """A consent text of a study, as participants read it; the last one is in force."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consent_versions")
-    number = models.PositiveIntegerField(help_text="From 1.")
-    version = models.CharField(
-        max_length=16, help_text="Hash of the text; participations and assignments name it."
-    )
-    text = models.TextField(blank=True)
-    translations = models.JSONField(default=dict, blank=True, help_text="Language -> text.")
-    why = models.CharField(max_length=500, blank=True)
-    made_by = account_key()
-    since = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["study_id", "number"]
-        constraints = [
-            models.UniqueConstraint(fields=["study", "number"], name="consent_versions_are_numbered")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.study}: consent {self.number}"
-
-
-class ErasureRequest(models.Model):
-    """A participant's request to leave a study and be erased; deleted with the person when granted."""
-
-    class State(models.TextChoices):
-        WAITING = "waiting", gettext_lazy("waiting")
-        DECLINED = "declined", gettext_lazy("declined")
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="erasure_requests")
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="erasure_requests")
-    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    asked_at = models.DateTimeField(default=timezone.now)
-    answer = models.CharField(
-        max_length=500, blank=True, help_text="Why it was declined; the person reads it."
-    )
-    decided_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["asked_at", "id"]
-        constraints = [
-            models.UniqueConstraint(fields=["study", "worker"], name="a_person_asks_once_in_a_study")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.study}: {self.state}"
-
-
-class Erasure(AppendOnlyRow):
-    """The record of a person's erasure from a study: no name, no pseudonym, no answer.
-
-    ``mark`` is a keyed hash of the person, so that a restored backup can be cleaned again. ``content`` has the counts
-    of removed rows, commitments to the judgments (``annotation.privacy.erasing``), and the releases made before.
-    The rows form a chain: ``previous`` is the digest of the row before.
-    """
-
-    class Way(models.TextChoices):
-        IDENTITY = "identity", gettext_lazy("who they are; answers stay, without texts")
-        ALL = "all", gettext_lazy("who they are, and their answers")
-
-    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="erasures")
-    mark = models.CharField(max_length=64)
-    way = models.CharField(max_length=8, choices=Way)
-    content = models.JSONField(default=dict)
-    previous = models.CharField(max_length=64, unique=True, blank=True)
-    digest = models.CharField(max_length=64)
-    at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["id"]
-
-    def __str__(self) -> str:
-        return f"{self.study}: {self.way}"

@@ -22,10 +22,10 @@ from annotation.models import Assignment, ConsentVersion, Participation, Worker
 from common.errors import DesignError, WrongState
 from judgments.access.roles import note_event
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
-from judgments.design.tables import Writing
-from judgments.drawing.material import content_key
+from judgments.design.tables.controls import Writing
+from judgments.drawing.keys import content_key
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 LENGTH = 16
 MOST_VERSIONS = 50  # that are shown

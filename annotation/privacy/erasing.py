@@ -55,17 +55,18 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.assignments import LIVE_STATES
-from annotation.models.people import identifying_word_wanted, person_erased
+from annotation.models.privacy import identifying_word_wanted, person_erased
 from annotation.privacy.receipts import canonical_json, commitment_to, new_receipt, replacer
-from annotation.work.claims import release_slots
+from annotation.work.slots.release import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
 from annotation.work.system_pairs import recount
 from common.errors import Busy, NotThere, WrongState
 from judgments.access.roles import note_event
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.kinds import installed_kind
 from judgments.models import CachedFigures, Job, Study, StudyEvent
-from judgments.studies.studies import LETTERS, design_of, installed_kind_of, random_code
+from judgments.studies.codes import LETTERS, random_code
+from judgments.studies.designs import design_of, installed_kind_of
 
 
 def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:

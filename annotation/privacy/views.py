@@ -22,20 +22,12 @@ from annotation.api.work import Problem, Schema, WorkView, calling_worker, priva
 from annotation.models import Assignment, ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version, needs_consent, versions_of
 from annotation.privacy.erasing import erasure_of, find_person, preview, why_not_erasable
-from annotation.privacy.retention import (
-    AT_ONCE,
-    NOT_OFFERED,
-    WORKER,
-    change,
-    decline_request,
-    erase,
-    leave,
-    request_of,
-    retention_of,
-)
+from annotation.privacy.erasure_requests import AT_ONCE, NOT_OFFERED, leave, request_of
+from annotation.privacy.operations import WORKER, change, decline_request, erase
+from annotation.privacy.retention import retention_of
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.joining import require_participation
-from annotation.work.worksheet import read_design
+from annotation.work.sheet.texts import read_design
 from common.errors import NotThere, WrongState
 from common.markup import render_markdown
 from common.parameters import Parameters
@@ -44,8 +36,12 @@ from judgments.access.roles import Right
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
 from judgments.operations import Outcome
-from judgments.studies.studies import design_of, find_study
-from judgments.studies.study_page import Context, Group, add_operation, study_context, study_page
+from judgments.studies.designs import design_of
+from judgments.studies.frame_page import study_context
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.studies import find_study
+from judgments.studies.study_page import study_page
 
 
 class ConsentReply(Schema):

@@ -12,14 +12,15 @@ from django.db.models import Count
 
 from annotation.models import Judgment
 from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
-from annotation.quality.detectors.base import binomial_at_most
+from annotation.quality.detectors.chances import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.rows import batched
-from judgments.design.tables import Controls
-from judgments.drawing.controls import REPEATED, REPEATS
+from judgments.design.tables.controls import Controls
+from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.makers import REPEATED
 from judgments.kinds import Kind
 from judgments.models import Study
-from judgments.studies.studies import kind_of
+from judgments.studies.designs import kind_of
 from quorum.statistics.significance import holm
 
 LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one

@@ -14,16 +14,17 @@ from django.utils.translation import gettext, pgettext
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
 from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES, worker_excluded
-from annotation.quality.detectors.base import Finding, Rule, pages_since_look
-from annotation.quality.rules import (
+from annotation.quality.detectors.base import Finding, Rule
+from annotation.quality.detectors.schedule import pages_since_look
+from annotation.quality.histories import (
     answer_format_of,
-    collect_findings,
     control_history_of,
     count_judgments,
     count_submitted_pages,
     history_of,
-    make_study_rule,
 )
+from annotation.quality.looks import collect_findings
+from annotation.quality.rules import make_study_rule
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.system_pairs import recount
 from common.errors import WrongState

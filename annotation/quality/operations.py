@@ -18,7 +18,7 @@ from annotation.crowds import backend_of
 from annotation.crowds.sync import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.money.orders import confirmable
-from annotation.quality import flags, reviews
+from annotation.quality import flags, reviews, rule_replays
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
 from annotation.quality.flags import exclude_worker
@@ -30,7 +30,7 @@ from common.parameters import KeysField, NumberField, Parameters, Reason
 from judgments.access.roles import Right
 from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation, row_of
-from judgments.studies.generation import withdraw_control
+from judgments.studies.generation.hand_changes import withdraw_control
 
 LARGEST_SETTING = 10**12  # settings are shares, counts or seconds
 MOST_ASSIGNMENTS = 1000  # decided by one call
@@ -112,7 +112,7 @@ class ReplayRequest(Parameters):
 @operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
 def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
     """Run the detectors over each page as it was submitted. Nothing is stored and nobody is stopped."""
-    replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
+    replays = rule_replays.replay_rules(study=study, rules=rule_replays.rules_to_replay(study, list(rules)))
     sentence = ngettext("One rule was replayed.", "%(replays)s rules were replayed.", len(replays))
     return Outcome(sentence % {"replays": len(replays)}, replays)
 

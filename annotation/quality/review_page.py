@@ -30,22 +30,21 @@ from annotation.quality import reviews as services
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from annotation.views.common import see_other
-from annotation.work.worksheet import (
-    answers_of_form,
-    preview_picture_url,
-    steps_of,
-    translated_text,
-    undecided_positions,
-)
+from annotation.work.answers.form_answers import answers_of_form, undecided_positions
+from annotation.work.sheet.pictures import preview_picture_url
+from annotation.work.sheet.texts import translated_text
+from annotation.work.worksheet import steps_of
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown
 from judgments.admin.base import signed_in
-from judgments.design.scale import display_number
+from judgments.design.numbers import display_number
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
-from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, add_operation, study_page
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
 
 ANSWERS_DRAWN = 100
 TIMES_SAMPLED = 1_000  # latest times of the study, for their median

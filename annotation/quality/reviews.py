@@ -30,17 +30,17 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import AssignmentQuerySet
-from annotation.money.ledger import as_one_order
+from annotation.money.limits import as_one_order
 from annotation.money.payments import ENDED, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence
-from annotation.work.worksheet import PageUnit
+from annotation.work.sheet.units import PageUnit
 from common.errors import NotThere, WrongState
 from judgments.access.roles import RIGHTS, Right, note_event
-from judgments.drawing.material import rng_for
+from judgments.drawing.draws import rng_for
 from judgments.kinds import KINDS
 from judgments.models import Study, StudyRole, Unit
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
 
 LONGEST_REASON = 500
 MOST_ASSIGNMENTS_LOGGED = 1_000  # in a log entry
@@ -104,7 +104,7 @@ def reasons_against(
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 
-    Paid work changes after the crowd was asked (annotation.crowds.outbox), and a session as a whole.
+    Paid work changes after the crowd was asked (annotation.crowds.outbox.effects), and a session as a whole.
     """
     _lock_finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])

@@ -15,14 +15,14 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, get_language_bidi, gettext
 
-from annotation.work import worksheet
+from annotation.work.sheet import texts
 from common.markup import render_inline
 from common.texts import is_empty, readable
-from judgments.design.scale import display_number, number_text
+from judgments.design.numbers import display_number, number_text
 from judgments.drawing.phrases import normalise_phrase
-from judgments.kinds.caption import ENGLISH, first_part, rules_for
+from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from quorum.statistics.aggregation.pair_answers import SURE
 
 register = template.Library()
@@ -113,7 +113,7 @@ def study_title(study: Any) -> str:
     return texts.name if texts and texts.name else str(study.name)
 
 
-register.filter(worksheet.translated_text)
+register.filter(texts.translated_text)
 register.filter("inline", render_inline)
 
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation.crowds.mturk.pages import Frame, addresses_under
+from annotation.crowds.mturk.frames import Frame, addresses_under
 from annotation.crowds.panel.backend import latest_session
 from annotation.crowds.sessions import hand_in
 from annotation.errors import (
@@ -32,39 +32,27 @@ from annotation.errors import (
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.models.people import NAME_LENGTH
 from annotation.quality.detectors.honesty import hidden_word
+from annotation.work.answers.checks import split_unfinished
+from annotation.work.answers.drafts import own_assignment
+from annotation.work.answers.form_answers import answers_of_form
+from annotation.work.answers.revisions import changeable_until, current_answers
 from annotation.work.joining import worker_for_token
 from annotation.work.leases import lease_of
-from annotation.work.submissions import (
-    Submission,
-    changeable_until,
-    current_answers,
-    own_assignment,
-    save_answers,
-    submit_assignment,
-)
-from annotation.work.worksheet import (
-    PageUnit,
-    Step,
-    answers_of_form,
-    page_units_of,
-    picture_url,
-    read_design,
-    script_words,
-    shows_pictures,
-    spell_left,
-    split_unfinished,
-    steps_of,
-    translated_text,
-    worked_examples,
-)
+from annotation.work.sheet.examples import worked_examples
+from annotation.work.sheet.pictures import picture_url
+from annotation.work.sheet.texts import read_design, script_words, spell_left, translated_text
+from annotation.work.sheet.units import PageUnit, page_units_of
+from annotation.work.submissions import Submission, save_answers, submit_assignment
+from annotation.work.worksheet import Step, shows_pictures, steps_of
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
 from common.rate_limits import TooMany
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import content_key
+from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 WORKER_COOKIE = "quorum_worker"
 RESUME_COOKIE = "quorum_resume"

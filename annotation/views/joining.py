@@ -31,6 +31,7 @@ from annotation.views.common import (
     worker_of,
     worker_page,
 )
+from annotation.work.answers.drafts import own_assignment
 from annotation.work.joining import (
     Joined,
     join_study,
@@ -40,7 +41,8 @@ from annotation.work.joining import (
     suggest_name,
 )
 from annotation.work.quiz import quiz_backend
-from annotation.work.submissions import own_assignment
+from annotation.work.sheet.examples import worked_examples
+from annotation.work.sheet.texts import read_design, spell_duration, translated_text
 from annotation.work.summaries import (
     StudyPart,
     describe_effort,
@@ -49,12 +51,11 @@ from annotation.work.summaries import (
     own_studies,
     studies_with_effort,
 )
-from annotation.work.worksheet import read_design, spell_duration, translated_text, worked_examples
 from common.amounts import spell_amount, spell_totals
 from common.errors import QuorumError
 from common.markup import render_markdown
+from judgments.design.countries import countries_by_name
 from judgments.design.quiz import asks_anything
-from judgments.design.requirements import countries_by_name
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -17,35 +17,27 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from annotation.crowds.mturk.pages import sites_of
+from annotation.crowds.mturk.frames import sites_of
 from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
-from annotation.work.worksheet import (
-    PageUnit,
-    WorkedExample,
-    arrange_units,
-    example_item,
-    item_at,
-    picture_response,
-    preview_examples,
-    preview_picture_url,
-    read_design,
-    spell_left,
-    steps_of,
-    units_of_hit,
-    worked_examples,
-)
+from annotation.work.sheet.examples import WorkedExample, example_item, preview_examples, worked_examples
+from annotation.work.sheet.pictures import item_at, picture_response, preview_picture_url
+from annotation.work.sheet.texts import read_design, spell_left
+from annotation.work.sheet.units import PageUnit, arrange_units, units_of_hit
+from annotation.work.worksheet import steps_of
 from common.downloads import problem_page
 from common.errors import QuorumError, WrongState
 from judgments.access.roles import Right, has_right, visible_rows
 from judgments.admin.base import number_in, signed_in
-from judgments.design.editing.views import find_preview, find_row
+from judgments.design.editing.previews import find_preview, find_row
 from judgments.design.study_design import StudyDesign, design_in
-from judgments.drawing.material import UnitSpec, rng_for
+from judgments.drawing.draws import rng_for
+from judgments.drawing.material import UnitSpec
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Study, Unit
-from judgments.studies.generation import build_batch, hits_of_row
-from judgments.studies.studies import design_of, draws_at_claim, find_dataset
+from judgments.studies.designs import design_of, draws_at_claim
+from judgments.studies.generation.batches import build_batch, hits_of_row
+from judgments.studies.studies import find_dataset
 
 
 @never_cache

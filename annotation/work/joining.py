@@ -37,12 +37,14 @@ from common.audit import log_about
 from common.errors import NotThere, WrongState
 from common.rows import PreparedQuery, query_parameter
 from judgments.access.roles import note_event
+from judgments.design.countries import COUNTRIES, country_name
 from judgments.design.quiz import asks_anything
-from judgments.design.requirements import COUNTRIES, Workers, approval_is_enough, country_name
+from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import content_key
+from judgments.drawing.keys import content_key
 from judgments.models import Study
-from judgments.studies.studies import CAPITALS, LETTERS, design_of, random_code
+from judgments.studies.codes import CAPITALS, LETTERS, random_code
+from judgments.studies.designs import design_of
 
 # states that count towards workers.hits_at_most
 COUNTED_STATES = (*LIVE_STATES, "invalidated")

@@ -14,12 +14,14 @@ from annotation.errors import AddressFull, AlreadyEnded, NoMoreTime, SlotTaken, 
 from annotation.models import Assignment, CrowdSession, Participation, Seat
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
-from annotation.work.claims import ATTEMPTS, Candidate, Claim, SlotLost, claim_slot, find_candidate
+from annotation.work.claims import ATTEMPTS
 from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat, share_pause_lock
+from annotation.work.slots.acceptance import SlotLost, claim_slot
+from annotation.work.slots.candidates import Candidate, Claim, find_candidate
 from annotation.work.stopping import free_slot, lock_for_settling, update_outcomes
 from judgments.models import HIT, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 REPEATED_WITHIN = timedelta(minutes=1)  # a repeated extension within this time is the same request
 

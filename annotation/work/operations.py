@@ -18,9 +18,9 @@ from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.outbox import ask_to_take_down
+from annotation.crowds.opening import ASK_THE_CROWD
+from annotation.crowds.outbox.messages import ask_to_take_down
 from annotation.crowds.publishing import (
-    ASK_THE_CROWD,
     LONGEST_HOURS,
     ask_to_expire,
     ask_to_extend,
@@ -38,11 +38,11 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import LEASED_STATES
-from annotation.money.ledger import as_one_order
+from annotation.money.limits import as_one_order
 from annotation.money.orders import confirmable
-from annotation.work.claims import release_reserved, release_slots
 from annotation.work.joining import MOST_INVITATIONS, create_invitations
 from annotation.work.seats import take_pause_lock
+from annotation.work.slots.release import release_reserved, release_slots
 from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
@@ -51,7 +51,7 @@ from common.rows import batched
 from judgments.access.roles import note_event
 from judgments.models import HIT, Study
 from judgments.operations import CommandHelp, Outcome, operation
-from judgments.studies.studies import design_of, stops_early
+from judgments.studies.designs import design_of, stops_early
 
 MOST_WORKERS = 100  # added at a time
 MOST_MINUTES = 7 * 24 * 60

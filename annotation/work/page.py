@@ -15,29 +15,25 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.crowds import backend_of
-from annotation.crowds.publishing import close
+from annotation.crowds.operations import close
 from annotation.models import Assignment, Invitation, Judgment, Participation
-from annotation.quality.page import describe_control_item
+from annotation.quality.control_figures import describe_control_item
 from annotation.work.operations import expire, extend, invite, pause, resume
-from annotation.work.worksheet import units_of_hit
+from annotation.work.sheet.units import units_of_hit
 from common.errors import QuorumError
 from judgments.admin.base import number_in, picture_address, preview_address, public_address
 from judgments.drawing.by_hand import shown_texts
-from judgments.drawing.controls import REPEATED
+from judgments.drawing.controls.makers import REPEATED
 from judgments.kinds import Kind
 from judgments.models import HIT, Item, Study, Unit
 from judgments.operations import change_item, take_back_change
-from judgments.studies.generation import build_batch, state_of_hand_changes
-from judgments.studies.studies import design_of, kind_of, why_not_discarded
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    add_operation,
-    page_of_running,
-    study_page,
-    take_refusal,
-    was_opened,
-)
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.discarding import why_not_discarded
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.hand_changes import state_of_hand_changes
+from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.step_form import add_operation, take_refusal
+from judgments.studies.study_page import page_of_running, study_page
 
 ON_A_PAGE = 100  # invitations
 MOST_ASSIGNMENTS = 50  # shown, the newest

@@ -19,7 +19,7 @@ from annotation.models.assignments import LEASED_STATES
 from common import rate_limits
 from common.rows import PreparedQuery, insert_rows, query_parameter
 from judgments.models import HIT, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 PAUSE_LOCK = 0x51D0  # first key of our advisory locks; the second is the study's id
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"

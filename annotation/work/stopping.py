@@ -26,11 +26,11 @@ from annotation.models.assignments import LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
 from common.rows import PreparedQuery, batched, query_parameter
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import REPEATS
+from judgments.drawing.controls.dealing import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
-from judgments.studies.generation import unit_range
-from judgments.studies.studies import design_of, kind_of, stops_early
+from judgments.studies.designs import design_of, kind_of, stops_early
+from judgments.studies.stopping import unit_range
 
 HITS_AT_ONCE = 200
 

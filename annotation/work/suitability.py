@@ -13,7 +13,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, StudyAlarm, Worker, WrittenCaption
 from annotation.models.assignments import WrittenCaptionQuerySet
-from judgments.drawing.controls import REPEATED, Mark, mark_of
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.controls.pool import Mark, mark_of
 from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study, Unit
 

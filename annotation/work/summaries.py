@@ -18,23 +18,18 @@ from annotation.crowds.people import BY_THE_LINK
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import EXCLUDED_STATES, FINISHED_STATES, LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlRecord, control_answers, control_record
+from annotation.work.answers.checks import SIGNALS, WRITING_SIGNALS, answer_key
 from annotation.work.quiz import quiz_backend
-from annotation.work.worksheet import (
-    SIGNALS,
-    WRITING_SIGNALS,
-    answer_key,
-    page_units_of,
-    spell_duration,
-    spell_pay,
-    texts_shown,
-)
+from annotation.work.sheet.texts import spell_duration, spell_pay
+from annotation.work.sheet.units import page_units_of
+from annotation.work.worksheet import texts_shown
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import REPEATED
+from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.material import LARGEST_PAGE, SCREENS
 from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
 
 SUBMITTED_STATES = (*FINISHED_STATES, *EXCLUDED_STATES)
 MOST_REJECTED = 50

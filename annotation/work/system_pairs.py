@@ -14,7 +14,7 @@ from django.db.models import Count, F
 
 from annotation.models import Judgment
 from judgments.models import CandidatePair, Study, SystemPair, Unit
-from judgments.studies.studies import draws_at_claim
+from judgments.studies.designs import draws_at_claim
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
 RESULTS = {FIRST: "wins", SECOND: "losses"}

@@ -12,7 +12,7 @@ from benchmarks.claims.correlations import tau_b
 from benchmarks.claims.spreads import Open
 from evaluation.models import Analysis, MetricScore
 from judgments.models import Output, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 METRICS = ["bleu-1", "rouge-l"]
 FINISHED, GONE = ("submitted", "approved", "rejected"), ("invalidated", "apart")

@@ -1,4 +1,4 @@
-"""Unpack zip archives from outside, and read Excel workbooks (.xlsx), which are such archives, as a stream.
+"""Unpack zip archives from outside.
 
 No entry may leave its folder, be a link, need a password, or grow without bound. Declared sizes are checked first, but
 real ones are counted while unpacking.
@@ -11,21 +11,16 @@ import stat
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path, PurePosixPath
-from sys import getsizeof
 from typing import IO
-from xml.etree.ElementTree import ParseError
 
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import DefusedXMLParser
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import HEAD, READ_AT_ONCE, SMALL_ENOUGH, Excess, check_head, limits, spend
-from common.incoming.excel_dates import BUILT_IN, is_date_format, shown_date
+from common.incoming import HEAD, SMALL_ENOUGH, check_head, limits, spend
 
 SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # bytes of all files below which growth is of no account
 
@@ -56,7 +51,7 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
 
     In a request, a long table is left to the job that unpacks the archive.
     """
-    if _listing_size(packed, name) <= HEAD:
+    if listing_size(packed, name) <= HEAD:
         _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
     packed.seek(0)
 
@@ -119,7 +114,7 @@ def _too_many_files(name: str) -> UploadRefused:
     )
 
 
-def _listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
+def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
     """Return the bytes of the table of contents, unless they are too many to be read."""
     size = _stated_size(packed)
     if size > LISTED_BYTES * limits().files:
@@ -144,7 +139,7 @@ def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
 
 
 def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
-    size = _listing_size(packed, name)
+    size = listing_size(packed, name)
     check_head(size)
     packed.seek(max(0, _size(packed) - LONGEST_END - size))
     if (
@@ -213,209 +208,3 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
             "listed": ", ".join(sorted(suffixes))
         }
     return ""
-
-
-MOST_COLUMNS = 16_384
-
-MOST_CELL = 131_072  # characters, as in CSV
-
-MOST_SHARED = 2**27  # bytes of texts that cells share
-
-LONGEST_MARK = 2**20  # bytes of XML in which nothing ends, such as an attribute; expat keeps and rereads them
-
-MOST_NAMES = 10_000  # of elements, attributes, prefixes and namespaces, which expat keeps
-
-MOST_OF_NAMES = 2**20  # characters of all of them
-
-MOST_LISTING = 2**21  # bytes of a workbook's table of contents, of which ten times as many are kept
-
-MOST_STYLES = 65_536  # as Excel has
-
-MOST_OF_FORMAT = 255  # characters, as Excel has
-
-FIRST_SHEET = "xl/worksheets/sheet1.xml"
-
-DAMAGE_OF_WORKBOOKS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *DAMAGE)
-
-
-def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
-    """Yield (row number, column from 0 -> text) of the first sheet.
-
-    Raises:
-        BeyondHead: in a request. Excess: something beyond a limit. DAMAGE_OF_WORKBOOKS: it is no workbook.
-    """
-    check_head(HEAD + 1)
-    with path.open("rb") as packed:
-        check_archive(packed, name=path.name)
-        if _listing_size(packed, path.name) > MOST_LISTING:
-            raise Excess("an archive that lists very many files", "an Excel workbook (.xlsx)")
-        packed.seek(0)
-        archive = zipfile.ZipFile(packed)
-        members = archive.namelist()
-        sheets = sorted(
-            (name for name in members if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)), key=len
-        )
-        strings = _Cells([])
-        if "xl/sharedStrings.xml" in members:
-            for _ in strings.parsed(archive, "xl/sharedStrings.xml"):
-                pass
-        formats = _Formats()
-        for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
-            for _ in formats.parsed(archive, name):
-                pass
-        cells = _Cells(strings.texts, formats.dates, since_1904=formats.since_1904)
-        yield from cells.parsed(archive, min(sheets, default=FIRST_SHEET))
-
-
-class _Cells:
-    """Take rows from a sheet's XML, or texts from that of the shared strings.
-
-    Args:
-        dates: style of a cell -> the format of its date or time.
-    """
-
-    def __init__(
-        self, strings: list[str], dates: Mapping[int, str] | None = None, *, since_1904: bool = False
-    ) -> None:
-        self.strings = strings
-        self._dates, self.since_1904 = dates or {}, since_1904
-        self._style = 0
-        self.texts: list[str] = []
-        self.rows: list[tuple[int, dict[int, str]]] = []
-        self._cells: dict[int, str] = {}
-        self._number = self._at = 0
-        # characters of the cell and the row, bytes of texts, rows, elements around, and bytes since something ended
-        self._cell = self._row = self._size = self._count = self._depth = self._silent = 0
-        self._names: set[str] = set()
-        self._named = 0  # characters of the names
-        self._most = limits()
-        self._kind, self._parts, self._taken = "", [""], False
-
-    def parsed(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
-        parser, seconds = DefusedXMLParser(target=self, forbid_dtd=True), self._most.seconds
-        until = time.monotonic() + seconds
-        with archive.open(name) as member:
-            while chunk := member.read(READ_AT_ONCE):
-                spend(len(chunk))
-                self._silent += len(chunk)
-                parser.feed(chunk)
-                if self._silent > LONGEST_MARK:
-                    raise Excess(f"XML with a mark of more than {LONGEST_MARK:,} bytes", "shorter ones")
-                if time.monotonic() > until:
-                    raise Excess(f"more than is read in {seconds:,} s", "less (the setting INCOMING_SECONDS)")
-                yield from self.rows
-                self.rows.clear()
-        parser.close()
-        yield from self.rows
-
-    def start_ns(self, prefix: str | None, address: str) -> None:
-        self._keep(prefix or "", address)
-
-    def _keep(self, *names: str) -> None:
-        for name in names:
-            if name not in self._names:
-                self._names.add(name)
-                self._named += len(name)
-        if len(self._names) > MOST_NAMES or self._named > MOST_OF_NAMES:
-            raise Excess("XML with too many names, or too long ones", "the sheet of a workbook")
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        self._keep(tag, *attributes)
-        if self._depth > self._most.depth:
-            raise Excess("XML nested too deeply", "the sheet of a workbook")
-        tag, self._silent = tag.rpartition("}")[2], 0
-        if tag == "row":
-            self._number = int(attributes.get("r", self._number + 1))
-            self._cells, self._at, self._row = {}, -1, 0
-        elif tag in ("c", "si"):
-            self._kind, self._parts, self._cell = attributes.get("t", ""), [], 0
-            self._style = _number(attributes, "s")
-            letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
-            self._at = _column(letters.group()) if letters else self._at + (tag == "c")
-            if self._at >= MOST_COLUMNS:
-                raise Excess(f"column {self._at + 1:,}", f"at most {MOST_COLUMNS:,}")
-        self._taken = tag in ("v", "t")
-
-    def data(self, text: str) -> None:
-        self._silent = 0
-        if self._taken:
-            self._parts.append(text)
-            self._cell += len(text)
-            if self._cell > MOST_CELL:
-                raise Excess(f"a cell of more than {MOST_CELL:,} characters", f"at most {MOST_CELL:,}")
-
-    def end(self, tag: str) -> None:
-        tag = tag.rpartition("}")[2]
-        self._taken, self._silent, self._depth = False, 0, self._depth - 1
-        if tag == "si":
-            self.texts.append("".join(self._parts))
-            self._size += getsizeof(self.texts[-1]) + 8
-            if self._size > MOST_SHARED:
-                raise Excess(f"shared texts of more than {MOST_SHARED:,} bytes", "fewer")
-        elif tag == "c":
-            text = self._text("".join(self._parts))
-            self._cells[self._at] = text
-            self._row += len(text)
-            if self._row > self._most.line:
-                raise Excess(f"a record of more than {self._most.line:,} characters", "shorter ones")
-        elif tag == "row":
-            self.rows.append((self._number, self._cells))
-            self._parts = []
-            self._count += 1
-            if self._count > self._most.lines:
-                raise Excess(f"more than {self._most.lines:,} rows", "fewer (the setting INCOMING_LINES)")
-
-    def close(self) -> None:
-        """End the parser's target."""
-
-    def _text(self, text: str) -> str:
-        if self._kind == "s":
-            at = int(text or 0)
-            if not 0 <= at < len(self.strings):
-                raise Excess(f"the shared text {at}", f"one of {len(self.strings):,}")
-            return self.strings[at]
-        if self._kind in ("", "n") and self._style in self._dates:
-            return shown_date(text, self._dates[self._style], since_1904=self.since_1904)
-        return {"1": "true", "0": "false"}.get(text, text) if self._kind == "b" else text
-
-
-class _Formats(_Cells):
-    """Take from the XML of styles which cells are dates, and from that of the workbook since when they count."""
-
-    def __init__(self) -> None:
-        super().__init__([])
-        self.dates: dict[int, str] = {}
-        self._codes: dict[int, str] = {}
-        self._count_of_styles = 0
-        self._of_cells = False
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        super().start(tag, attributes)
-        tag = tag.rpartition("}")[2]
-        if tag == "workbookPr":
-            self.since_1904 = attributes.get("date1904", "") in ("1", "true")
-        elif tag == "numFmt":
-            self._codes[_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[:MOST_OF_FORMAT]
-        elif tag in ("cellXfs", "cellStyleXfs"):
-            self._of_cells = tag == "cellXfs"
-        elif tag == "xf" and self._of_cells:
-            number = _number(attributes, "numFmtId")
-            code = self._codes.get(number) or BUILT_IN.get(number, "")
-            if is_date_format(code):
-                self.dates[self._count_of_styles] = code
-            self._count_of_styles += 1
-            if self._count_of_styles > MOST_STYLES:
-                raise Excess(f"more than {MOST_STYLES:,} styles of cells", "fewer")
-
-
-def _number(attributes: Mapping[str, str], name: str) -> int:
-    text = attributes.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
-
-
-def _column(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - 64
-    return number - 1

@@ -34,8 +34,8 @@ from common import rate_limits
 from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
 from common.files import FiguresEncoder, can_be_stored
-from common.incoming import TooDeep, load_json
-from config.observing.requests import as_outage, note_outage
+from common.incoming.json_documents import TooDeep, load_json
+from config.observing.outage_state import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending

@@ -20,7 +20,7 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 PAGE_PARAMETERS = ("cursor", "page_size", "ordering")

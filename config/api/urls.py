@@ -8,19 +8,22 @@ from rest_framework.routers import SimpleRouter
 
 from annotation.api import resources as annotation
 from annotation.api import work
-from annotation.crowds.publishing import close, open_to_workers, qualify
-from annotation.launch.views import ChecklistView
-from annotation.money import orders as money
-from annotation.money.views import SpendingRequestResource, SpendingView, money_path
-from annotation.privacy import retention as privacy
+from annotation.crowds.operations import close, open_to_workers
+from annotation.crowds.worker_operations import qualify
+from annotation.launch.views.api import ChecklistView
+from annotation.money import call_decisions
+from annotation.money import operations as money
+from annotation.money.views.api import money_path
+from annotation.money.views.spending import SpendingRequestResource, SpendingView
+from annotation.privacy import operations as privacy
 from annotation.privacy import views as privacy_api
-from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
+from annotation.quality.api import adjudications, cases, controls, rules
 from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
-from evaluation.reports import views as report_api
+from evaluation.reports import api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
@@ -48,7 +51,7 @@ router.register("assignments", annotation.AssignmentResource, "assignments")
 router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
 router.register("consensus", results_api.ConsensusResource, "consensus")
-router.register("reports", report_api.ReportResource, "reports")
+router.register("reports", api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
 router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("items", datasets_api.ItemResource, "items")
@@ -57,17 +60,17 @@ router.register("outputs", datasets_api.OutputResource, "outputs")
 router.register("pairs", judgments.PairResource, "pairs")
 router.register("events", access_api.EventResource, "events")
 router.register("roles", access_api.RoleResource, "roles")
-router.register("exclusions", quality_api.ExclusionResource, "exclusions")
-router.register("cases", quality_api.CaseResource, "cases")
+router.register("exclusions", cases.ExclusionResource, "exclusions")
+router.register("cases", cases.CaseResource, "cases")
 router.register("problem-reports", annotation.ProblemReportResource, "problem-reports")
 router.register("budgets", annotation.BudgetResource, "budgets")
 router.register("ledger", annotation.LedgerResource, "ledger")
 router.register("spending-requests", SpendingRequestResource, "spending-requests")
 router.register("publications", annotation.PublicationResource, "publications")
 router.register("sessions", annotation.SessionResource, "sessions")
-router.register("rules", quality_api.RuleResource, "rules")
+router.register("rules", rules.RuleResource, "rules")
 router.register("participations", annotation.ParticipationResource, "participations")
-router.register("adjudications", quality_api.AdjudicationResource, "adjudications")
+router.register("adjudications", adjudications.AdjudicationResource, "adjudications")
 router.register("erasures", privacy_api.ErasureResource, "erasures")
 router.register("erasure-requests", privacy_api.ErasureRequestResource, "erasure-requests")
 router.register("consent-versions", privacy_api.ConsentVersionResource, "consent-versions")
@@ -117,29 +120,33 @@ urlpatterns = [
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path(f"{STUDY}/checklist/", ChecklistView.as_view(), name="checklist"),
-    operation_path(share_report, report_api.LinkView),
+    operation_path(share_report, api.LinkView),
     operation_path(privacy.erase, privacy_api.EraseView),
     path(f"{STUDY}/erase-person/preview/", privacy_api.ErasurePreviewView.as_view(), name="erasure-preview"),
-    operation_path(quality.approve, quality_api.ChangedView),
-    operation_path(quality.reject, quality_api.ChangedView),
-    operation_path(quality.exclude, quality_api.ExclusionView),
-    operation_path(quality.readmit, quality_api.ExclusionView),
+    operation_path(quality.approve, cases.ChangedView),
+    operation_path(quality.reject, cases.ChangedView),
+    operation_path(quality.exclude, cases.ExclusionView),
+    operation_path(quality.readmit, cases.ExclusionView),
     money_path(money.bonus, preview="What a bonus would cost", of="For a worker's latest approved work."),
     money_path(
-        money.top_up, preview="What top-ups would cost", of="For all approved work below the study's floor."
+        money.top_up,
+        preview="What top-ups would cost",
+        of="For all approved work below the study's floor.",
     ),
     money_path(money.budget, preview="What another budget would change", of="Of a study that was opened."),
-    money_path(money.retry, preview="What trying again costs", of="Of a call that is parked."),
-    money_path(money.confirm_call, preview="What saying so would book", of="Of a call that is parked."),
-    money_path(money.repeat_call, preview="What asking again costs", of="Of a call that is parked."),
+    money_path(call_decisions.retry, preview="What trying again costs", of="Of a call that is parked."),
+    money_path(
+        call_decisions.confirm_call, preview="What saying so would book", of="Of a call that is parked."
+    ),
+    money_path(call_decisions.repeat_call, preview="What asking again costs", of="Of a call that is parked."),
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
-    operation_path(quality.set_rule, quality_api.RuleView, "rules/<str:rule>"),
-    path(f"{STUDY}/replay/", quality_api.ReplayView.as_view(), name="replay"),
-    path(f"{STUDY}/controls/", quality_api.ControlsView.as_view(), name="controls"),
+    operation_path(quality.set_rule, rules.RuleView, "rules/<str:rule>"),
+    path(f"{STUDY}/replay/", rules.ReplayView.as_view(), name="replay"),
+    path(f"{STUDY}/controls/", controls.ControlsView.as_view(), name="controls"),
     path(
         f"{STUDY}/control-items/",
-        quality_api.ControlItemResource.as_view({"get": "list"}),
+        controls.ControlItemResource.as_view({"get": "list"}),
         name="control-items",
     ),
     path("spending/", SpendingView.as_view(), name="spending"),

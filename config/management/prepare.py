@@ -16,7 +16,7 @@ from django.core.management.base import CommandParser
 from django.db import OperationalError
 
 from common.commands import QuorumCommand
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from quorum.numeric.signatures import quorum_version
 
 

@@ -37,6 +37,6 @@ class ArchivesConfig(Feature):
         }
 
     def start(self) -> None:
-        from judgments.jobs import HEAVY, register
+        from judgments.jobs.registry import HEAVY, register
 
         register("publish_release", "contrib.archives.handlers.publish_release", queue=HEAVY, scope="exports")

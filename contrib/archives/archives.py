@@ -28,11 +28,11 @@ from django.utils import timezone
 from common.features import feature_settings
 from common.http.addresses import THIS_MACHINE, host_of, keeps_secrets
 from common.http.client import Answer, CallFailed, Client, Payload, Retries
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 from contrib.archives.describing import Content, Plan
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
-from judgments.studies.generation import Progress
+from judgments.studies.generation.progress import Progress
 
 SECONDS = 60.0  # without a byte
 MOST_TRIES = 5

@@ -22,11 +22,12 @@ from common.amounts import thousands
 from common.features import feature_settings
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
-from evaluation.data.releases.bundle import CHUNK, LICENCES, BundleReader
+from evaluation.data.releases.bundle import CHUNK, BundleReader
+from evaluation.data.releases.documents import LICENCES
 from evaluation.data.releases.storage import release_name
 from evaluation.models import Release
 from evaluation.presentation.rendering import text_templates
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 TEMPLATES = text_templates(Path(__file__).parent / "templates")
 # A JSON string is one of YAML too, but for characters that YAML refuses or takes for the end of a line.

@@ -9,7 +9,7 @@ from contrib.archives.describing import describe_plan
 from contrib.archives.errors import PublishingError
 from contrib.archives.sending import plan_publication, send_release
 from judgments.access.roles import Right, has_right
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.studies.studies import find_study
 
 

@@ -38,7 +38,7 @@ from evaluation.models import Release
 from judgments.access.roles import Right, note_event
 from judgments.models import Study
 from judgments.operations import background_operation
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 
 State = Deposit.State
 

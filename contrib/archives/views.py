@@ -12,7 +12,8 @@ from evaluation.models import Release
 from evaluation.reports.releases.views import RELEASES_PARTS, ReleasesPart, done_jobs
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
-from judgments.studies.study_page import Context, add_operation
+from judgments.studies.pages import Context
+from judgments.studies.step_form import add_operation
 
 
 def _context(study: Study, releases: list[Release]) -> Context:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,54 +16,15 @@ from django.db.models import F
 
 from annotation.models import Worker
 from common.rows import PreparedQuery, PreparedUpdate, insert_rows, query_parameter
+from contrib.arena.pair_table import pair_table_of
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import rng_for
+from judgments.drawing.draws import rng_for
 from judgments.models import HIT, DrawState, HITUnit, Study, SystemPair, Unit
-from judgments.studies.studies import design_of
-from quorum.numeric.arrays import Ints
-from quorum.statistics.drawing import (
-    Drawing,
-    prior_strengths,
-)
+from judgments.studies.designs import design_of
+from quorum.statistics.drawing import Drawing, prior_strengths
 
 RENEWED_AFTER = 50  # draw from a new state once a fiftieth more answers came
 MOST_TRIES = 8  # items tried for a pair of systems, to find one that is not on the page yet
-
-
-@dataclass(frozen=True, slots=True)
-class PairTable:
-    """The P pairs of a study's systems as columns, in order; fixed after generation.
-
-    ``first`` and ``second`` index ``systems``; ``start`` and ``units`` are the first position and number of its units.
-    """
-
-    systems: tuple[str, ...]
-    first: Ints
-    second: Ints
-    start: Ints
-    units: Ints
-
-    def count_by_pair(self, positions: Collection[int]) -> Ints:
-        """Return (P,) the number of these units of each pair."""
-        pair = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
-        return np.bincount(pair, minlength=len(self.start)).astype(np.int64, copy=False)
-
-
-def pair_table_of(study: Study) -> PairTable:
-    return _read_pair_table(study.pk, study.generated_at)
-
-
-@lru_cache(maxsize=64)
-def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
-    """Read the pairs of systems. ``generated_at`` keeps studies apart that had the same row id."""
-    rows = SystemPair.objects.filter(study=study).order_by("position")
-    table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
-    ones, twos, *columns = zip(*table, strict=True)
-    systems, places = np.unique(np.array((*ones, *twos)), return_inverse=True)
-    first, second = places[: len(table)], places[len(table) :]
-    start, units = (np.array(column, dtype=np.int64) for column in columns)
-    return PairTable(tuple(systems.tolist()), first, second, start, units)
-
 
 _STUDY, _WORKER, _HIT = query_parameter("study"), query_parameter("worker"), query_parameter("hit")
 _NEWEST_STATE: PreparedQuery[Any] = PreparedQuery(

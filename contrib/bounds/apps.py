@@ -18,6 +18,6 @@ class BoundsConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.jobs import HEAVY, register
+        from judgments.jobs.registry import HEAVY, register
 
         register("leave_one_out", "contrib.bounds.handlers.leave_one_out", queue=HEAVY, scope="reports")

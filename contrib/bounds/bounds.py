@@ -32,7 +32,7 @@ from evaluation.errors import EvaluationError, as_sentence
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Table
 from evaluation.results.aggregation import rank_correlations_table
-from judgments.kinds.caption import rank_correlations
+from judgments.kinds.upper_bound import rank_correlations
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
 from quorum.metrics.held_out import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contrib.bounds import bounds as dataset_bounds
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.studies.studies import find_dataset
 
 

@@ -22,10 +22,10 @@ from judgments.access.roles import visible_rows
 from judgments.admin.base import signed_in
 from judgments.api.resources import JobSerializer, dataset_for, job_response
 from judgments.datasets.page import DatasetPage, add_dataset_page
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job
+from judgments.studies.step_form import read_posted_parameters
 from judgments.studies.studies import find_dataset
-from judgments.studies.study_page import read_posted_parameters
 
 JOB_KIND = "leave_one_out"
 # What stood in the place of a caption (contrib.bounds.bounds), in short.

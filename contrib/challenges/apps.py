@@ -25,7 +25,7 @@ class ChallengesConfig(Feature):
         pre_share.connect(refuse, weak=False)
 
     def start(self) -> None:
-        from judgments.jobs import HEAVY, INTERACTIVE, READING, register
+        from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, register
 
         for kind, queue, relied_on in (
             ("submit_captions", READING, False),

@@ -25,7 +25,8 @@ from common.errors import NotThere, WrongState
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
 from evaluation.errors import as_sentence
-from judgments.jobs import Progress, enqueue
+from judgments.jobs.queues import enqueue
+from judgments.jobs.runs import Progress
 from judgments.models import Caption, Dataset
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from contrib.challenges.challenges import (
 )
 from contrib.challenges.submissions import About, positions_of, read_captions, store_captions
 from judgments.datasets import uploads
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.models import Job
 
 

@@ -20,13 +20,14 @@ from django.utils.translation import gettext as _
 
 from common.errors import WrongState
 from common.files import can_be_stored
-from common.incoming import HEAD, Excess, JSONStream, TooDeep
+from common.incoming import HEAD, Excess
+from common.incoming.json_documents import JSONStream, TooDeep
 from common.rate_limits import TooMany
 from contrib.challenges.challenges import image_names
 from contrib.challenges.errors import LimitReached, SubmissionRefused
 from contrib.challenges.models import Challenge, Submission, SubmissionContent
 from judgments.datasets import uploads
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job
 
 SUBMIT = "submit_captions"  # the kind of job

@@ -60,7 +60,7 @@ from judgments.api.resources import (
     filters_of,
     job_response,
 )
-from judgments.jobs import cancel_job
+from judgments.jobs.queues import cancel_job
 from judgments.models import ApiToken, Job
 
 MOST_CHALLENGES = 100

@@ -25,7 +25,7 @@ class ChoosingConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.jobs import HEAVY, INTERACTIVE, register
+        from judgments.jobs.registry import HEAVY, INTERACTIVE, register
 
         for kind, queue, scope in (
             ("select_items", INTERACTIVE, "studies"),

@@ -8,7 +8,7 @@ from common.audit import acting_person
 from contrib.choosing.savings import compute_savings
 from contrib.choosing.selecting import ALL, compute_choice, store_choice
 from contrib.choosing.weighing import compute_weighed
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.studies.studies import find_study
 
 

@@ -26,7 +26,7 @@ from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
 from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, background_operation, operation
-from judgments.studies.generation import Progress
+from judgments.studies.generation.progress import Progress
 from quorum.statistics.choosing import FLOOR, METHODS
 
 MOST_METRICS = 12

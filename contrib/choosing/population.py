@@ -14,15 +14,16 @@ from common.errors import WrongState
 from evaluation.data.imported_scores import NO_SCORES, ImportedScores, check_imported, imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
-from evaluation.results.consensus import consensus_of
+from evaluation.results.consensus.study import consensus_of
 from evaluation.results.meta_evaluation import judged_captions, pair_texts
 from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
 from judgments.drawing.material import Batch, Image, Material
 from judgments.kinds import KINDS
 from judgments.models import Item, Output, Study
-from judgments.models.studies import credited
-from judgments.studies.generation import build_batch, load_material
-from judgments.studies.studies import design_of
+from judgments.models.units import credited
+from judgments.studies.designs import design_of
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.material import load_material
 from quorum.numeric.arrays import Floats, Ints
 
 PEOPLE = "people"

@@ -17,9 +17,9 @@ from contrib.choosing.weighing import metrics_agree, scores_by_system, wins_by_s
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER
-from judgments.drawing.material import rng_for
+from judgments.drawing.draws import rng_for
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
 

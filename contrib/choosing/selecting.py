@@ -24,9 +24,9 @@ from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import DEFAULT_TOKENIZER
 from judgments.access.roles import note_event
 from judgments.design.reading import make_design
-from judgments.drawing.material import rng_for
+from judgments.drawing.draws import rng_for
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import change_design
 from quorum.numeric.arrays import Floats
 from quorum.statistics import choosing

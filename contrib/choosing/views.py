@@ -15,16 +15,9 @@ from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    PagePart,
-    add_operation,
-    add_page_part,
-    study_page,
-    take_refusal,
-    was_opened,
-)
+from judgments.studies.pages import Context, Group, PagePart, was_opened
+from judgments.studies.step_form import add_operation, take_refusal
+from judgments.studies.study_page import add_page_part, study_page
 
 METHOD_LABELS = {
     "disagreement": gettext_noop("disagreement"),

@@ -15,10 +15,10 @@ from common.errors import WrongState
 from contrib.choosing.population import PEOPLE, Population, judged_population, score_population
 from contrib.choosing.selecting import USUAL_METRICS
 from evaluation.models import DEFAULT_TOKENIZER
-from judgments.design.tables import Chosen
+from judgments.design.tables.sampling import Chosen
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats
 from quorum.statistics.choosing import WeightedEstimate, weighted_kendall, weighted_mean
 from quorum.statistics.meta import metric_winners

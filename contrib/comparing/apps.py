@@ -18,7 +18,7 @@ class ComparingConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.jobs import INTERACTIVE, register
+        from judgments.jobs.registry import INTERACTIVE, register
 
         register(
             "compare_metrics",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contrib.comparing.metrics import compare_metrics as compared_metrics
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.studies.studies import find_study
 
 

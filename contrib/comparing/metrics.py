@@ -27,7 +27,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
 from evaluation.presentation.content import p_in_text, percent
 from evaluation.results.aggregation import consensus_of
-from evaluation.results.consensus import scope_sentence
+from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.meta_evaluation import (
     caption_clusters,
     compared_kind,
@@ -46,9 +46,9 @@ from evaluation.results.metric_figures import (
 from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.results.verdict import scope_fields
 from judgments.models import Dataset, Item, Output, Study
-from judgments.models.studies import credited
+from judgments.models.units import credited
 from judgments.operations import background_operation
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.signatures import parse
 from quorum.statistics.crossed import ITEM, ClusterColumns, columns_and_deletions

@@ -11,18 +11,14 @@ from django.utils.translation import gettext as _
 from annotation.snapshots import has_many_assignments
 from common.errors import NotThere
 from evaluation.errors import EvaluationError
-from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
+from evaluation.results.comparing.comparison import MISSING, compare_sources
 from evaluation.results.comparing.studies import source_of_study
-from judgments.cached_figures import (
-    Figures,
-    FiguresPending,
-    add_figures_by_prefix,
-    cached_figures,
-    version_of,
-)
+from evaluation.results.comparing.wording import describe_compared_sources
+from judgments.cached_figures import FiguresPending, cached_figures
+from judgments.figures import Figures, add_figures_by_prefix, version_of
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 PREFIX = "comparison"
 MANY_UNITS = 3_000  # of a slider, the slowest, about a second

@@ -24,23 +24,17 @@ from contrib.comparing.studies import cached_comparison, comparable_studies
 from evaluation.data.metrics_page import METRICS
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import p_value
-from evaluation.results.comparing.comparison import MISSING, describe_compared_sources
-from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.comparing.comparison import MISSING
+from evaluation.results.comparing.wording import describe_compared_sources
+from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import studies_of, study_for
 from judgments.api.resources import COUNTING
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.studies import kind_of
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    PagePart,
-    add_operation,
-    add_page_part,
-    can_be_evaluated,
-    page_address,
-    study_page,
-)
+from judgments.studies.designs import kind_of
+from judgments.studies.pages import Context, Group, PagePart, can_be_evaluated
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import add_page_part, page_address, study_page
 
 OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background

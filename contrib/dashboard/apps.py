@@ -10,12 +10,12 @@ class DashboardConfig(Feature):
     calls = "contrib.dashboard.calls"
 
     def start(self) -> None:
-        from judgments.jobs import INTERACTIVE, register
+        from judgments.jobs.registry import INTERACTIVE, register
 
         register("board", "contrib.dashboard.handlers.board", queue=INTERACTIVE, scope="reports")
 
     def connect_erasing(self) -> None:
-        from annotation.models.people import person_erased
+        from annotation.models.privacy import person_erased
         from judgments.models.studies import pages_discarded
 
         forget = loaded_when_called("contrib.dashboard.snapshot.forget_snapshot")

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Budget, Judgment
 from annotation.models.assignments import FINISHED_STATES
-from annotation.money.payments import local_cost_cents
+from annotation.money.wages import local_cost_cents
 from contrib.dashboard.models import BoardSnapshot
 from evaluation.data.progress import judgments_wanted
-from judgments.drawing.material import content_key
-from judgments.jobs import enqueue
+from judgments.drawing.keys import content_key
+from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 
 JOB_KIND = "board"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.results.consensus import scope_sentence
+from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.verdict import verdict_sentence
 
 

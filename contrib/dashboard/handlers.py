@@ -5,7 +5,7 @@ from __future__ import annotations
 from contrib.dashboard.counters import JOB_KIND
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.data.judgment_sets.blocks import extend_blocks
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.models import Job
 from judgments.studies.studies import find_study
 

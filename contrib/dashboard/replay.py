@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from common.amounts import as_json
 from evaluation.results.agreement import alpha_of_ratings, ratings_by_image
-from evaluation.results.consensus import rater_deletions
+from evaluation.results.consensus.clusters import rater_deletions
 from evaluation.results.verdict import correlation_verdict, pair_verdict, scope_fields, winners_named
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.agreement.both_orders import Exchange

@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.models import Case as QualityCase
 from annotation.models import Participation
 from annotation.models.assignments import FINISHED_STATES
-from annotation.money.payments import pay_of_sessions, wages_of
+from annotation.money.wages import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
 from contrib.dashboard.counters import first_answers
 from contrib.dashboard.drawings import draw_plots
@@ -30,18 +30,18 @@ from contrib.dashboard.replay import (
 )
 from contrib.dashboard.scores import candidate_scores, scores_to_store, stored_scores
 from evaluation.data.judgment_sets import blocks, loaders
-from evaluation.data.judgment_sets.records import Flags, JudgmentTable, Units
+from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.progress import study_counts
 from evaluation.results.aggregation import unused_answers, worker_table
 from evaluation.results.agreement import agreement_rows, exchange_of, one_against_rest, side_bias
-from evaluation.results.consensus import clusters_of_captions
+from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.metric_figures import pair_kinds
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of
-from quorum.numeric.arrays import Ints, places_in
+from judgments.studies.designs import design_of
+from judgments.studies.generation.progress import Progress, no_progress
+from quorum.numeric.arrays import Flags, Ints, places_in
 
 WORKERS_SHOWN = 200
 

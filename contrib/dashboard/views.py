@@ -35,7 +35,9 @@ from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, study_page, take_refusal
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import take_refusal
+from judgments.studies.study_page import study_page
 
 EVERY_SECONDS = 5
 MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the page Results.")

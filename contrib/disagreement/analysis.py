@@ -25,9 +25,9 @@ from annotation.models import Demographics, Worker
 from common.amounts import as_json, coefficient, counted, json_float
 from common.errors import DataConflict
 from common.features import of_features
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 from common.parameters import FileText, Parameters
-from evaluation.data.export.formats.consensus import has_soft_labels
+from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import (
     MOST_VALUES,
@@ -42,13 +42,14 @@ from evaluation.models import Analysis, MetricScore, Prediction
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import ANONYMOUS
 from judgments.access.roles import Person, Right, has_right, note_event
-from judgments.cached_figures import Figures, FiguresPending, add_figures, cached_figures
+from judgments.cached_figures import FiguresPending, cached_figures
+from judgments.figures import Figures, add_figures
 from judgments.importers.textio import read_lines
 from judgments.kinds import KINDS
 from judgments.models import CachedFigures, Study, Unit
 from judgments.operations import Outcome, operation, row_of
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 from quorum.statistics.crossed import CONFIDENCE, ITEM, spread_of_mean

@@ -24,7 +24,7 @@ class DisagreementConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.jobs import READING, register
+        from judgments.jobs.registry import READING, register
 
         register(
             "import_predictions",
@@ -34,7 +34,7 @@ class DisagreementConfig(Feature):
         )
 
     def connect_erasing(self) -> None:
-        from annotation.models.people import ids_forgotten
+        from annotation.models.privacy import ids_forgotten
 
         remove = loaded_when_called("contrib.disagreement.analysis.remove_personal_figures")
         ids_forgotten.connect(remove, weak=False)

@@ -6,7 +6,7 @@ from common.audit import acting_person
 from contrib.disagreement.analysis import store_predictions
 from judgments.datasets import uploads
 from judgments.importers.textio import read_lines
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.studies.studies import find_study
 
 

@@ -28,26 +28,20 @@ from contrib.disagreement.analysis import (
     import_predictions,
     remove_predictions,
 )
-from evaluation.data.export.formats.consensus import has_soft_labels
+from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
-from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import require, staff_of, study_for
 from judgments.admin.base import signed_in
 from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.datasets.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
-from judgments.studies.studies import kind_of
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyStep,
-    add_operation,
-    add_step,
-    read_posted_parameters,
-    study_page,
-)
+from judgments.studies.designs import kind_of
+from judgments.studies.pages import Context, Group, StudyStep
+from judgments.studies.step_form import add_operation, read_posted_parameters
+from judgments.studies.study_page import add_step, study_page
 
 JUDGES_SHOWN = 20
 MOST_SHOWN = 100  # imported predictions

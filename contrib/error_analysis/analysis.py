@@ -18,11 +18,12 @@ from annotation.models import Judgment
 from common.errors import NotThere
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
-from judgments.cached_figures import Figures, add_figures, are_many, cached_figures, required_figures
+from judgments.cached_figures import are_many, cached_figures, required_figures
+from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
+from quorum.numeric.arrays import Floats, Ints
 
 CACHED_RANKINGS = 64  # rankings
 

@@ -23,7 +23,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.amounts import as_json, coefficient
 from common.errors import NotThere
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 from contrib.error_analysis.analysis import (
     Disagreement,
     Inspection,
@@ -34,13 +34,14 @@ from contrib.error_analysis.analysis import (
     other_scores,
 )
 from evaluation.models import Analysis
-from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, can_be_evaluated, page_address, study_page
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.pages import Context, Group, can_be_evaluated
+from judgments.studies.study_page import page_address, study_page
 
 ON_A_PAGE = 25
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000

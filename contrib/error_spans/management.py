@@ -12,8 +12,9 @@ from contrib.error_spans.results.segments import scope_of_segments, segments_of
 from contrib.error_spans.results.tables import ranks_table, scores_table
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Estimate, format_cell
-from evaluation.results.consensus import scope_sentence
-from judgments.studies.studies import design_of, find_study
+from evaluation.results.consensus.clusters import scope_sentence
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 
 class ErrorSpans(QuorumCommand):

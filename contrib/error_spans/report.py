@@ -10,7 +10,7 @@ from contrib.error_spans.results.segments import marks_errors, outputs_of, segme
 from contrib.error_spans.results.tables import scores_table
 from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, estimate_of, join_names
 from evaluation.presentation.rendering import plot, say, section, table
-from evaluation.reports.sections.captions import FULL_AGREEMENT
+from evaluation.reports.sections.correlations import FULL_AGREEMENT
 from evaluation.results.standings import MEAN, compared_table
 from judgments.models import Study
 

@@ -26,12 +26,13 @@ from contrib.error_spans.results.segments import SEGMENTS, marks_errors, scope_o
 from contrib.error_spans.results.tables import ranks_table
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import Analysis
-from evaluation.results.consensus import scope_sentence
+from evaluation.results.consensus.clusters import scope_sentence
 from judgments.access.permissions import study_for
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.models import Study
-from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, study_page
+from judgments.studies.designs import design_of
+from judgments.studies.pages import Context, Group
+from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 10
 

@@ -25,16 +25,16 @@ from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
 from annotation.launch.check_questions import describe_rule
 from annotation.privacy.consent import versions_of
+from annotation.work.sheet.texts import spell_duration
 from annotation.work.summaries import describe_effort
-from annotation.work.worksheet import spell_duration
 from common.amounts import spell_cents, thousands
+from judgments.design.countries import country_name
 from judgments.design.quiz import asks_anything
-from judgments.design.requirements import country_name
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import DEMOGRAPHICS
+from judgments.design.tables.crowd import DEMOGRAPHICS
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study, StudyRole
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 SECONDS_AN_HOUR = 3600
 MOST_OWNERS_NAMED = 20

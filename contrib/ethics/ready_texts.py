@@ -16,18 +16,19 @@ from rest_framework import serializers
 from annotation.crowds import backend_for
 from annotation.launch.check_questions import items_among
 from annotation.privacy.consent import change_consent
-from annotation.work.worksheet import spell_duration
+from annotation.work.sheet.texts import spell_duration
 from common.amounts import spell_money
 from common.errors import WrongState
 from common.parameters import Parameters
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign, design_in
-from judgments.design.tables import Texts
-from judgments.drawing.material import content_key
+from judgments.design.tables.translations import Texts
+from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
-from judgments.studies.studies import change_design, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.studies import change_design
 
 CASES = {
     "eu": gettext_noop("European Union (GDPR)"),

@@ -14,24 +14,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.launch.views import NO_CONSENT, Launch, Point, Readiness, add_consent_check
+from annotation.launch.views.checks import NO_CONSENT
+from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.launch.views.points import add_consent_check
 from common.markup import render_markdown
 from contrib.ethics.checklist import build_checklist, count_open_lines
 from contrib.ethics.documents import as_html, as_markdown
 from contrib.ethics.ready_texts import READY_TEXTS, fill_ready_texts, is_outdated
 from judgments.access.permissions import study_for
-from judgments.design.editing.form import html_name
+from judgments.design.editing.form.fields import html_name
 from judgments.models import Study
-from judgments.studies.studies import design_of
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    PagePart,
-    add_operation,
-    add_page_part,
-    page_address,
-    study_page,
-)
+from judgments.studies.designs import design_of
+from judgments.studies.pages import Context, Group, PagePart
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import add_page_part, page_address, study_page
 
 MAY_BE_FILLED = (Study.State.DRAFT, Study.State.GENERATED)  # on the page "Launch"
 

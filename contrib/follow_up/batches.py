@@ -23,13 +23,9 @@ from judgments.drawing.material import SCREEN
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation
-from judgments.studies.studies import (
-    create_study,
-    design_of,
-    draws_at_claim,
-    next_copy,
-    without_short_code,
-)
+from judgments.studies.codes import without_short_code
+from judgments.studies.designs import design_of, draws_at_claim
+from judgments.studies.studies import create_study, next_copy
 
 MOST = 10_000
 

@@ -15,14 +15,12 @@ from rest_framework import serializers
 from common.errors import WrongState
 from common.parameters import Parameters, RowId
 from evaluation.models import Consensus
+from judgments.design.numbers import plain_number
 from judgments.design.reading import make_design
-from judgments.design.scale import plain_number
 from judgments.kinds import Kind
 from judgments.models import Study
-from judgments.studies.studies import (
-    change_design,
-    kind_of,
-)
+from judgments.studies.designs import kind_of
+from judgments.studies.studies import change_design
 
 LEAST_VOTES = 3
 MOST_TAKEN = 1000  # known items at once

@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from annotation.quality.page import describe_control_item
+from annotation.quality.control_figures import describe_control_item
 from contrib.follow_up.batches import more_items, next_batch
 from contrib.follow_up.known_items import TakeRequest, candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
@@ -28,16 +28,11 @@ from judgments.access.roles import Right
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, StudySerializer
 from judgments.models import Study
 from judgments.operations import Outcome
-from judgments.studies.studies import find_study, kind_of
-from judgments.studies.study_page import (
-    Context,
-    StudyStep,
-    add_operation,
-    add_step,
-    page_address,
-    read_posted_parameters,
-    study_page,
-)
+from judgments.studies.designs import kind_of
+from judgments.studies.pages import Context, StudyStep
+from judgments.studies.step_form import add_operation, read_posted_parameters
+from judgments.studies.studies import find_study
+from judgments.studies.study_page import add_step, page_address, study_page
 
 ON_A_PAGE = 50
 

@@ -18,7 +18,7 @@ class HITTemplatesConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.jobs import READING, register
+        from judgments.jobs.registry import READING, register
 
         register(
             "import_template",

@@ -21,11 +21,14 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from contrib.hit_templates.filling import NoTemplateAnswer, checked_answer, filled_questions
+from contrib.hit_templates.answers import NoTemplateAnswer, checked_answer
+from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import Question, as_number
 from contrib.hit_templates.reading import Template
-from judgments.drawing.controls import KNOWN_GOOD, REPEATED, ControlSlot, Known
-from judgments.drawing.material import Group, Image, UnitSpec, content_key, shuffled
+from judgments.drawing.controls.makers import KNOWN_GOOD, REPEATED, ControlSlot, Known
+from judgments.drawing.draws import shuffled
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Group, Image, UnitSpec
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -6,7 +6,7 @@ from common.audit import acting_person
 from common.errors import WrongState
 from contrib.hit_templates import importing
 from judgments.datasets import uploads
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 
 
 def import_template(run: Run, *, upload: str, source: str, slug: str, name: str) -> None:

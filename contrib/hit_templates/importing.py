@@ -21,9 +21,9 @@ from judgments.access.roles import note_event
 from judgments.datasets.importing import import_dataset
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.importers.tables import InputTable
+from judgments.importers.tables.inputs import InputTable
 from judgments.models import Dataset, Study
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import create_study
 
 if TYPE_CHECKING:

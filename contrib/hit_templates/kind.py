@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
+from contrib.hit_templates.answers import answer_of_form, checked_answer
 from contrib.hit_templates.controls import (
     control_contradictions,
     draw_answer_to,
@@ -22,20 +23,13 @@ from contrib.hit_templates.controls import (
     known_rows,
     meets_expectation,
 )
-from contrib.hit_templates.filling import answer_of_form, checked_answer, filled_questions
+from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import Question
 from contrib.hit_templates.reading import Template, TemplateProblem, read_template
-from judgments.drawing.controls import KNOWN_GOOD, Makers
-from judgments.drawing.material import (
-    Batch,
-    Group,
-    Image,
-    Material,
-    UnitSpec,
-    content_key,
-    draw_images,
-    rng_for,
-)
+from judgments.drawing.controls.makers import KNOWN_GOOD, Makers
+from judgments.drawing.draws import draw_images, rng_for
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.kinds.base import (
     Comparison,
     Consensus,

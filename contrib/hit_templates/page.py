@@ -16,7 +16,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.amounts import thousands
 from common.errors import DataConflict, QuorumError
-from common.incoming import BeyondHead, TextRefused, uploaded_text
+from common.incoming import BeyondHead
+from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.rate_limits import TooMany
 from contrib.hit_templates.importing import (
     CheckedTemplate,
@@ -27,10 +28,11 @@ from contrib.hit_templates.importing import (
 from judgments.admin.base import signed_in
 from judgments.datasets import uploads
 from judgments.datasets.page import short_name
-from judgments.design.editing.views import find_preview, keep_row, store_preview
-from judgments.jobs import enqueue
+from judgments.design.editing.previews import find_preview, keep_row, store_preview
+from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Study
-from judgments.studies.study_page import Context, StartPage, add_start_page, page_address
+from judgments.studies.pages import Context, StartPage
+from judgments.studies.study_page import add_start_page, page_address
 
 CHECKED = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
 

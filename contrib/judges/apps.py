@@ -53,7 +53,7 @@ class JudgesConfig(Feature):
         }
 
     def start(self) -> None:
-        from judgments.jobs import HEAVY, register
+        from judgments.jobs.registry import HEAVY, register
 
         handlers = "contrib.judges.handlers"
         register("ask_judge", f"{handlers}.ask_judge", queue=HEAVY, scope="studies")

@@ -35,20 +35,21 @@ from common.amounts import counted
 from common.errors import DataConflict, WrongState
 from common.http.addresses import THIS_MACHINE, keeps_secrets
 from common.http.client import CallFailed, Client
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 from common.texts import readable
 from contrib.judges.models import Judge, JudgeAnswer
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from judgments.access.roles import note_event
-from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding, without_metadata
-from judgments.design.scale import number_text, plain_number
+from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding
+from judgments.design.numbers import number_text, plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 from judgments.kinds.best_worst import ENDS
 from judgments.models import Item, Study, Unit
-from judgments.studies.generation import no_progress
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.generation.progress import no_progress
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
 SECONDS = 60.0  # for a whole call

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from common.amounts import as_json, coefficient, json_float
 from contrib.judges.asking import check_kind, has_orders
 from contrib.judges.models import Judge, JudgeAnswer
+from evaluation.data.judgment_sets.data_hash import hash_with
 from evaluation.data.judgment_sets.loaders import clusters_of_units, is_anonymous, load_judgments, study_units
-from evaluation.data.judgment_sets.records import hash_with
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
@@ -35,13 +35,13 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.results.agreement import alpha_of_ratings, exchange_of
-from judgments.drawing.material import text_key
+from judgments.drawing.keys import text_key
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.best_worst import BEST
 from judgments.models import Output, Study, Unit
-from judgments.models.studies import credited
-from judgments.studies.generation import no_progress
-from judgments.studies.studies import kind_of
+from judgments.models.units import credited
+from judgments.studies.designs import kind_of
+from judgments.studies.generation.progress import no_progress
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.numeric.signatures import signature
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE

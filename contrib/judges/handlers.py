@@ -8,7 +8,7 @@ from typing import Any
 from contrib.judges.asking import ask_model
 from contrib.judges.findings import compare_judges as judges_beside_people
 from contrib.judges.findings import store_comparison
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.studies.studies import find_study
 
 

@@ -16,7 +16,7 @@ from rest_framework import serializers
 
 from common.amounts import counted
 from common.errors import DataConflict
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 from common.parameters import FileText, KeysField, Parameters
 from contrib.judges.asking import (
     LONGEST_MARKS,
@@ -35,7 +35,7 @@ from judgments.access.roles import Right, note_event
 from judgments.kinds import Kind
 from judgments.models import Study, System, Unit
 from judgments.operations import Outcome, background_operation, operation, row_of
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
 from quorum.statistics.judges import EPSILON
 
 ORDERS = {"": False, "first-left": False, "second-left": True}

@@ -26,8 +26,10 @@ from judgments.access.permissions import require, staff_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import kind_of
-from judgments.studies.study_page import Context, Group, add_operation, study_page, take_refusal
+from judgments.studies.designs import kind_of
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation, take_refusal
+from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
 
 MOST_SHOWN = 100  # judges

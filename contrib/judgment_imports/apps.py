@@ -18,7 +18,7 @@ class JudgmentImportsConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.jobs import READING, register
+        from judgments.jobs.registry import READING, register
 
         register(
             "import_judgments",

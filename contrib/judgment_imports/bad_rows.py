@@ -7,7 +7,8 @@ from pathlib import Path
 
 from common.files import as_cell, check_place, csv_line, guard_formula, write_lines
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.records import JudgmentSource, Record
+from judgments.importers.records.record import Record
+from judgments.importers.records.sources import JudgmentSource
 from judgments.importers.textio import ImportProblem
 
 

@@ -10,10 +10,10 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from common.errors import QuorumError
-from common.incoming import uploaded_text
 from common.incoming.archives import UploadRefused
-from judgments.datasets.understanding import Table, TableUse, add_table_use
-from judgments.datasets.uploads import PEOPLE
+from common.incoming.bounded_files import uploaded_text
+from judgments.datasets.pending_imports import PEOPLE
+from judgments.datasets.table_columns import Table, TableUse, add_table_use
 from judgments.design.reading import toml_values
 from judgments.design.scale import Extent, parse_scale
 from judgments.importers.mapping import NAMES

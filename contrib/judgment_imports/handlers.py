@@ -8,10 +8,10 @@ from typing import Any
 from common.audit import acting_person
 from contrib.judgment_imports import importing
 from judgments.access.roles import require_editor
-from judgments.datasets import uploads
+from judgments.datasets import pending_imports, uploads
 from judgments.design.reading import toml_values
 from judgments.importers import ColumnMapping
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.models import Job
 from judgments.studies.studies import find_dataset
 
@@ -36,7 +36,7 @@ def import_judgments(
     with (
         uploads.open_upload(upload) as files,
         run.commit() as result,
-        uploads.problems_left(Job.objects.get(pk=run.job_id), files.path),
+        pending_imports.problems_left(Job.objects.get(pk=run.job_id), files.path),
     ):
         summary = importing.import_judgments(
             format=format,

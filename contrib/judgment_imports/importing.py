@@ -33,12 +33,14 @@ from judgments.access.roles import note_event
 from judgments.datasets.importing import ImportSummary, remember_mapping
 from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, by_criterion
 from judgments.importers.mapped_judgments import MappedJudgments
-from judgments.importers.records import JudgmentRow, by_name
+from judgments.importers.records.rows import JudgmentRow
+from judgments.importers.records.values import by_name
 from judgments.importers.textio import QUIRKS
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import create_study, design_of, find_dataset, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.generation.progress import Progress, no_progress
+from judgments.studies.studies import create_study, find_dataset, find_study
 
 
 @translation.override("en")

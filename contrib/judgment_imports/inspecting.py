@@ -15,9 +15,9 @@ from common.amounts import counted
 from contrib.judgment_imports.bad_rows import BadRows
 from contrib.judgment_imports.reading import captions_of_dataset, open_judgments_of, words_of_scale
 from judgments.importers import ColumnMapping
-from judgments.importers.records import by_name
+from judgments.importers.records.values import by_name
 from judgments.models import Item
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
 MOST_VALUES_LISTED = 12

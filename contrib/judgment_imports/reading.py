@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from annotation.crowds.people import worker_name
 from common.errors import DataConflict
 from judgments.datasets.importing import names_by_text
+from judgments.design.numbers import number_text
 from judgments.design.reading import make_design
-from judgments.design.scale import Scale, number_text, scale_of
+from judgments.design.scale import Scale, scale_of
 from judgments.design.study_design import StudyDesign
 from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
 from judgments.importers.mapped_judgments import MappedJudgments

@@ -25,17 +25,17 @@ from common.files import HashedFile
 from common.rows import batched
 from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Floats, Ints
 from evaluation.errors import ExportError
 from evaluation.models import DEFAULT_METRICS
-from judgments.design.tables import SIDES
-from judgments.drawing.material import text_key
+from judgments.design.tables.sampling import SIDES
+from judgments.drawing.keys import text_key
 from judgments.kinds import KINDS
 from judgments.kinds.base import ErrorMarks
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
-from judgments.models.studies import credited
-from judgments.studies.studies import design_of, kind_of
+from judgments.models.units import credited
+from judgments.studies.designs import design_of, kind_of
 from quorum.metrics import score
+from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 

@@ -19,7 +19,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
 from evaluation.reports.loading import people_of_units
 from evaluation.results.agreement import agreement_alpha
-from evaluation.results.consensus import (
+from evaluation.results.consensus.study import (
     EMPTY_CONSENSUS,
     StudyConsensus,
     pair_consensus,
@@ -36,11 +36,11 @@ from evaluation.results.metric_figures import (
     weights_of_captions,
 )
 from evaluation.results.worker_models import SMOOTHING
-from judgments.design.tables import Controls
+from judgments.design.tables.controls import Controls
 from judgments.kinds import Consensus, Kind
 from judgments.kinds.base import ConsensusColumns
 from judgments.models import Study
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation import (
     accuracy_weights,

@@ -27,7 +27,7 @@ from evaluation.data.imported_scores import imported_hashes
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Flags, Floats
 from quorum.numeric.signatures import signature
 from quorum.statistics.crossed import CONFIDENCE

@@ -17,7 +17,7 @@ from evaluation.presentation.content import Section
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.parts import ReportPart, Result
 from judgments.models import Study
-from judgments.studies.generation import Progress
+from judgments.studies.generation.progress import Progress
 
 
 class Multiverse(ReportPart):

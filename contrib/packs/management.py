@@ -52,14 +52,14 @@ class Replicate(QuorumCommand):
         if not name or output is None:
             raise ReplicationError("replicate needs a pack and --output DIR, or --list.")
         packs = list(shipped_packs()) if name == ALL else [pack_named(name)]
-        from contrib.packs import running
+        from contrib.packs import report, running, verdict_tables
 
-        running.check_output(output)
+        report.check_output(output)
         with progress_bar() as progress:
             done = running.run_packs(packs, data, progress)
-            running.write_replications(done, output)
+            report.write_replications(done, output)
         for replication in done:
-            self.say(f"{replication.pack.name}: {running.tally(replication.verdicts)}")
+            self.say(f"{replication.pack.name}: {verdict_tables.tally(replication.verdicts)}")
         lacking = sum(
             verdict.why == running.NO_TABLES for replication in done for verdict in replication.verdicts
         )

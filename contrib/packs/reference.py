@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from contrib.packs.reading import shipped_packs
-from contrib.packs.running import COLUMNS, NOT_REPRODUCIBLE, markdown_row, rows_in_full
+from contrib.packs.verdict_tables import COLUMNS, markdown_row, rows_in_full
+from contrib.packs.verdicts import NOT_REPRODUCIBLE
 
 TABLES = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers"
 

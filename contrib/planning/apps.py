@@ -28,7 +28,7 @@ class PlanningConfig(Feature):
     commands_without_data = ("plan_power",)
 
     def start(self) -> None:
-        from judgments.jobs import HEAVY, register
+        from judgments.jobs.registry import HEAVY, register
 
         register("plan_power", "contrib.planning.handlers.plan_power", queue=HEAVY, scope="reports")
         register("rehearse", "contrib.planning.handlers.rehearse", queue=HEAVY, scope="studies")

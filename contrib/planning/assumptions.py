@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from pydantic import Field, ValidationError
 
 from evaluation.errors import EvaluationError
-from judgments.design.requirements import Listed, Part
+from judgments.design.tables.base import Listed, Part
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from quorum.statistics.inputs import StatisticsError
 from quorum.statistics.power import (
     MOST_TASTE,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from annotation.rehearsal import Crowd
-from annotation.rehearsal import rehearse as let_crowd_answer
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse as let_crowd_answer
 from contrib.planning.assumptions import read_assumptions
 from contrib.planning.pilots import estimate_from_pilot
 from contrib.planning.plans import compute_plan, store_plan
 from contrib.planning.rehearsals.results import compute_rehearsal, store_rehearsal
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.studies import find_study
 
 
 def plan_power(

@@ -11,7 +11,8 @@ from common.amounts import percent
 from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Estimate, plain_table
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 COLUMNS = [
     ("pairs", "count"), ("references", "count"), ("votes", "count"), ("power in % [95 %]", "share"),

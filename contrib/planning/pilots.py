@@ -19,7 +19,7 @@ from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.results.agreement import components_of, counted_ratings
-from evaluation.results.consensus import SIDES
+from evaluation.results.consensus.study import SIDES
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from quorum.statistics.crossed import ITEM, RATER, Clusters

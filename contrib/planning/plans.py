@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from annotation.money.payments import forecast_of_design
+from annotation.money.forecast import forecast_of_design
 from common.amounts import json_float
 from contrib.planning.assumptions import Assumptions
 from evaluation.errors import EvaluationError
@@ -18,7 +18,7 @@ from evaluation.models import Analysis
 from judgments.access.roles import note_event
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import signature
 from quorum.statistics.inputs import StatisticsError
 from quorum.statistics.power import (

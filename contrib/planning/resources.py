@@ -14,7 +14,6 @@ from rest_framework.reverse import reverse
 
 from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.models import Analysis
-from judgments import jobs
 from judgments.access.permissions import staff_of, study_for, token_of
 from judgments.access.roles import Right
 from judgments.api.resources import (
@@ -24,6 +23,7 @@ from judgments.api.resources import (
     jobs_about,
     with_study,
 )
+from judgments.jobs import queues
 from judgments.models import Job, Study
 
 
@@ -124,7 +124,7 @@ class PlanResource(Resource):
         else:
             may_create(request)
             planned = plan_args(**{"assumptions": {}, **values})
-            job = jobs.enqueue(kind=JOB_KIND, args=planned, user=staff_of(request), once=True)
+            job = queues.enqueue(kind=JOB_KIND, args=planned, user=staff_of(request), once=True)
         address = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
             PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": address}

@@ -18,22 +18,12 @@ from evaluation.results.agreement import components_sentence
 from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.design.study_design import USUAL_CURRENCY
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StartPage,
-    StudyStep,
-    add_operation,
-    add_start_page,
-    add_step,
-    page_address,
-    study_page,
-    take_refusal,
-    was_opened,
-)
+from judgments.studies.pages import Context, Group, StartPage, StudyStep, was_opened
+from judgments.studies.step_form import add_operation, take_refusal
+from judgments.studies.study_page import add_start_page, add_step, page_address, study_page
 
 MOST_PILOTS = 50
 MOST_EARLIER = 20

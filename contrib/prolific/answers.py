@@ -10,7 +10,7 @@ from typing import Any
 
 from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
 from common.http.client import Answer
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 
 _LONGEST_DETAIL = 400
 # The reference has no error code for an empty account; people reported these words.

@@ -18,7 +18,7 @@ from contrib.prolific.client import open_client
 from judgments.access.roles import note_event
 from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 # The reference names the data ("Export demographic data"), not the columns; these are those of published exports too.
 PARTICIPANT_COLUMNS, SUBMISSION_COLUMNS = ("participant id",), ("submission id",)

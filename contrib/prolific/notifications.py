@@ -19,7 +19,7 @@ from annotation.models import CrowdSession
 from common.errors import QuorumError, WrongState
 from common.features import feature_settings
 from common.files import can_be_stored
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 from contrib.prolific.client import open_client
 
 PATH = "/hooks/prolific/"

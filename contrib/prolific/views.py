@@ -13,7 +13,7 @@ from common.errors import QuorumError
 from common.features import feature_settings
 from contrib.prolific.demographics import demographics
 from contrib.prolific.notifications import studies_with_news
-from judgments.studies.study_page import add_operation
+from judgments.studies.step_form import add_operation
 
 
 @csrf_exempt  # signed by its sender

@@ -13,14 +13,15 @@ from annotation.api import work
 from annotation.api.work import WorkView, calling_worker, private_response
 from annotation.models import QuizAttempt, Worker
 from annotation.work.joining import require_participation
-from annotation.work.worksheet import PageUnit
+from annotation.work.sheet.units import PageUnit
 from common.errors import NotThere
 from common.parameters import NumberField, Parameters
 from contrib.quiz.attempts import answer_attempt, own_attempt, quiz_status, start_attempt
 from contrib.quiz.sheets import explain_answer, may_explain, question_at, quiz_picture_url, sheet_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 
 class QuizAttemptSerializer(RowSerializer[QuizAttempt]):

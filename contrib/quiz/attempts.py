@@ -16,17 +16,17 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined
 from annotation.models import Participation, QuizAttempt, Worker
-from annotation.work.worksheet import abbreviate, answer_key, checked_answers
+from annotation.work.answers.checks import abbreviate, answer_key, checked_answers
 from common.errors import NotThere
 from contrib.quiz.errors import QuizFailed
 from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
 from contrib.quiz.sheets import QuizSheet, quiz_units, sheet_of
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffled
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 
 def qualification_of(study: Study, design: StudyDesign) -> str:

@@ -10,7 +10,7 @@ from contrib.quiz.attempts import qualification_of, quiz_status
 from contrib.quiz.errors import QUIZ_ADDRESS, QuizFailed, QuizNotPassed
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 
 class Quizzes(QuizBackend):

@@ -10,8 +10,9 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import ControlSlot
-from judgments.drawing.material import Group, Image, Material, rng_for, shuffled
+from judgments.drawing.controls.makers import ControlSlot
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.material import Group, Image, Material
 from judgments.kinds import KINDS
 
 LEAST_IMAGES = 2  # a wrong caption is one of another image

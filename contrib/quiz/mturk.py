@@ -7,11 +7,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from xml.etree.ElementTree import Element
 
-from annotation.crowds.mturk.pages import MOST_BYTES, SCHEMAS, QuestionProblem, add_element, root, serialized
+from annotation.crowds.mturk.questions import (
+    MOST_BYTES,
+    SCHEMAS,
+    QuestionProblem,
+    add_element,
+    root,
+    serialized,
+)
 from annotation.work.quiz import QualificationTest
 from contrib.quiz.questions import Question, questions_asked, questions_of, reaches_pass_mark
 from judgments.design.quiz import Quiz, asks_anything
-from judgments.drawing.material import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffled
 
 QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
 ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"

@@ -20,8 +20,9 @@ from judgments.admin.base import picture_address
 from judgments.design.quiz import asks_anything
 from judgments.kinds import Kind
 from judgments.models import Study
-from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, study_page
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.pages import Context, Group
+from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 50
 MOST_ATTEMPTS = 2_000  # the latest, that the figures count

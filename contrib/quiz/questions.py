@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.features import of_features
-from judgments.drawing.material import content_key, shuffled
+from judgments.drawing.draws import shuffled
+from judgments.drawing.keys import content_key
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,14 +14,17 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.models import QuizAttempt
-from annotation.work.worksheet import PageUnit, answer_key, shown_unit, translated_text
+from annotation.work.answers.checks import answer_key
+from annotation.work.sheet.texts import translated_text
+from annotation.work.sheet.units import PageUnit
+from annotation.work.worksheet import shown_unit
 from common.markup import render_markdown
 from contrib.quiz.questions import Question, own_questions, questions_of
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 
 @dataclass(frozen=True, slots=True)

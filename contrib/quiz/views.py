@@ -22,14 +22,10 @@ from annotation.views.common import (
     session_of,
     worker_of,
 )
-from annotation.work.worksheet import (
-    answers_of_form,
-    picture_response,
-    read_design,
-    shows_pictures,
-    steps_of,
-    undecided_positions,
-)
+from annotation.work.answers.form_answers import answers_of_form, undecided_positions
+from annotation.work.sheet.pictures import picture_response
+from annotation.work.sheet.texts import read_design
+from annotation.work.worksheet import shows_pictures, steps_of
 from common.amounts import spell_number
 from common.errors import NotThere
 from contrib.quiz.attempts import QuizStatus, answer_attempt, own_attempt, quiz_status, start_attempt

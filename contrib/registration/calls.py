@@ -2,7 +2,7 @@
 
 from rest_framework.routers import SimpleRouter
 
-from contrib.registration.views import RegistrationResource
+from contrib.registration.api import RegistrationResource
 
 router = SimpleRouter()
 router.register("registrations", RegistrationResource, "registrations")

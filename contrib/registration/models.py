@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 
 from common.rows import AppendOnlyRow
-from judgments.design.tables import Plan
+from judgments.design.tables.plan import Plan
 from judgments.models import Study
 from judgments.models.datasets import account_key
 

@@ -19,7 +19,7 @@ from common.amounts import thousands
 from common.parameters import Parameters
 from contrib.registration.errors import RegistrationError
 from contrib.registration.models import Registration
-from evaluation.data.releases.bundle import shareable_design
+from evaluation.data.releases.documents import shareable_design
 from evaluation.models import Analysis
 from evaluation.reports.sections.registration import (
     Deviation,
@@ -31,10 +31,10 @@ from evaluation.reports.sections.registration import (
 from evaluation.results.meta_evaluation import stored_winners
 from judgments.access.roles import note_event
 from judgments.design.reading import stored_design
-from judgments.design.tables import Plan
+from judgments.design.tables.plan import Plan
 from judgments.models import Study, StudyEvent, Unit
 from judgments.operations import Outcome, operation
-from judgments.studies.studies import REGISTERED, design_of, is_registered, store_plan
+from judgments.studies.designs import REGISTERED, design_of, is_registered, store_plan
 
 
 def make_plan(values: Any) -> Plan:

@@ -18,7 +18,7 @@ class ScoreImportsConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.jobs import READING, register
+        from judgments.jobs.registry import READING, register
 
         register(
             "import_scores", "contrib.score_imports.handlers.import_scores", queue=READING, scope="studies"

@@ -10,7 +10,7 @@ from contrib.score_imports.parameters import mapping_of_scores
 from contrib.score_imports.reading import read_scores
 from judgments.access.roles import require_editor
 from judgments.datasets import uploads
-from judgments.jobs import Run
+from judgments.jobs.runs import Run
 from judgments.studies.studies import find_study
 
 

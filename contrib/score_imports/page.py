@@ -18,14 +18,9 @@ from judgments.access.roles import Right, has_role, require_editor
 from judgments.admin.base import signed_in
 from judgments.datasets.page import import_or_queue
 from judgments.models import Study
-from judgments.studies.study_page import (
-    Context,
-    PagePart,
-    StudyStep,
-    add_page_part,
-    add_step,
-    read_posted_parameters,
-)
+from judgments.studies.pages import Context, PagePart, StudyStep
+from judgments.studies.step_form import read_posted_parameters
+from judgments.studies.study_page import add_page_part, add_step
 
 MOST_SHOWN = 100
 

@@ -24,20 +24,15 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from common.amounts import thousands
-from common.incoming import DAMAGE, Excess, limits, open_bounded, quoted, unpacked_name
+from common.incoming import Excess, limits, quoted, unpacked_name
+from common.incoming.bounded_files import DAMAGE, open_bounded
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from judgments.importers import TABLE_FORMATS, ColumnMapping
-from judgments.importers.records import (
-    BadValue,
-    Columns,
-    Record,
-    RecordReader,
-    read_name,
-    read_number,
-    read_output,
-)
-from judgments.importers.tables import read_table
+from judgments.importers.records.columns import Columns, RecordReader
+from judgments.importers.records.record import Record
+from judgments.importers.records.values import BadValue, read_name, read_number, read_output
+from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 from quorum.numeric.arrays import Floats
 from quorum.statistics.inputs import LARGEST

@@ -19,7 +19,7 @@ from evaluation.models import ImportedMetric
 from judgments.access.permissions import staff_of
 from judgments.access.roles import require_editor
 from judgments.api.resources import Related, RowSerializer, dataset_for
-from judgments.importers.records import Record
+from judgments.importers.records.record import Record
 from judgments.models import Dataset
 
 BODY = "rows"  # in place of a file's name

@@ -11,7 +11,7 @@ from contrib.strengths.rows import rank_bands_of, system_rows
 from evaluation.errors import EvaluationError
 from evaluation.results.best_of.choices import fit_choices
 from evaluation.results.best_of.standings import standings_of_choices
-from evaluation.results.consensus import scope_of
+from evaluation.results.consensus.clusters import scope_of
 from judgments.models import Study
 from quorum.statistics.aggregation.strengths import MODELS
 from quorum.statistics.crossed import RATER

@@ -36,7 +36,7 @@ class Strengths(QuorumCommand):
         from contrib.strengths.choices import LUCE
         from contrib.strengths.strengths import StrengthsRequest, strengths_of
         from evaluation.results.agreement import is_biased, side_sentence
-        from evaluation.results.consensus import scope_sentence
+        from evaluation.results.consensus.clusters import scope_sentence
 
         study = find_study(options["study"])
         values = StrengthsRequest.read(as_text(StrengthsRequest(), options))

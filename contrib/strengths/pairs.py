@@ -18,10 +18,11 @@ from evaluation.errors import EvaluationError, NothingToRank
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import judgment_clusters, side_bias
 from evaluation.results.best_of.choices import PEOPLE
-from evaluation.results.consensus import consensus_of, scope_of
+from evaluation.results.consensus.clusters import scope_of
+from evaluation.results.consensus.study import consensus_of
 from evaluation.results.standings import standings_of_pairs
 from judgments.models import CandidatePair, HITUnit, Study
-from judgments.studies.studies import design_of, has_chances
+from judgments.studies.designs import design_of, has_chances
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation import StrengthResult, preference_strengths
 from quorum.statistics.aggregation.pair_answers import preferences_of

@@ -9,10 +9,10 @@ from contrib.strengths.strengths import strengths_of
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
 from evaluation.presentation.rendering import add_wording, plot, say, section, table
-from judgments.design.tables import AnswerOptions
+from judgments.design.tables.questions import AnswerOptions
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, has_chances
+from judgments.studies.designs import design_of, has_chances
 
 add_wording(Path(__file__).parent / "wording.toml")
 

@@ -14,10 +14,11 @@ from contrib.strengths.pairs import LENGTH
 from contrib.strengths.strengths import cached_strengths
 from evaluation.errors import EvaluationError
 from evaluation.results.agreement import is_biased, side_sentence
-from evaluation.results.consensus import scope_sentence
+from evaluation.results.consensus.clusters import scope_sentence
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, study_page
+from judgments.studies.pages import Context, Group
+from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
 
 MODELS_IN_WORDS = (

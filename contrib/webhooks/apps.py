@@ -43,7 +43,7 @@ class WebhooksConfig(Feature):
         )
         from common.features import feature_settings
         from contrib.webhooks.models import HEARS_OF_SUBMISSIONS, Webhook
-        from judgments.jobs import CROWD, schedule
+        from judgments.jobs.registry import CROWD, schedule
 
         submission_annotations[HEARS_OF_SUBMISSIONS] = Webhook.hears_of_submissions()
         assignment_submitted.connect(_note_submission)
@@ -55,7 +55,7 @@ class WebhooksConfig(Feature):
         )
 
     def connect_erasing(self) -> None:
-        from annotation.models.people import identifying_word_wanted, person_erased
+        from annotation.models.privacy import identifying_word_wanted, person_erased
 
         pseudonym = loaded_when_called("contrib.webhooks.events.pseudonym_for_webhook")
         identifying_word_wanted.connect(pseudonym, weak=False)

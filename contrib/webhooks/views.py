@@ -32,7 +32,10 @@ from judgments.api.resources import (
 )
 from judgments.models import Study, StudyRole
 from judgments.operations import Outcome
-from judgments.studies.study_page import Context, Group, add_operation, study_context, study_page
+from judgments.studies.frame_page import study_context
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
 
 CHANGING = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 

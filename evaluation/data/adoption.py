@@ -19,11 +19,11 @@ from common.amounts import thousands
 from common.errors import DataConflict, WrongState
 from common.parameters import Parameters
 from common.rows import refresh_statistics
-from evaluation.data.export.formats.consensus import CollectedCaption, check_writes, written_captions
+from evaluation.data.export.formats.written_captions import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.parts import take_snapshot
 from judgments.access.roles import note_event, require_editor
 from judgments.datasets.importing import check_owner, store_candidates
-from judgments.drawing.material import content_key
+from judgments.drawing.keys import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.operations import CommandHelp, Outcome, operation
 

@@ -6,7 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, can_be_evaluated, study_page, take_refusal
+from judgments.studies.pages import Context, Group, can_be_evaluated
+from judgments.studies.step_form import take_refusal
+from judgments.studies.study_page import study_page
 
 METRICS = "metrics"
 

@@ -13,10 +13,10 @@ from django.db.models.functions import Coalesce, Greatest
 
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import FINISHED_STATES
-from evaluation.data.export.formats.judgments import timestamp
+from evaluation.data.export.formats.judgment_rows import timestamp
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study
-from judgments.studies.generation import expected_share
-from judgments.studies.studies import design_of, draws_at_claim, stops_early
+from judgments.studies.designs import design_of, draws_at_claim, stops_early
+from judgments.studies.stopping import expected_share
 
 MOST_POINTS = 200
 ROWS_AT_ONCE = 2_000

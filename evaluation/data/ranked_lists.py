@@ -12,10 +12,9 @@ from django.db.models.functions import Coalesce
 
 from common.rows import READ_AT_ONCE, batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.loaders import documents_of
-from evaluation.data.judgment_sets.records import Flags, Ints
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Output, Study, System, SystemContent, Unit
-from quorum.numeric.arrays import pairs_of_equal, places_in
+from quorum.numeric.arrays import Flags, Ints, pairs_of_equal, places_in
 from quorum.statistics.inputs import encode
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Proposals:
     def credits(self) -> tuple[Ints, Ints]:
         """Return (K,) places and (K,) positions of units that score for them, by place.
 
-        As ``judgments.models.studies.credited`` has it: a unit scores for the systems that its file credits, else for
+        As ``judgments.models.units.credited`` has it: a unit scores for the systems that its file credits, else for
         all that gave its text.
         """
         units = self.units

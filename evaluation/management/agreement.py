@@ -25,11 +25,12 @@ from evaluation.data.judgment_sets.files import (
     read_open_judgments,
     read_source,
 )
-from evaluation.data.judgment_sets.records import Source
+from evaluation.data.judgment_sets.sources import Source
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
-from evaluation.results.comparing.comparison import MISSING, compare_sources, describe_compared_sources
+from evaluation.results.comparing.comparison import MISSING, compare_sources
+from evaluation.results.comparing.wording import describe_compared_sources
 from judgments.design.reading import make_design, toml_values
 from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of

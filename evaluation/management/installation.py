@@ -15,9 +15,10 @@ from common.commands import QuorumCommand, progress_bar
 from evaluation.models import Analysis
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import read_toml
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Study
-from judgments.studies.generation import Progress, generate_hits
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.generation.progress import Progress
 from judgments.studies.studies import create_study
 
 FOLDER = Path(settings.BASE_DIR) / "demo"
@@ -45,8 +46,9 @@ class LoadDemo(QuorumCommand):
 
 def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     """Import data and create studies; return them, open ones first. ``later`` leaves results to jobs."""
-    from annotation.crowds.publishing import open_study
-    from annotation.rehearsal import Crowd, rehearse
+    from annotation.crowds.opening import open_study
+    from annotation.rehearsal.crowd import Crowd
+    from annotation.rehearsal.run import rehearse
     from evaluation.results.aggregation import aggregate_study
     from evaluation.results.meta_evaluation import evaluate_study
 

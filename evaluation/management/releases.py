@@ -27,7 +27,7 @@ class Release(OperationCommand):
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        from evaluation.data.releases.bundle import LICENCES
+        from evaluation.data.releases.documents import LICENCES
 
         super().add_arguments(parser)
         parser.description = f"{self.help}\nLicences: {', '.join(LICENCES)}."
@@ -64,7 +64,7 @@ class ProveRelease(QuorumCommand):
         parser.add_argument("--receipt", action="append", default=[], help="of an erasure; may be repeated")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.data.releases.storage import origin_of
+        from evaluation.data.releases.origin import origin_of
 
         origin = origin_of(
             study=find_study(options["study"]), bundle=options["bundle"], receipts=options["receipt"]

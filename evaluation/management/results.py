@@ -133,7 +133,7 @@ class Evaluate(OperationCommand):
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
         from evaluation.results import metric_figures
-        from evaluation.results.consensus import scope_sentence
+        from evaluation.results.consensus.clusters import scope_sentence
 
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
         of_pairs = metric_figures.compares_pairs(result)

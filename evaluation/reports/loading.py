@@ -11,14 +11,15 @@ import numpy as np
 
 from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
+from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.presentation.rendering import WORDING
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.agreement import judgment_clusters
-from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, consensus_of
+from evaluation.results.consensus.clusters import clusters_of_pairs
+from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
 from evaluation.results.metric_figures import PairTexts, References, known_raters
 from evaluation.results.standings import (
@@ -30,8 +31,9 @@ from evaluation.results.standings import (
 )
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, draws_at_claim, kind_of
+from judgments.studies.designs import design_of, draws_at_claim, kind_of
+from judgments.studies.generation.progress import Progress, no_progress
+from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.signatures import quorum_version
 from quorum.statistics.crossed import ITEM, NAIVE, RATER, ClusterColumns
 from quorum.statistics.meta import PeoplesWinners

@@ -12,7 +12,7 @@ from common.features import of_features
 from evaluation.presentation.content import Section
 from evaluation.reports.loading import ReportInputs
 from judgments.models import Study
-from judgments.studies.generation import Progress
+from judgments.studies.generation.progress import Progress
 
 Result = Mapping[str, Any]
 

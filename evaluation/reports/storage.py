@@ -30,7 +30,7 @@ from common.files import FiguresEncoder, whole_file
 from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
-from evaluation.data.releases.storage import erased_since
+from evaluation.data.releases.erasure import erased_since
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report, Section, reading_order
@@ -44,14 +44,15 @@ from evaluation.presentation.rendering import (
 from evaluation.reports.loading import ReportInputs, load_inputs
 from evaluation.reports.parts import ReportPart, optional_parts
 from evaluation.reports.sections import sections_of
-from evaluation.reports.sections.people import SPLITS
+from evaluation.reports.sections.ceilings import SPLITS
 from evaluation.reports.sections.registration import find_registered, registration_section
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import systems_sentence
 from judgments.models import Study
 from judgments.operations import background_operation
-from judgments.studies.generation import Progress, describe_stopping, no_progress
-from judgments.studies.studies import design_of, stops_early
+from judgments.studies.designs import design_of, stops_early
+from judgments.studies.generation.progress import Progress, no_progress
+from judgments.studies.stopping import describe_stopping
 from quorum.numeric.signatures import signature, versions
 
 # Prefix of a metric's name -> its works; the longest match counts.

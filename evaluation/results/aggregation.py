@@ -22,21 +22,16 @@ from common.amounts import as_json, thousands
 from common.files import FiguresEncoder
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, many_objects, plain_rows
 from evaluation.data.judgment_sets import blocks, loaders
-from evaluation.data.judgment_sets.records import (
-    AS_IMPORTED,
-    JudgmentTable,
-    PairRow,
-    UnitRow,
-    WorkerRow,
-)
+from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, percent
 from evaluation.results.agreement import RESAMPLES, measure_agreement
-from evaluation.results.consensus import (
-    CLUSTERED,
+from evaluation.results.consensus.clusters import CLUSTERED
+from evaluation.results.consensus.study import (
     EMPTY_CONSENSUS,
     OUTCOME,
     PairConsensus,
@@ -56,11 +51,13 @@ from evaluation.results.standings import outputs_of_answers
 from evaluation.results.systems import SystemsVerdict, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
 from judgments.access.roles import note_event
-from judgments.design.scale import Scale, display_number, plain_number
+from judgments.design.numbers import display_number, plain_number
+from judgments.design.scale import Scale
 from judgments.kinds import KINDS, IncludedJudgment, Kind, KindResults
 from judgments.models import Study, SystemContent
-from judgments.studies.generation import Progress, describe_stopping, no_progress
-from judgments.studies.studies import design_of, kind_of, stops_early
+from judgments.studies.designs import design_of, kind_of, stops_early
+from judgments.studies.generation.progress import Progress, no_progress
+from judgments.studies.stopping import describe_stopping
 from quorum.numeric.arrays import Floats, places_in
 from quorum.numeric.signatures import signature
 from quorum.statistics.aggregation import standardised_mean

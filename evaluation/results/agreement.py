@@ -10,16 +10,11 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from common.amounts import as_json, json_float, thousands
-from evaluation.data.judgment_sets.records import (
-    MOST_VALUES,
-    JudgmentTable,
-    UnitRow,
-    Units,
-    WorkerRow,
-    first_chosen,
-)
+from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
+from evaluation.data.judgment_sets.sources import first_chosen
 from evaluation.presentation.content import interval_in_text, p_in_text, percent, percent_number
-from evaluation.results.consensus import SIDES, scope_of, scope_sentence
+from evaluation.results.consensus.clusters import scope_of, scope_sentence
+from evaluation.results.consensus.study import SIDES
 from judgments.kinds import IncludedJudgment, Kind
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import SURE, other_side, preferences_of

@@ -27,13 +27,8 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError, NothingToCompare
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.results.agreement import agreement_rows, one_against_rest
-from evaluation.results.consensus import (
-    CLUSTERED,
-    StudyConsensus,
-    clusters_of_captions,
-    clusters_of_pairs,
-    consensus_of,
-)
+from evaluation.results.consensus.clusters import CLUSTERED, clusters_of_captions, clusters_of_pairs
+from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metric_figures import (
     UNKNOWN_KIND,
     CaptionTexts,
@@ -54,8 +49,8 @@ from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope
 from judgments.access.roles import note_event
 from judgments.kinds import Kind
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.numeric.signatures import signature
 from quorum.statistics.correlation import correlation

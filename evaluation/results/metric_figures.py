@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 
 from common.amounts import as_json, thousands
 from evaluation.data.imported_scores import NO_SCORES, ImportedScores
-from evaluation.data.judgment_sets.records import NO_PAIR, Floats, Ints, JudgmentTable, UnitRow, Units
+from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, range_of
-from judgments.design.tables import PAIR_KINDS
-from quorum.numeric.arrays import Flags, places_in
+from judgments.design.tables.sampling import PAIR_KINDS
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.numeric.signatures import parse
 from quorum.statistics.agreement import kappa_grid, weighted_kappa
 from quorum.statistics.correlation import correlation

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from common.parameters import KeysField, Parameters
 from evaluation.errors import as_sentence
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, ImportedMetric, ScoreKeys
-from evaluation.results.consensus import CLUSTERED
+from evaluation.results.consensus.clusters import CLUSTERED
 from evaluation.results.worker_models import WORKER_MODELS
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -13,17 +13,12 @@ import numpy.typing as npt
 from django.utils.translation import gettext as _
 
 from common.amounts import json_float, thousands
-from evaluation.data.judgment_sets.records import Floats, Ints, JudgmentTable
+from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Table, estimate_of, percent, percent_number
-from evaluation.results.consensus import (
-    GroupValues,
-    StudyConsensus,
-    consensus_of_groups,
-    first_of_groups,
-    values_at,
-)
+from evaluation.results.consensus.groups import GroupValues, consensus_of_groups, first_of_groups
+from evaluation.results.consensus.study import StudyConsensus, values_at
 from evaluation.results.standings import (
     DESCRIBES,
     MEAN,
@@ -33,6 +28,7 @@ from evaluation.results.standings import (
     measure_of,
 )
 from judgments.kinds import Consensus, Kind, RelevanceScale
+from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import CONFIDENCE, ITEM, Estimate, share_of_rows
 from quorum.statistics.meta import wilson_interval
 from quorum.statistics.ranking import (

@@ -15,7 +15,8 @@ from evaluation.data.judgment_sets.records import Decision, JudgmentTable
 from evaluation.data.ranked_lists import Proposals
 from evaluation.presentation.content import Table, estimate_of
 from evaluation.presentation.rendering import table
-from evaluation.results.consensus import StudyConsensus, clusters_of_pairs, scope_of
+from evaluation.results.consensus.clusters import clusters_of_pairs, scope_of
+from evaluation.results.consensus.study import StudyConsensus
 from judgments.kinds import RelevanceScale
 from quorum.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
 from quorum.statistics.aggregation import bradley_terry_of_comparisons

@@ -18,7 +18,8 @@ from evaluation.errors import NothingToRank
 from evaluation.presentation.content import interval_in_text, join_names, p_in_text, percent, percent_number
 from evaluation.results.best_of.choices import PEOPLE, fit_choices
 from evaluation.results.best_of.standings import standings_of_choices
-from evaluation.results.consensus import StudyConsensus, scope_sentence
+from evaluation.results.consensus.clusters import scope_sentence
+from evaluation.results.consensus.study import StudyConsensus
 from evaluation.results.larger_studies import (
     NO_LARGER_STUDY,
     LargerStudy,
@@ -38,7 +39,7 @@ from evaluation.results.standings import (
     standings_of_pairs,
 )
 from judgments.models import CandidatePair, Item, Study, Unit
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
 
 SHARES = (WON, BEST, YES)
 

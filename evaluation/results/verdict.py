@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from common.amounts import coefficient, thousands
-from evaluation.data.judgment_sets.records import Flags, Floats, Ints
 from evaluation.presentation.content import (
     interval_in_text,
     join_names,
@@ -23,7 +22,7 @@ from evaluation.presentation.content import (
     percent_number,
     range_of,
 )
-from evaluation.results.consensus import scope_of, scope_sentence
+from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.larger_studies import (
     NO_LARGER_STUDY,
     LargerStudy,
@@ -31,6 +30,7 @@ from evaluation.results.larger_studies import (
     larger_study_sentence,
 )
 from evaluation.results.standings import raters_of
+from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.correlation import CONSTANT, CorrelationDifference
 from quorum.statistics.crossed import (
     FEWEST,

@@ -31,10 +31,10 @@ from common.errors import NotThere, WrongState
 from common.texts import readable
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores import imported_hashes
-from evaluation.data.judgment_sets.records import AS_IMPORTED
+from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
-from evaluation.data.releases.storage import erased_since
+from evaluation.data.releases.erasure import erased_since
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import percent
 from evaluation.results.aggregation import (
@@ -45,7 +45,7 @@ from evaluation.results.aggregation import (
     unused_context,
 )
 from evaluation.results.agreement import components_sentence, side_sentence
-from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.consensus.study import SIDE_LABELS
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import (
     accuracy_table,
@@ -61,26 +61,17 @@ from evaluation.results.worker_models import WORKER_MODELS
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address, signed_in
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
-from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
-from judgments.drawing.material import content_key
+from judgments.cached_figures import cached_figures, required_figures
+from judgments.drawing.keys import content_key
+from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.kinds.pairs import HOW_SURE
 from judgments.models import Job, Study
-from judgments.studies.studies import design_of
-from judgments.studies.study_page import (
-    PAGES,
-    Context,
-    Group,
-    StepForm,
-    StudyStep,
-    add_operation,
-    add_step,
-    never,
-    page_address,
-    read_posted_parameters,
-    study_page,
-)
+from judgments.studies.designs import design_of
+from judgments.studies.pages import Context, Group, StepForm, StudyStep, never
+from judgments.studies.step_form import add_operation, read_posted_parameters
+from judgments.studies.study_page import PAGES, add_step, page_address, study_page
 from quorum.statistics.aggregation.pair_answers import SURE
 
 DAY = 86_400

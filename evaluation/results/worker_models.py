@@ -12,6 +12,7 @@ from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
 from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow, texts_of
+from evaluation.results.consensus.study import StudyConsensus, values_at
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation import (
@@ -27,12 +28,25 @@ from quorum.statistics.aggregation.pair_answers import confidences_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-from evaluation.results.consensus import StudyConsensus, values_at
 
 NOTHING_JUDGED = "Nobody has judged anything that counts yet."
 SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
 DIFFERING_KEPT = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
+
+# Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
+WORKER_MODELS = {
+    "mace": gettext_noop("MACE: who knows and who guesses"),
+    "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
+    "response": gettext_noop("Two-parameter response model"),
+    "confidence": gettext_noop("Votes weighted by how sure people are"),
+}
+NOT_ASKED = "Nobody was asked how sure they are."
+NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
+_FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "mace": (mace, ("competence",)),
+    "glad": (glad, ("ability", "accuracy")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +152,6 @@ def model_workers(
 
 def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in model.items() if name != "units"}
-
-
-# Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
-WORKER_MODELS = {
-    "mace": gettext_noop("MACE: who knows and who guesses"),
-    "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
-    "response": gettext_noop("Two-parameter response model"),
-    "confidence": gettext_noop("Votes weighted by how sure people are"),
-}
-NOT_ASKED = "Nobody was asked how sure they are."
-NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
-_FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "mace": (mace, ("competence",)),
-    "glad": (glad, ("ability", "accuracy")),
-}
 
 
 def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from common.errors import NotThere
 from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, has_role, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
-from judgments.models.studies import IMPORTS_STUDY
+from judgments.models.jobs import IMPORTS_STUDY
 from judgments.operations import operation_of
 
 

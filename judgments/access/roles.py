@@ -30,7 +30,7 @@ from judgments.models import (
     System,
 )
 from judgments.models.datasets import is_staff, pre_share, sees_all_datasets
-from judgments.models.studies import IMPORTS_STUDY, of_studies
+from judgments.models.jobs import IMPORTS_STUDY, of_studies
 
 
 def note_event(

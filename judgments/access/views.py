@@ -54,7 +54,9 @@ from judgments.admin.base import (
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import give, take
-from judgments.studies.study_page import Context, Group, add_operation, study_page
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 50
 

@@ -27,7 +27,7 @@ from common.amounts import thousands
 from judgments.access.roles import may_view, visible_rows
 from judgments.datasets.scaling import small_address
 from judgments.models import Dataset, Item, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 PER_PAGE = 50
 MOST_COUNTED = 50_000

@@ -44,10 +44,11 @@ from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
-from judgments.jobs import cancel_job, queue_positions, retry_job, scope_of
+from judgments.jobs.queues import cancel_job, queue_positions, retry_job
+from judgments.jobs.registry import scope_of
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
 from judgments.models.datasets import NumberField as NumberColumn
-from judgments.models.studies import of_studies
+from judgments.models.jobs import of_studies
 from judgments.operations import Operation, Outcome, operation_of
 from judgments.studies.studies import create_study, find_dataset, find_study
 

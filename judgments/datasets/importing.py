@@ -27,7 +27,7 @@ from judgments.access.roles import has_role
 from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import candidate_key, text_key
+from judgments.drawing.keys import candidate_key, text_key
 from judgments.drawing.phrases import known_titles
 from judgments.importers import (
     TABLE_FORMATS,
@@ -37,22 +37,23 @@ from judgments.importers import (
     read_runs,
     table_reader,
 )
-from judgments.importers.records import (
+from judgments.importers.records.rows import (
     HUMAN,
     HUMAN_OTHER,
     CandidateRow,
-    CandidateSource,
     DocumentRow,
     ImageRow,
     InputRow,
     PairRow,
     ReferenceRow,
     TitledRow,
-    by_name,
 )
-from judgments.importers.tables import ALL, TableCandidates, Taken, systems_named
+from judgments.importers.records.sources import CandidateSource
+from judgments.importers.records.values import by_name
+from judgments.importers.tables.candidates import TableCandidates
+from judgments.importers.tables.parts import ALL, Taken, systems_named
 from judgments.importers.textio import ImportNotes
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
 from judgments.models import (
     Caption,
@@ -64,7 +65,7 @@ from judgments.models import (
     System,
     SystemContent,
 )
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
 ROWS_AT_ONCE = 2_000

@@ -25,7 +25,7 @@ from judgments.access.roles import (
     share_dataset,
     take_dataset_role,
 )
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, DatasetRole
 from judgments.operations import PersonRequest
 

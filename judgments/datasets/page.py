@@ -38,23 +38,22 @@ from common.rate_limits import TooMany
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.access.views import offered_accounts
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
-from judgments.datasets import uploads
+from judgments.datasets import pending_imports, uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.understanding import (
+from judgments.datasets.table_columns import TABLE_USES, WITHOUT_COLUMNS, Table
+from judgments.datasets.upload_parts import (
     ENCODINGS,
     IMAGES,
     LEFT_OUT,
     PEOPLE,
     SYSTEM,
-    TABLE_USES,
-    WITHOUT_COLUMNS,
     Part,
     Understood,
     as_understood,
 )
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem, read_layouts
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import (
     Caption,
     Dataset,
@@ -67,7 +66,7 @@ from judgments.models import (
     System,
     SystemContent,
 )
-from judgments.studies.study_page import read_posted_parameters
+from judgments.studies.step_form import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
 FORMAT_TITLES = {
@@ -541,9 +540,9 @@ class DatasetAdmin(QuorumAdmin):
             return self._ask_for_files_again(request, "add")
         understood = as_understood(choices["understood"])
         form = UnderstoodForm(request.POST, understood=understood)
-        tables = {name: uploads.Table(**table) for name, table in understood.tables.items()}
+        tables = {name: Table(**table) for name, table in understood.tables.items()}
         try:
-            maps = uploads.posted_maps(tables, request.POST.dict())
+            maps = pending_imports.posted_maps(tables, request.POST.dict())
         except ImportProblem as problem:
             messages.error(request, str(problem))
             return self._understood_page(request, form, upload)
@@ -598,7 +597,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
         tables = [
-            (f"{number}-", name, uploads.offered("dataset", {}, uploads.Table(**table)))
+            (f"{number}-", name, pending_imports.offered("dataset", {}, Table(**table)))
             for number, (name, table) in enumerate(form.understood.tables.items())
         ]
         return self._page(
@@ -609,7 +608,7 @@ class DatasetAdmin(QuorumAdmin):
             upload=upload,
             understood=form.understood,
             tables=tables,
-            problems=list(map(uploads.name_controls, form.understood.problems)),
+            problems=list(map(pending_imports.name_controls, form.understood.problems)),
         )
 
     def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
@@ -626,7 +625,7 @@ class DatasetAdmin(QuorumAdmin):
                 args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
                 try:
                     args |= {"upload": upload, **form.arguments()}
-                    if uploads.look_at_columns(form.job, args):
+                    if pending_imports.look_at_columns(form.job, args):
                         return redirect("admin:judgments_dataset_columns", upload)
                     job = enqueue(kind=form.job, args=args, user=signed_in(request))
                 except QuorumError as error:
@@ -641,28 +640,29 @@ class DatasetAdmin(QuorumAdmin):
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Take what the columns of a table are, and what is to stand in cells with a problem; then import it."""
         user = signed_in(request)
-        waiting = uploads.pending(upload) if uploads.is_of(upload, user) else None
+        waiting = pending_imports.pending(upload) if uploads.is_of(upload, user) else None
         if waiting is None:
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
             try:
-                args = uploads.posted(waiting, request.POST.dict(), request.FILES.dict())
-                if "_again" in request.POST and uploads.look_at_columns(waiting["kind"], args):
+                args = pending_imports.posted(waiting, request.POST.dict(), request.FILES.dict())
+                if "_again" in request.POST and pending_imports.look_at_columns(waiting["kind"], args):
                     return redirect("admin:judgments_dataset_columns", upload)
                 job = enqueue(kind=waiting["kind"], args=args, user=user)
             except QuorumError as error:
                 messages.error(request, str(error))
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        table = uploads.Table(**waiting["table"])
+        table = Table(**waiting["table"])
         use = TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
         return self._page(
             request,
             use.template,
             gettext("Put it right") if table.problems else gettext("What the columns are"),
-            table=uploads.offered(waiting["kind"], waiting["args"], table),
+            table=pending_imports.offered(waiting["kind"], waiting["args"], table),
             problems=[
-                problem | {"said": uploads.name_controls(problem["said"])} for problem in table.problems
+                problem | {"said": pending_imports.name_controls(problem["said"])}
+                for problem in table.problems
             ],
         )
 

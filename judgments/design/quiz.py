@@ -8,7 +8,7 @@ from django.utils.translation import gettext, pgettext
 from pydantic import Field, field_validator, model_validator
 
 from common.features import of_features
-from judgments.design.requirements import Listed, Part
+from judgments.design.tables.base import Listed, Part
 
 QUIZ_PRESETS = {preset.name: preset for preset in of_features("quiz_presets")}
 

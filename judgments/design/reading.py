@@ -30,18 +30,13 @@ from pydantic import BaseModel, ValidationError
 from common.errors import DesignError
 from common.features import feature_settings
 from judgments.design.crowds import crowd_labels, feature_of_crowd, installed_crowds
-from judgments.design.panels import SIGNATURE, makes_own_links
+from judgments.design.panel_links import SIGNATURE, makes_own_links
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
-from judgments.design.tables import (
-    CROSSED,
-    SHORTEST_CODE,
-    Access,
-    AnswerOptions,
-    Controls,
-    Writing,
-    usual_least,
-)
+from judgments.design.tables.controls import Controls, Writing, usual_least
+from judgments.design.tables.participants import SHORTEST_CODE, Access
+from judgments.design.tables.questions import AnswerOptions
+from judgments.design.tables.sampling import CROSSED
 from judgments.kinds import KINDS, AbsentKind, Kind
 
 PRESET_FOLDER = Path(__file__).with_name("study_presets")

@@ -1,25 +1,19 @@
-"""Requirements of workers, and countries of residence.
-
-countries.csv has ISO 3166-1 codes and the names of the public-domain table iso3166.tab of the IANA time zone database;
-libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in locale/ are the CLDR's.
-"""
+"""Requirements of workers."""
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from django.utils.translation import gettext, gettext_noop
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from judgments.design.countries import COUNTRIES, country_name
 from judgments.design.crowds import (
     APPROVAL_RATE,
     APPROVED,
@@ -31,55 +25,7 @@ from judgments.design.crowds import (
     QUOTAS,
     RESIDENCE,
 )
-
-
-def _read() -> dict[str, str]:
-    with Path(__file__).with_name("countries.csv").open(encoding="utf-8", newline="") as file:
-        return {row["code"]: row["name"] for row in csv.DictReader(file)}
-
-
-COUNTRIES = _read()  # code -> English name
-
-
-def country_name(code: str) -> str:
-    return gettext(COUNTRIES.get(code, code))
-
-
-def countries_by_name() -> dict[str, str]:
-    """Sort by the translated name, without diacritics."""
-    names = {code: country_name(code) for code in COUNTRIES}
-    return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
-
-
-def _plain(name: str) -> str:
-    return "".join(
-        sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign)
-    )
-
-
-Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
-
-Count = Annotated[int, Field(ge=0, le=10_000_000)]
-
-T = TypeVar("T")
-
-Listed = Annotated[tuple[T, ...], Field(strict=False)]  # files have lists
-
-AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
-
-
-class Part(BaseModel):
-    """A table of the study file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
-
-    @field_validator("*")
-    @classmethod
-    def _check_storable(cls, value: Any) -> Any:
-        if isinstance(value, str) and "\x00" in value:
-            raise ValueError(gettext("a text holds the character U+0000, which cannot be stored"))
-        return value
-
+from judgments.design.tables.base import Count, Listed, Part
 
 MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")
 
@@ -90,6 +36,12 @@ DEVICES_ASKED = {
 }
 
 DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
+
+LONGEST_QUALIFICATION = 80
+
+QUALIFICATION = "[-a-zA-Z0-9_.]"  # its characters
+
+QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=LONGEST_QUALIFICATION)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +93,6 @@ class Quota(Part):
         if self.by == "country" and self.value not in COUNTRIES:
             raise ValueError(gettext("%(value)r is no country of ISO 3166-1") % {"value": self.value})
         return self
-
-
-LONGEST_QUALIFICATION = 80
-
-QUALIFICATION = "[-a-zA-Z0-9_.]"  # its characters
-
-QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=LONGEST_QUALIFICATION)]
 
 
 def is_qualification(name: str) -> bool:

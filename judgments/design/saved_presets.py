@@ -17,7 +17,7 @@ from common.errors import DataConflict, NotThere, WrongState
 from judgments.design.reading import PRESETS, Preset, make_design, read_toml
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 # Specific to one study: names, draw, plan, secrets, real money.
 OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration", "chosen", "by_hand")

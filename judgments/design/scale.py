@@ -6,7 +6,6 @@ Numbers are doubles, each the nearest one to its decimal, so that 0.1 + 2 steps 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -14,7 +13,6 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Annotated, Any
 
-from django.utils.formats import number_format
 from django.utils.translation import gettext, pgettext
 from pydantic import (
     AfterValidator,
@@ -26,47 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from judgments.design.requirements import Part
+from judgments.design.numbers import NUMBER, display_number, exact, number_text, plain_number
+from judgments.design.tables.base import Part
 
 MOST_POINTS = 100_001
 LARGEST = 1_000_000
-_DIGITS = r"-?(?:\d{1,7}(?:\.\d{1,6})?|\.\d{1,6})"
-NUMBER = re.compile(_DIGITS)
-RANGE = re.compile(rf"({_DIGITS})(?:-({_DIGITS}))?")
-
-
-def plain_number(number: float) -> float:
-    """Return a number as int if it is whole."""
-    return int(number) if float(number).is_integer() else float(number)
-
-
-def number_text(number: float) -> str:
-    """Return the decimal digits of a number as files hold them: 3, -0.5."""
-    return f"{Decimal(repr(plain_number(number))):f}"
-
-
-def display_number(number: float) -> str:
-    """Return a number as people read it: with the decimal sign of the language, and a minus sign."""
-    return number_format(Decimal(number_text(number))).replace("-", "−")
-
-
-def exact(number: float) -> Fraction:
-    return Fraction(number_text(number))
-
-
-@lru_cache(maxsize=4096)
-def range_of(text: str) -> tuple[float, float]:
-    """Read one number, or a range such as "3-4" or "-1--0.5". Raise ValueError."""
-    match = RANGE.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no number and no range")
-    low = plain_number(float(match[1]))
-    return low, low if match[2] is None else plain_number(float(match[2]))
-
-
-def range_text(low: float, high: float) -> str:
-    return f"{number_text(low)}-{number_text(high)}"
-
 
 _Plain = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
 Number = Annotated[_Plain, Field(ge=-LARGEST, le=LARGEST)]

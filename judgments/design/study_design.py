@@ -13,36 +13,27 @@ from django.utils.translation import gettext, gettext_noop
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.crowds import CROWDS
-from judgments.design.panels import PANEL_PRESETS, Panel
+from judgments.design.panels import PANEL_PRESETS
 from judgments.design.quiz import Quiz
-from judgments.design.requirements import Listed, Part, Slug, Workers
+from judgments.design.requirements import Workers
 from judgments.design.scale import Scale
-from judgments.design.tables import (
-    Access,
+from judgments.design.tables.base import Listed, Part, Slug
+from judgments.design.tables.controls import Controls, RuleSetting, Stopping, Writing
+from judgments.design.tables.crowd import Crowd
+from judgments.design.tables.panel import Panel
+from judgments.design.tables.participants import Access, Erasing, Ethics, Retention
+from judgments.design.tables.plan import Plan
+from judgments.design.tables.questions import (
     AnswerOptions,
-    Arena,
-    Chosen,
-    Controls,
-    Crowd,
-    Erasing,
-    Ethics,
     Example,
-    Filter,
-    HandChange,
     Keywords,
-    Language,
-    Plan,
-    Retention,
-    RuleSetting,
-    Sampling,
     Source,
     Spans,
-    Stopping,
     Template,
-    Texts,
-    Writing,
     check_judged,
 )
+from judgments.design.tables.sampling import Arena, Chosen, Filter, HandChange, Sampling
+from judgments.design.tables.translations import Language, Texts
 from judgments.design.wordings import CAPTION
 
 # lists of [translations.de], which have as many rows as the design's own

@@ -14,23 +14,14 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from common.texts import one_text
-from judgments.drawing.controls import REPEATED, REPEATS, texts_by_wording
-from judgments.drawing.material import (
-    Batch,
-    HITSpec,
-    Image,
-    Material,
-    Pair,
-    Text,
-    UnitSpec,
-    content_key,
-    screen_of,
-    text_key,
-)  # fmt: skip
+from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.makers import REPEATED, texts_by_wording
+from judgments.drawing.keys import content_key, text_key
+from judgments.drawing.material import Batch, HITSpec, Image, Material, Pair, Text, UnitSpec, screen_of
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
-    from judgments.design.tables import HandChange
+    from judgments.design.tables.sampling import HandChange
     from judgments.kinds import Kind
 
 CAPTIONS = ("reference", "first", "second")

@@ -1,28 +1,22 @@
-"""Inputs and outputs of generation, and seeded draws.
+"""Inputs and outputs of generation.
 
 ``studies.generation`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and
-``studies.generation`` stores that. The same material, design and seed give the same batch, on every database. Every
-purpose has its own random stream, so a new step never shifts another step's draws.
+``studies.generation`` stores that. The same material, design and seed give the same batch, on every database.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from json.encoder import encode_basestring
-from typing import Any, TypeVar
-
-import numpy as np
-from django.utils.translation import gettext
-
-from common.errors import DesignError
-from common.texts import one_text
+from typing import Any
 
 NOTHING: Mapping[str, Any] = {}  # one for a million units
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+# in a batch's notes: how many units its largest page has, where documents stay whole or pages are drawn later
+LARGEST_PAGE = "largest_page"
+SCREENS = "screens"  # and how many screens a page has at most, where a screen can show two units
+SCREEN = "screen"  # content key of units that one screen shows together: the mark they share
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,34 +164,6 @@ class Batch:
         return sum(unit.control for hit in self.hits for unit in hit.units)
 
 
-def draw_images(
-    images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, which: str = ""
-) -> list[Image]:
-    """Return all images, or a sample of ``wanted`` in import order.
-
-    ``which`` is for the message.
-    """
-    if wanted == "all":
-        return list(images)
-    count = int(wanted)
-    if count > len(images):
-        raise DesignError(
-            gettext("sampling.images is %(count)s, but the split has %(n)s images%(which)s.")
-            % {"count": count, "n": len(images), "which": which},
-            field="sampling.images",
-        )
-    chosen = set(rng.permutation(len(images))[:count].tolist())
-    return [image for index, image in enumerate(images) if index in chosen]
-
-
-T = TypeVar("T")
-Named = TypeVar("Named", bound=Hashable)
-# in a batch's notes: how many units its largest page has, where documents stay whole or pages are drawn later
-LARGEST_PAGE = "largest_page"
-SCREENS = "screens"  # and how many screens a page has at most, where a screen can show two units
-SCREEN = "screen"  # content key of units that one screen shows together: the mark they share
-
-
 def screen_of(unit: Any) -> tuple[str, str] | None:
     """Return what the units of one screen share; None for a unit that is shown alone.
 
@@ -205,69 +171,3 @@ def screen_of(unit: Any) -> tuple[str, str] | None:
     """
     mark = unit.content.get(SCREEN, "")
     return (mark, unit.control_kind) if mark else None
-
-
-def content_key(*parts: object) -> str:
-    """Return 20 hexadecimal digits of the SHA-256 of ``parts`` as JSON."""
-    return _digits(f"[{','.join(map(_as_json, parts))}]")
-
-
-def content_keys(*parts: object, last: Iterable[str]) -> list[str]:
-    """Return the ``content_key`` of ``parts`` and each of ``last``."""
-    start = "".join(f"{_as_json(part)}," for part in parts)
-    return [_digits(f"[{start}{encode_basestring(final)}]") for final in last]
-
-
-def _as_json(part: object) -> str:
-    if isinstance(part, str):
-        return encode_basestring(part)
-    return str(part) if type(part) is int else _compact(part)
-
-
-def _digits(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
-
-
-def candidate_key(text: str) -> str:
-    return f"c-{content_key(text)}"
-
-
-def text_key(text: str) -> str:
-    """Return the ``candidate_key`` of a text in one form, which all its writings share."""
-    return candidate_key(one_text(text))
-
-
-# Fields by which files name what an item is a part of.
-DOCUMENT_FIELDS = ("document", "doc", "talk")
-
-
-def document_in(fields: Iterable[Sequence[str]]) -> str:
-    """Return the document, or talk, that the item with these fields is a part of; "" if none is named."""
-    named = {name: value.strip() for name, value in fields}
-    return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
-
-
-def first_of_documents(items: Iterable[tuple[Named, str]]) -> dict[Named, Named]:
-    """Return item -> the first item of its document, of the items that are part of one.
-
-    Segments of a document are judged alike, so that intervals take them together. A single document says nothing of
-    others; then intervals are for its segments, and this is {}.
-    """
-    first: dict[str, Named] = {}
-    clusters = {item: first.setdefault(document, item) for item, document in items if document}
-    return clusters if len(first) > 1 else {}
-
-
-def rng_for(seed: int, purpose: str) -> np.random.Generator:
-    digest = hashlib.sha256(f"{seed}|{purpose}".encode()).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
-
-
-def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
-    return [values[index] for index in rng.permutation(len(values)).tolist()]
-
-
-def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
-    """Draw whether each unit shows the second candidate first, balanced to within one."""
-    flipped = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
-    return shuffled([True] * flipped + [False] * (count - flipped), rng)

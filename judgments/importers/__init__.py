@@ -10,38 +10,19 @@ from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.mapping import ColumnMapping, criteria_of, read_layouts
 from judgments.importers.potato import read_potato
-from judgments.importers.published_sets import (
-    CocoDataset,
-    FiftyDataset,
-    FiftyPairwise,
-    FiftyTriplets,
-    Flickr8kCrowd,
-    Flickr8kDataset,
-    Flickr8kExpert,
-)
-from judgments.importers.records import (
-    CandidateSource,
-    DatasetSource,
-    JudgmentSource,
-    RecordReader,
-    read_csv,
-    read_json_lines,
-)
-from judgments.importers.tables import (
-    ALL,
-    CANDIDATE_COLUMNS,
-    DATASET_COLUMNS,
-    InputTable,
-    TableCandidates,
-    TableDataset,
-    Taken,
-    numbering_items,
-    read_json_list,
-    read_pairs,
-    read_parquet,
-    read_table,
-    read_workbook,
-)
+from judgments.importers.published.coco import CocoDataset
+from judgments.importers.published.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
+from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.records.columns import RecordReader
+from judgments.importers.records.csv_records import read_csv
+from judgments.importers.records.json_records import read_json_lines
+from judgments.importers.records.sources import CandidateSource, DatasetSource, JudgmentSource
+from judgments.importers.tables.candidates import TableCandidates
+from judgments.importers.tables.datasets import TableDataset
+from judgments.importers.tables.files import read_json_list, read_parquet, read_table, read_workbook
+from judgments.importers.tables.inputs import InputTable, read_pairs
+from judgments.importers.tables.parts import ALL, Taken, numbering_items
+from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
 from judgments.kinds import Kind

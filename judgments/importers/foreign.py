@@ -1,4 +1,4 @@
-"""Take apart what other platforms put into a cell or a record: JSON, radio buttons, lists, several judgments, times."""
+"""Take apart what other platforms put into a cell or a record: JSON, radio buttons, lists, several judgments."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 from common.files import as_cell
-from common.incoming import TooDeep, load_json
+from common.incoming.json_documents import TooDeep, load_json
 from common.texts import one_text
 
 BETWEEN = "|"  # several answers
@@ -27,6 +26,8 @@ _UNCHOSEN = (None, "", False, "false")
 _MARK = re.compile(r"</?v>")
 
 Groups = Mapping[str, Sequence[tuple[str, str]]]
+
+_WHOLE = re.compile(r"(-?\d+)\.0+")
 
 
 def look_up(values: Mapping[str, Any], path: str) -> Any:
@@ -91,9 +92,6 @@ def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterato
             yield from flat(value, f"{prefix}{name}.", depth - 1)
         else:
             yield f"{prefix}{name}", value
-
-
-_WHOLE = re.compile(r"(-?\d+)\.0+")
 
 
 def cell_text(value: object) -> str:
@@ -230,77 +228,3 @@ def marked_in(text: str, whole: str) -> tuple[int, int] | None:
     part = re.escape(clean[slice(*span)])
     spans = (match.span() for match in re.finditer(part, whole))
     return min(spans, key=lambda other: abs(other[0] - span[0]), default=None)
-
-
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-# Hours from UTC. The requester pages write Pacific time; the command line tools wrote local time.
-# Abbreviations of several countries mean the American zone.
-ZONES = {
-    "UTC": 0, "GMT": 0, "Z": 0, "WET": 0,
-    "PST": -8, "PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4,
-    "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "BST": 1, "JST": 9
-}  # fmt: skip
-
-_DAY = r"(?:[A-Z][a-z]{2},? )?"
-
-_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})"
-
-_ZONE = r"(?P<zone>[A-Z]{1,4})?(?P<offset>[+-]\d{2}:?\d{2})?"
-
-_FORMS = tuple(
-    re.compile(form, re.ASCII)
-    for form in (
-        # Fri Nov 20 06:00:00 PST 2026, as the requester pages and Java write it
-        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) {_CLOCK} {_ZONE} (?P<year>\d{{4}})",
-        # Fri Nov 20 2026 06:00:00 GMT-0800 (PST), as JavaScript does
-        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK} {_ZONE}(?: \([^()]*\))?",
-        # 2026-11-20 14:00:00 UTC
-        rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_CLOCK} {_ZONE}",
-        # 11/20/26 6:00 or 11/20/2026 06:00:05 PM, as a spreadsheet program leaves it: no zone
-        r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{2}|\d{4}),? (?P<hour>\d{1,2}):(?P<minute>\d{2})"
-        r"(?::(?P<second>\d{2}))?(?: (?P<half>[AaPp][Mm]))?",
-    )
-)
-
-TIME_EXPECTED = "a time with its zone, such as Fri Nov 20 06:00:00 PST 2026"
-
-
-@lru_cache(maxsize=4_096)  # cached: the rows of a batch repeat the times of their HITs
-def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in any known form as UTC; ``zone`` is for times without one."""
-    if re.fullmatch(r"\d{9,10}(?:\.\d+)?", text, re.ASCII):  # seconds since 1970
-        return datetime.fromtimestamp(float(text), UTC)
-    match = next(filter(None, (form.fullmatch(text) for form in _FORMS)), None)
-    moment = _moment(match.groupdict()) if match else datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        if zone is None:
-            raise ValueError("without a zone")
-        moment = moment.replace(tzinfo=zone)
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("no such moment") from None
-
-
-def _moment(parts: dict[str, str | None]) -> datetime:
-    units = ("year", "month", "day", "hour", "minute", "second")
-    numbers = {unit: int(parts.get(unit) or 0) for unit in units}
-    if month := parts.get("word"):
-        numbers["month"] = MONTHS.index(month) + 1
-    if len(parts["year"] or "") == 2:
-        numbers["year"] += 2000
-    if half := parts.get("half"):
-        if not 1 <= numbers["hour"] <= 12:
-            raise ValueError("no such hour")
-        numbers["hour"] = numbers["hour"] % 12 + (12 if half.lower() == "pm" else 0)
-    zone = _zone(parts.get("zone"), parts.get("offset"))
-    return datetime(**numbers, tzinfo=zone)
-
-
-def _zone(name: str | None, offset: str | None) -> tzinfo | None:
-    if name is not None and name not in ZONES:
-        raise ValueError(f"the unknown zone {name}")
-    if offset is not None:
-        return datetime.strptime(offset, "%z").tzinfo
-    return None if name is None else timezone(timedelta(hours=ZONES[name]))

@@ -17,28 +17,17 @@ from pydantic import ValidationError
 from common.files import unguard_formula
 from common.incoming import quoted
 from common.texts import one_text, parting
-from judgments.design.scale import Extent, Limits, Scale, limits_of, number_text, range_of, scale_of
-from judgments.design.tables import SIDES
-from judgments.drawing.material import text_key
+from judgments.design.numbers import number_text, range_of
+from judgments.design.scale import Extent, Limits, Scale, limits_of, scale_of
+from judgments.design.tables.sampling import SIDES
+from judgments.drawing.keys import text_key
 from judgments.importers.names import NamesOfImages
-from judgments.importers.records import (
-    ANNOTATION,
-    SEARCH,
-    SHORT_NAME_LIMIT,
-    BadValue,
-    Columns,
-    Credit,
-    CreditedRow,
-    JudgmentRow,
-    JudgmentSource,
-    Record,
-    RecordReader,
-    Shape,
-    json_cell,
-    read_name,
-    read_number,
-    read_text,
-)
+from judgments.importers.records.columns import Columns, RecordReader
+from judgments.importers.records.json_records import json_cell
+from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.rows import ANNOTATION, SEARCH, Credit, CreditedRow, JudgmentRow
+from judgments.importers.records.sources import JudgmentSource
+from judgments.importers.records.values import SHORT_NAME_LIMIT, BadValue, read_name, read_number, read_text
 from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS

@@ -12,9 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from common.incoming import compose_name, quoted
 from common.texts import one_text
-from judgments.drawing.material import candidate_key, content_key, text_key
+from judgments.drawing.keys import candidate_key, content_key, text_key
 from judgments.importers import foreign
-from judgments.importers.foreign import TIME_EXPECTED, parse_time
 from judgments.importers.judgment_tables import TableJudgments, output_columns
 from judgments.importers.mapping import (
     ANONYMOUS,
@@ -32,17 +31,13 @@ from judgments.importers.mapping import (
     parse_zone,
 )
 from judgments.importers.names import Lookalikes, NamesOfImages
-from judgments.importers.records import (
-    MISSING_WORDS,
-    MOST_SHOWN,
-    SHORT_NAME_LIMIT,
-    Columns,
-    JudgmentRow,
-    Record,
-    RecordReader,
-    parse_json,
-)
+from judgments.importers.records.columns import Columns, RecordReader
+from judgments.importers.records.json_records import parse_json
+from judgments.importers.records.record import MISSING_WORDS, MOST_SHOWN, Record
+from judgments.importers.records.rows import JudgmentRow
+from judgments.importers.records.values import SHORT_NAME_LIMIT
 from judgments.importers.textio import ImportNotes, ImportProblem
+from judgments.importers.times import TIME_EXPECTED, parse_time
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS
 

@@ -28,16 +28,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from common.files import unguard_formula
-from common.incoming import load_json, quoted, unpacked_name
+from common.incoming import quoted, unpacked_name
+from common.incoming.json_documents import load_json
 from judgments.importers import foreign
 from judgments.importers.potato import is_letter_shown
-from judgments.importers.records import (
-    DECIDING,
-    Columns,
-    Record,
-    RecordReader,
-    is_blank,
-)
+from judgments.importers.records.columns import Columns, RecordReader
+from judgments.importers.records.record import DECIDING, Record
+from judgments.importers.records.values import is_blank
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS
 

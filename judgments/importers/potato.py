@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from common.incoming import quoted
-from judgments.importers.records import Columns, Record, read_document
-from judgments.importers.tables import read_table
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.json_records import read_document
+from judgments.importers.records.record import Record
+from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem
 
 STATE = "user_state.json"

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import QuorumError
-from common.incoming import DAMAGE, READ_AT_ONCE, Excess, limits, open_bounded
+from common.incoming import READ_AT_ONCE, Excess, limits
+from common.incoming.bounded_files import DAMAGE, open_bounded
 
 _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -13,7 +13,9 @@ from pydantic import PlainValidator
 
 from common.amounts import counted
 from common.incoming import compose_name, quoted
-from judgments.importers.records import BadValue, Record, Shape, ShortName, read_number
+from judgments.importers.records.column_types import ShortName
+from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.values import BadValue, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")

@@ -19,10 +19,12 @@ from judgments.kinds.base import (
 )
 from judgments.kinds.best_worst import BestWorst
 from judgments.kinds.caption import CaptionWriting
+from judgments.kinds.graded import Graded
 from judgments.kinds.grounding import Grounding
-from judgments.kinds.image_caption import Graded, Relevance, Slider
 from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairs import Pairwise, Triplet
+from judgments.kinds.relevance import Relevance
+from judgments.kinds.slider import Slider
 
 
 class Kinds(dict[str, Kind]):

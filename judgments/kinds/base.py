@@ -22,10 +22,13 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict
 
-from judgments.design.scale import Scale, display_number, number_text, plain_number
+from judgments.design.numbers import display_number, number_text, plain_number
+from judgments.design.scale import Scale
 from judgments.design.wordings import Wording
-from judgments.drawing.controls import ControlSlot, Known, Makers, hits_of
-from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
+from judgments.drawing.controls.makers import ControlSlot, Known, Makers
+from judgments.drawing.hits import hits_of
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
 from quorum.statistics.stopping import OPEN
 
 if TYPE_CHECKING:
@@ -194,7 +197,7 @@ class CaptionScore:
     """A human score of a caption; ``item`` is a row id, ``key`` the caption's id.
 
     The score is the mean of ``ratings``, each a worker's row id with what the answer says of the caption. ``systems``
-    are those that a file credits (``judgments.models.studies.credited``).
+    are those that a file credits (``judgments.models.units.credited``).
     """
 
     item: int

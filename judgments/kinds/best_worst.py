@@ -15,28 +15,13 @@ from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
 from judgments.design.wordings import CAPTION, WORDINGS
-from judgments.drawing.controls import (
-    DEGRADED,
-    REFERENCE,
-    ControlSlot,
-    Makers,
-    balanced_lists,
-    degraded_text,
-    divide_images,
-    foreign_captions,
-)
-from judgments.drawing.material import (
-    Batch,
-    Group,
-    Image,
-    Material,
-    Text,
-    UnitSpec,
-    content_key,
-    draw_images,
-    rng_for,
-    shuffled,
-)
+from judgments.drawing.balanced_lists import balanced_lists
+from judgments.drawing.controls.captions import degraded_text, foreign_captions
+from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, Makers
+from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.draws import draw_images, rng_for, shuffled
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import (
     CaptionScore,
     Comparison,

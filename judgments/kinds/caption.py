@@ -1,38 +1,20 @@
-r"""Write captions, and score them by metrics against each other (WG16 §4 and §5).
-
-Each caption is scored against the image's other captions: the human upper bound. A caption of another image in its
-place gives the lower bound.
-
-The rules of writing are data, shared by the server and the page: a rule is a regular expression or a count, applied
-to the text after ``tidy_text``. Expressions use only what Python's ``re`` and JavaScript's ``RegExp`` read alike (no
-``\b``, ``\d``, ``\s``, ``\w``, no lookbehind). V15 §5 asks for the main aspects, descriptions instead of dialogue,
-nothing overly descriptive, good grammar. H13 §2.2 and §2.3 want visible content in sentences: no names of people or
-places, no commentary, not several sentences, not lengthy. COCO is Chen et al. 2015, arXiv:1504.00325, section 2. All
-numbers and word lists are our own; "Quorum's choice" as a source marks a rule without a paper.
-"""
+"""Write captions, which are held against each other (WG16 §4 and §5)."""
 
 from __future__ import annotations
 
-import math
-import re
-import tomllib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_noop
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.controls import divide_images
-from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key, draw_images, rng_for
+from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.draws import draw_images, rng_for
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, Material, UnitSpec
 from judgments.kinds.base import (
     Comparison,
     Consensus,
@@ -43,133 +25,25 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
-    or_none,
+)
+from judgments.kinds.caption_rules import (
+    ANY_LANGUAGE,
+    RULES,
+    Rule,
+    broken_rules,
+    first_part,
+    first_refusal,
+    tidy_text,
 )
 from judgments.kinds.spelling import misspellings
-from quorum.statistics.significance import ScoreSummary, bootstrap_interval, summary_of_scores
+from judgments.kinds.upper_bound import leave_one_out
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_BLANK_RUN = re.compile(f"[{BLANKS}]+")
-# Values of {start}, {end} and {quote} in the file's patterns.
-PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule of caption writing.
-
-    Attributes:
-        hard: whether it refuses the caption; otherwise the page only advises.
-        says: the message to the worker.
-        refused, fine: example captions.
-        pattern: a caption breaks the rule if this matches anywhere.
-        counts: "words" or "characters" for a count rule.
-        languages: primary language subtags it applies to; empty for all but ``besides``.
-    """
-
-    id: str
-    hard: bool
-    says: str | Promise
-    refused: str
-    fine: str
-    source: str
-    pattern: str = ""
-    ignore_case: bool = True
-    counts: str = ""
-    least: int = 0
-    most: int = 0
-    languages: tuple[str, ...] = ()
-    besides: tuple[str, ...] = ()
-
-    def is_for(self, language: str) -> bool:
-        first = first_part(language)
-        return first in self.languages if self.languages else first not in self.besides
-
-    def is_broken_by(self, text: str) -> bool:
-        """Return whether a text, as ``tidy_text`` leaves it, breaks the rule."""
-        if self.counts:
-            count = count_words(text) if self.counts == "words" else len(text)
-            return count < self.least or bool(self.most and count > self.most)
-        return _compiled(self.pattern, self.ignore_case).search(text) is not None
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the fields for the page's script."""
-        test: dict[str, Any] = (
-            {"counts": self.counts, "least": self.least, "most": self.most}
-            if self.counts
-            else {"pattern": self.pattern, "flags": "iu" if self.ignore_case else "u"}
-        )
-        return {"id": self.id, "hard": self.hard, "says": str(self.says), **test}
-
-
-@lru_cache(maxsize=128)
-def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
-
-
-def tidy_text(text: str) -> str:
-    """Strip the text and collapse white space."""
-    return _BLANK_RUN.sub(" ", text).strip(" ")
-
-
-def count_words(text: str) -> int:
-    """Count runs between blanks that hold a letter or digit."""
-    return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
-
-
-def _read() -> tuple[Rule, ...]:
-    rules = tomllib.loads(Path(__file__).with_name("caption_rules.toml").read_text(encoding="utf-8"))["rules"]
-    return tuple(_rule(**values) for values in rules)
-
-
-def _rule(
-    *, says: str, refused: str, pattern: str = "", words: Sequence[str] = (), times: int = 1, **values: Any
-) -> Rule:
-    whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
-    for name in ("languages", "besides"):
-        values[name] = tuple(values.get(name, ()))
-    for name, part in PARTS.items():
-        pattern, whole_words = (
-            expression.replace(f"{{{name}}}", part) for expression in (pattern, whole_words)
-        )
-    return Rule(
-        says=_(says),
-        refused=refused * times,
-        pattern="|".join(filter(None, (pattern, whole_words))),
-        **values,
-    )
-
-
-ENGLISH = ("en",)
-ANY_LANGUAGE = ("", "en", "zh")  # one for each set of hard rules
-RULES = _read()
 MOST_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
-
-def first_part(language: str) -> str:
-    """Return the primary language subtag: "pt" of "pt-BR"."""
-    return language.split("-")[0].lower()
-
-
-def rules_for(language: str) -> tuple[Rule, ...]:
-    return tuple(rule for rule in RULES if rule.is_for(language))
-
-
-def broken_rules(text: str, language: str) -> tuple[Rule, ...]:
-    tidy = tidy_text(text)
-    return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidy))
-
-
-def first_refusal(rules: Iterable[Rule]) -> Rule | None:
-    return next((rule for rule in rules if rule.hard), None)
-
-
-METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
-RESAMPLES = 1000
 MOST_TYPED = 5 * MOST_CHARACTERS  # an upper limit on the length; longer text is not typed by hand
 ALIKE = 0.5  # share of a simulated caption's words that one reference must contain
 # Captions of careless simulated workers, and a caption for images without references.
@@ -183,121 +57,6 @@ SWAPS = (
     ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
     (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
 )  # fmt: skip
-WORDS = gettext_noop("number of words")
-FLOOR = "other-image"  # what stands in the place of a caption
-TOO_FEW = "No item has two captions, so none can be held against the others."
-
-
-@dataclass(frozen=True, slots=True)
-class UpperBound(ScoreSummary):
-    """Human performance by one metric; ``floor`` is that of captions of other images (WG16 §5)."""
-
-    metric: str
-    floor: float
-    floor_low: float
-    floor_high: float
-    signature: str
-
-    def as_json(self) -> dict[str, Any]:
-        fields = asdict(self)
-        del fields["metric"]
-        return {name: or_none(value) if isinstance(value, float) else value for name, value in fields.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOneOutScores:
-    """Upper bounds by metric; ``left_out`` images have one caption."""
-
-    bounds: tuple[UpperBound, ...]
-    images: int
-    captions: int
-    left_out: int
-    seed: int
-    warnings: tuple[str, ...] = ()
-    orders: Mapping[str, Any] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "metrics": {bound.metric: bound.as_json() for bound in self.bounds},
-            "images": self.images,
-            "captions": self.captions,
-            "left_out": self.left_out,
-            "resamples": RESAMPLES,
-            "seed": self.seed,
-            "reason": "" if self.bounds else TOO_FEW,
-            "warnings": list(self.warnings),
-            "orders": dict(self.orders),
-        }
-
-
-def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: Any) -> dict[str, Any]:
-    """Return how alike metrics rank the captions of an item, and how they rank long ones (V15 appendices II and IV).
-
-    scores: metric -> (n,) scores of the texts, item by item. sizes: (items,) captions of each. ``rho`` is (metrics + 1,
-    metrics) means over items of Spearman's rho, with intervals over items; the last row is the number of words.
-    """
-    from quorum.statistics.meta.grouped import mean_within
-
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    columns = {**scores, WORDS: np.array([float(count_words(text)) for text in texts])}
-    rows = [[mean_within(x, y, starts).as_json() for y in scores.values()] for x in columns.values()]
-    return {"names": list(columns), "rho": rows}
-
-
-def leave_one_out(
-    captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
-) -> LeaveOneOutScores:
-    """Score each image's captions against its others (WG16 §4), and random captions of other images (§5).
-
-    BLEU is a mean over sentences. CIDEr-D counts documents over all captions, including the one left out.
-    """
-    # imported lazily: web processes start without the compiler
-    from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
-
-    several = [texts for texts in captions if len(texts) > 1]
-    if not several:
-        return LeaveOneOutScores((), 0, 0, sum(map(len, captions)), seed)
-    captions_left_out = hold_out([texts for texts in captions if texts])
-    instead = (
-        {FLOOR: of_other_images(captions_left_out, np.random.default_rng(seed))} if len(several) > 1 else {}
-    )
-    scored = score_held_out(captions_left_out, metrics, instead=instead)
-    floors = scored.lower.get(FLOOR, {})
-    bounds = tuple(
-        _upper_bound(name, scores, floors.get(name), captions_left_out.counts, scored.signatures[name], seed)
-        for name, scores in scored.upper.items()
-    )
-    return LeaveOneOutScores(
-        bounds,
-        len(several),
-        len(captions_left_out.texts),
-        captions_left_out.alone,
-        seed,
-        scored.warnings,
-        rank_correlations(scored.upper, captions_left_out.texts, captions_left_out.counts),
-    )
-
-
-def _upper_bound(
-    metric: str,
-    scores: npt.NDArray[np.float64],
-    wrong: npt.NDArray[np.float64] | None,
-    sizes: npt.NDArray[np.int64],
-    signature: str,
-    seed: int,
-) -> UpperBound:
-    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    means = np.add.reduceat(scores, starts) / sizes
-    floors = np.full(1, math.nan) if wrong is None else np.add.reduceat(wrong, starts) / sizes
-    floor = None if wrong is None else bootstrap_interval(floors, resamples=RESAMPLES, seed=seed)
-    return UpperBound(
-        **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
-        metric=metric,
-        floor=float(floors.mean()),
-        floor_low=math.nan if floor is None else floor.low,
-        floor_high=math.nan if floor is None else floor.high,
-        signature=signature,
-    )
 
 
 class RefusedCaption(ValueError):

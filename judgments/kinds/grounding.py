@@ -14,19 +14,11 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.controls import REFERENCE, ControlSlot, Makers, divide_images, needs_split
-from judgments.drawing.material import (
-    Batch,
-    Group,
-    Image,
-    Material,
-    Text,
-    UnitSpec,
-    content_key,
-    draw_images,
-    rng_for,
-    shuffled,
-)
+from judgments.drawing.controls.makers import REFERENCE, ControlSlot, Makers
+from judgments.drawing.controls.splits import divide_images, needs_split
+from judgments.drawing.draws import draw_images, rng_for, shuffled
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.drawing.phrases import label_words, normalise_text, tags_of, trim_punctuation, words_of
 from judgments.kinds.base import (
     Comparison,

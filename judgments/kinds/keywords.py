@@ -18,17 +18,10 @@ import numpy as np
 from django.utils.translation import gettext, gettext_lazy
 
 from common.errors import DesignError
-from judgments.drawing.controls import divide_images
-from judgments.drawing.material import (
-    Batch,
-    Group,
-    Image,
-    Material,
-    UnitSpec,
-    content_key,
-    draw_images,
-    rng_for,
-)
+from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.draws import draw_images, rng_for
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.drawing.phrases import (
     as_written,
     frequent_phrases,

@@ -22,37 +22,24 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from judgments.design.wordings import CAPTION, WORDINGS
-from judgments.drawing.controls import (
+from judgments.drawing.controls.captions import degraded_text, foreign_captions
+from judgments.drawing.controls.makers import (
     DEGRADED,
     KNOWN_GOOD,
     REFERENCE,
     ControlSlot,
     Known,
     Makers,
-    check_split,
-    degraded_text,
-    divide_images,
-    foreign_captions,
-    hits_with_an_image_twice,
     known_items,
     known_problem,
 )
-from judgments.drawing.material import (
-    LARGEST_PAGE,
-    Batch,
-    Group,
-    Image,
-    Material,
-    Pair,
-    Text,
-    UnitSpec,
-    balanced_sides,
-    content_key,
-    content_keys,
-    rng_for,
-    shuffled,
-)
-from judgments.drawing.pairing import count_pairs, draw_pairs, pairs_left_out, system_names
+from judgments.drawing.controls.splits import check_split, divide_images
+from judgments.drawing.draws import balanced_sides, rng_for, shuffled
+from judgments.drawing.hits import hits_with_an_image_twice
+from judgments.drawing.keys import content_key, content_keys
+from judgments.drawing.material import LARGEST_PAGE, Batch, Group, Image, Material, Pair, Text, UnitSpec
+from judgments.drawing.pairs.drawing import count_pairs, draw_pairs, system_names
+from judgments.drawing.pairs.published import pairs_left_out
 from judgments.kinds.base import (
     Aggregation,
     Answers,

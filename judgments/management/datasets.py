@@ -11,7 +11,7 @@ from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from judgments.datasets.importing import import_candidates, import_dataset, import_rankings, last_mapping
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.understanding import table_of
+from judgments.datasets.table_columns import table_of
 from judgments.importers import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,

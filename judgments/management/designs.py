@@ -13,7 +13,8 @@ from judgments.design.reading import compare_designs, make_design, toml_values, 
 from judgments.design.saved_presets import find_design, saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.studies import create_study, design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import create_study, find_study
 
 
 class CreateStudy(QuorumCommand):

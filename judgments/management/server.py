@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from common.commands import QuorumCommand, positive_number
 from common.errors import NotThere
-from judgments import jobs
 from judgments.access.tokens import SCOPES, create_token
-from judgments.jobs import cancel_job, retry_job
+from judgments.jobs import claims, sweep
+from judgments.jobs.queues import cancel_job, retry_job
 from judgments.models import Job
 from judgments.studies.studies import find_study
 
@@ -57,9 +57,9 @@ class RunJobs(QuorumCommand):
     example = "manage.py run_jobs"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        jobs.sweep_jobs()
+        sweep.sweep_jobs()
         for job in Job.objects.due():
-            if jobs.run_job(job.pk):
+            if claims.run_job(job.pk):
                 self.stdout.write(f"{job.kind} {job.pk}: done")
             else:
                 job.refresh_from_db()

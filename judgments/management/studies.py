@@ -11,8 +11,9 @@ from common.files import check_place, write_lines
 from judgments.management.base import OperationCommand
 from judgments.models import Study
 from judgments.operations import generate
-from judgments.studies.generation import batch_lines, build_batch
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.lines import batch_lines
 
 
 class GenerateHits(OperationCommand):

@@ -12,7 +12,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def text_key(text):
-    """Return `judgments.drawing.material.text_key` as it was when this was written."""
+    """Return `judgments.drawing.keys.text_key` as it was when this was written."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     form = unicodedata.normalize("NFC", text).strip()
     content = json.dumps([form], ensure_ascii=False, separators=(",", ":"))

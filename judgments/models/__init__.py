@@ -1,5 +1,6 @@
 """Data, study design, units, HITs, control items, and jobs as rows."""
 
+from judgments.models.access import ApiToken, StudyEvent, StudyRole
 from judgments.models.datasets import (
     Caption,
     Dataset,
@@ -10,19 +11,6 @@ from judgments.models.datasets import (
     System,
     SystemContent,
 )
-from judgments.models.studies import (
-    HIT,
-    ApiToken,
-    CachedFigures,
-    CandidatePair,
-    DrawState,
-    HITUnit,
-    Job,
-    OutcomeBounds,
-    SavedPreset,
-    Study,
-    StudyEvent,
-    StudyRole,
-    SystemPair,
-    Unit,
-)
+from judgments.models.jobs import CachedFigures, Job
+from judgments.models.studies import SavedPreset, Study
+from judgments.models.units import HIT, CandidatePair, DrawState, HITUnit, OutcomeBounds, SystemPair, Unit

@@ -14,7 +14,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.dispatch import Signal
 from django.utils import timezone
 
-from judgments.drawing.material import document_in, text_key
+from judgments.drawing.documents import document_in
+from judgments.drawing.keys import text_key
 
 Person = AbstractBaseUser | AnonymousUser
 if TYPE_CHECKING:

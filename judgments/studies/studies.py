@@ -1,15 +1,11 @@
-"""A study's life cycle: create, open, close, duplicate, discard its pages of work, and delete a draft."""
+"""A study's life cycle: create, open, close, duplicate it, and delete a draft."""
 
 from __future__ import annotations
 
-import json
-import secrets
-from functools import lru_cache
 from itertools import count
-from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -19,85 +15,13 @@ from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import note_event, refuse_other_readers, visible_rows
 from judgments.design.arena import refuse_absent_arena
 from judgments.design.quiz import describe_absence
-from judgments.design.reading import changed_keys, make_design, refuse_guessable_code
+from judgments.design.reading import changed_keys, make_design
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import SHORTEST_CODE, Access, Plan
-from judgments.kinds import KINDS, Kind, installed_kind
-from judgments.models import (
-    HIT,
-    CachedFigures,
-    CandidatePair,
-    Dataset,
-    DrawState,
-    HITUnit,
-    Job,
-    OutcomeBounds,
-    Study,
-    StudyRole,
-    SystemPair,
-    Unit,
-)
-from judgments.models.studies import (
-    DELETED_STUDY,
-    QUIET_JOBS,
-    of_studies,
-    opening,
-    pages_discarded,
-    pages_in_use,
-)
-
-# of codes that people type: without letters that look alike
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-CODE_LENGTH = 10  # of a code that is made: 49 bits
-REGISTERED = "registered"  # in a study's log, where its plan was registered
-
-
-def random_code(letters: str, length: int) -> str:
-    return "".join(secrets.choice(letters) for _ in range(length))
-
-
-def is_registered(study: Study) -> bool:
-    return study.events.filter(what=REGISTERED).exists()
-
-
-def store_plan(*, study: Study, plan: Plan) -> None:
-    study.design = study.design | {"registration": plan.model_dump(mode="json")}
-    study.save(update_fields=["design"])
-
-
-def design_of(study: Study) -> StudyDesign:
-    return _validated(json.dumps(study.design))
-
-
-@lru_cache(maxsize=50)  # one request asks several times, and people work on few studies at once
-def _validated(design: str) -> StudyDesign:
-    return StudyDesign.model_validate(json.loads(design))
-
-
-def kind_of(study: Study) -> Kind:
-    return KINDS[study.protocol].for_design(design_of(study))
-
-
-def installed_kind_of(study: Study) -> Kind:
-    """Return the kind, also where its feature is off."""
-    return installed_kind(study.protocol).for_design(design_of(study))
-
-
-def stops_early(study: Study) -> bool:
-    return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
-
-
-def draws_at_claim(study: Study) -> bool:
-    """Return whether pages are drawn when they are claimed (an arena)."""
-    return bool(study.design.get("arena", {}).get("pages", 0))
-
-
-def has_chances(study: Study) -> bool:
-    """Return whether units have the chance with which they were drawn: in an arena, or in an import of one."""
-    if study.source != Study.Source.IMPORTED:
-        return draws_at_claim(study)
-    return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()
+from judgments.models import Dataset, Job, Study, StudyRole
+from judgments.models.jobs import DELETED_STUDY, of_studies
+from judgments.models.studies import opening
+from judgments.studies.codes import with_code, without_short_code
+from judgments.studies.designs import design_of, draws_at_claim, is_registered
 
 
 def find_study(slug: str) -> Study:
@@ -129,7 +53,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
         DesignError: the dataset is missing, not visible to ``user``, or its members' alone.
         DataConflict: the slug is taken.
     """
-    design = _with_code(design)
+    design = with_code(design)
     dataset = _dataset_to_draw_from(design, user)
     try:
         with transaction.atomic():
@@ -164,10 +88,10 @@ def change_design(
         WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered plan
             differs.
     """
-    _require(study, Study.State.DRAFT, gettext("its design is frozen"))
+    require_state(study, Study.State.DRAFT, gettext("its design is frozen"))
     if not (all_by_hand or design.by_hand) and (by_hand := study.design.get("by_hand")):
         design = make_design(design.model_dump(mode="json") | {"by_hand": by_hand})
-    design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
+    design = with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
     dataset = _dataset_to_draw_from(design, user)
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
         raise DataConflict(
@@ -195,25 +119,6 @@ def _dataset_to_draw_from(design: StudyDesign, user: User | None) -> Dataset:
     except (NotThere, WrongState) as error:
         raise DesignError(str(error), field="dataset") from None
     return dataset
-
-
-def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Add a missing code: the one before, or a new one."""
-    access = design.access
-    if before is None or access.code != before.code:
-        refuse_guessable_code(access)
-    if access.join != "code" or access.code.strip():
-        return design
-    code = before.code if before is not None else ""
-    if len(code.strip()) < SHORTEST_CODE:
-        code = random_code(LETTERS, CODE_LENGTH)
-    return design.model_copy(update={"access": access.model_copy(update={"code": code})})
-
-
-def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
-    if Access.model_validate(values["access"]).is_guessable:
-        return values | {"access": values["access"] | {"code": ""}}
-    return values
 
 
 def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
@@ -292,7 +197,7 @@ def delete_study(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
-    """Move generated or closed -> open; ``annotation.crowds.publishing`` does the crowd's part."""
+    """Move generated or closed -> open; ``annotation.crowds.opening`` does the crowd's part."""
     lock_study(study)
     if study.state == Study.State.OPEN:
         return study
@@ -334,7 +239,7 @@ def mark_closed(*, study: Study) -> Study:
     lock_study(study)
     if study.state == Study.State.CLOSED:
         return study
-    _require(study, Study.State.OPEN, gettext("it cannot be closed"))
+    require_state(study, Study.State.OPEN, gettext("it cannot be closed"))
     study.state, study.closed_at, study.paused_at = Study.State.CLOSED, timezone.now(), None
     study.save(update_fields=["state", "closed_at", "paused_at"])
     return study
@@ -351,94 +256,10 @@ def lock_study(study: Study, *, no_key: bool = True) -> None:
     study.refresh_from_db()
 
 
-def _require(study: Study, state: Study.State, otherwise: str) -> None:
+def require_state(study: Study, state: Study.State, otherwise: str) -> None:
     lock_study(study)
     if study.state != state:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; %(otherwise)s.")
             % {"slug": study.slug, "state": gettext(study.state), "otherwise": otherwise}
         )
-
-
-KEPT_NOTES = ("left_out",)  # of an imported template; all other notes are of the draw
-NEVER_OPENED = (Study.State.DRAFT, Study.State.GENERATED)
-
-
-def what_would_go(study: Study) -> dict[str, Any]:
-    """Count the rows that discarding a study's pages of work deletes."""
-    units = Unit.objects.filter(study=study)
-    return {
-        "hits": HIT.objects.filter(study=study).count(),
-        "units": units.filter(control=False).count(),
-        "controls": units.filter(control=True).count(),
-        "withdrawn": units.filter(withdrawn=True).count(),
-    }
-
-
-def why_not_discarded(study: Study) -> str:
-    """Return in a sentence why the pages of work cannot be discarded; or ""."""
-    about = {"slug": study.slug}
-    if study.source != Study.Source.DESIGNED:
-        return gettext("Study %(slug)r holds imported judgments; it has no pages of work to discard.") % about
-    if study.state == Study.State.DRAFT:
-        return gettext("Study %(slug)r is a draft; it has no pages of work to discard.") % about
-    for _receiver, reason in pages_in_use.send(sender=Study, study=study):
-        if reason:
-            return str(reason)
-    if study.state not in NEVER_OPENED or study.opened_at is not None:
-        return gettext("Study %(slug)r was opened to participants; duplicate the study instead.") % about
-    if is_registered(study):
-        return gettext("The design of study %(slug)r was registered; duplicate the study instead.") % about
-    under_way = Job.objects.under_way().filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)
-    if under_way.exists():
-        return gettext("A job of study %(slug)r is under way; try again when it is done.") % about
-    return ""
-
-
-def can_be_discarded(study: Study) -> bool:
-    """Return whether the pages of work can be discarded; a study in another state costs no query."""
-    return study.state == Study.State.GENERATED and not why_not_discarded(study)
-
-
-@transaction.atomic
-def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
-    """Delete units, control items and HITs; the study is a draft again.
-
-    The row of the study is locked against rows that refer to it: nobody opens the study, joins it or asks a judge
-    meanwhile. The HITs are not touched before it is known that nobody holds one.
-
-    Raises:
-        WrongState: it was opened or registered, something refers to its pages of work, or there are none.
-    """
-    lock_study(study, no_key=False)
-    if problem := why_not_discarded(study):
-        raise WrongState(problem)
-    gone = what_would_go(study)
-    pages_discarded.send(sender=Study, study=study)
-    rows: tuple[models.QuerySet[models.Model], ...] = (
-        HITUnit.objects.filter(hit__study=study),
-        OutcomeBounds.objects.filter(unit__study=study),
-        HIT.objects.filter(study=study),
-        Unit.objects.filter(study=study),
-        CandidatePair.objects.filter(study=study),
-        SystemPair.objects.filter(study=study),
-        DrawState.objects.filter(study=study),
-        CachedFigures.objects.filter(study=study),
-    )
-    for some in rows:
-        # without loading a million rows; what else refers to one of them stops it, by its foreign key
-        some._raw_delete(some.db)
-    generated_at = study.generated_at
-    study.state, study.generated_at = Study.State.DRAFT, None
-    study.notes = {name: study.notes[name] for name in KEPT_NOTES if name in study.notes}
-    study.save(update_fields=["state", "generated_at", "notes"])
-    note_event(
-        study=study,
-        what="discarded",
-        sentence=f"{gone['hits']} HITs were discarded, with {gone['units']} units and {gone['controls']} control "
-        "items; the design is a draft again.",
-        by=by,
-        generated_at=str(generated_at),
-        **gone,
-    )
-    return gone

@@ -1,9 +1,8 @@
-"""Format numbers, describe jobs and their results, and show the forms of operations."""
+"""Format numbers in templates, and show the forms of operations."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,128 +15,20 @@ from rest_framework import serializers
 
 from common import amounts
 from common.texts import readable
-from judgments.importers.textio import QUIRKS
-from judgments.models import Job, Study
-
-JOB_TITLES = {
-    "compile": "Compiling metrics and statistics, once",
-    "understand_upload": "Look at an upload",
-    "import_dataset": "Import of a dataset",
-    "import_candidates": "Import of candidates",
-    "import_rankings": "Import of rankings",
-    "import_scores": "Import of scores",
-    "import_predictions": "Import of predicted distributions",
-    "import_template": "Import of a HIT template",
-    "import_judgments": "Import of judgments",
-    "scale_pictures": "Scaling of pictures",
-    "generate_hits": "Generating pages of work",
-    "rehearse": "Rehearsal",
-    "sync_crowd": "Comparison with the crowd",
-    "aggregate": "Consensus and agreement",
-    "evaluate": "Metrics against the consensus",
-    "export": "Export",
-    "plan_power": "Plan of pairs and votes",
-    "ask_judge": "Asking a model",
-    "compare_judges": "Judges beside people",
-    "board": "Figures of the dashboard",
-    "figures": "Figures of a study's pages",
-    "verify_release": "Check of a release",
-    "compare_metrics": "Comparison of two metrics",
-    "compare_releases": "Comparison of releases",
-    "select_items": "Choice of items",
-    "weigh_back": "Answers weighed back",
-    "choice_savings": "What choosing items saves",
-    "read_panel_list": "Look at a panel's list",
-    "submit_captions": "Submission to a challenge",
-    "finish_erasure": "Removing files that name an erased person",
-    "end_retention": "Removing who participants are",
-}
-
-RESULT_LABELS = {
-    "hits": "pages of work filled",
-    "returned": "pages of work given back",
-    "hours": "simulated hours of work",
-    "recovered": "items whose known truth was recovered",
-    "undecided": "items that ended in a tie",
-    "controls_careful": "check questions that careful participants got right",
-    "controls_spammers": "check questions that spammers got right",
-}
-
-SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
-
-QUEUE_TITLES = {
-    "interactive": "short work",
-    "reading": "reading of files",
-    "crowd": "work with the crowd",
-    "heavy": "long work",
-}
-
-CAPTIONS_OF = "captions of "  # and the name of a system
+from judgments.jobs.words import describe_note, describe_work
+from judgments.models import Study
 
 ENDS = ("low", "high")
 
-FOR_MACHINES = {"what", "analysis", "created"}
-
-
-def describe_work(job: Job) -> str:
-    return gettext(JOB_TITLES.get(job.kind, job.kind.replace("_", " ").capitalize()))
-
-
-def describe_line(job: Job, position: int | None = None) -> str:
-    queue = gettext(QUEUE_TITLES.get(job.queue, job.queue))
-    return f"{queue}, {describe_queue_position(position)}" if position else queue
-
-
-def describe_queue_position(position: int) -> str:
-    return gettext("number %(place)s in line") % {"place": amounts.thousands(position)}
-
-
-def describe_result(job: Job) -> list[tuple[str, str]]:
-    if not isinstance(job.result, dict):
-        return []
-    rows = {**job.result, **(job.result.get("counts") or {})}
-    values = [
-        (_label(name), _describe_value(name, value))
-        for name, value in rows.items()
-        if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
-    ]
-    if job.result.get("created") is False:
-        values.append((gettext("changed"), gettext("nothing: the same was there already")))
-    return values
-
-
-def _label(name: str) -> str:
-    if name.startswith(CAPTIONS_OF):
-        return gettext("captions of %(system)s") % {"system": name.removeprefix(CAPTIONS_OF)}
-    return gettext(RESULT_LABELS.get(name, name.replace("_", " ")))
-
-
-def _describe_value(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return gettext("yes") if value else gettext("no")
-    if name in SHARES:
-        return amounts.percent(value)
-    if isinstance(value, float):
-        return amounts.thousands(round(value, 2))
-    return amounts.thousands(value) if isinstance(value, int) and name != "seed" else str(value)
-
-
-def describe_note(note: str) -> str:
-    """Translate a note of an import, which is stored in English and may begin with the name of a system."""
-    for quirk in QUIRKS.values():
-        pattern = (
-            re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")
-        )
-        if match := re.fullmatch(f"(?P<system>.*: )?{pattern}", note, re.DOTALL):
-            parts = match.groupdict(default="")
-            number = parts.get("n", "").replace(",", "")
-            return parts["system"] + gettext(quirk).format(
-                n=amounts.thousands(int(number)) if number else "", detail=parts.get("detail", "")
-            )
-    return gettext(note)
-
-
 register = template.Library()
+
+# The control of each type of field; the first that fits, "text" for all others.
+INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
+    (serializers.BooleanField, "checkbox"),
+    (serializers.IntegerField, "number"),
+    (serializers.FloatField, "decimal"),
+    (serializers.ChoiceField, "select"),
+)
 
 
 def _is_number(value: Any) -> bool:
@@ -218,14 +109,6 @@ register.filter("describe_note", describe_note)
 register.filter("readable", readable)
 
 register.filter("describe_work", describe_work)
-
-# The control of each type of field; the first that fits, "text" for all others.
-INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
-    (serializers.BooleanField, "checkbox"),
-    (serializers.IntegerField, "number"),
-    (serializers.FloatField, "decimal"),
-    (serializers.ChoiceField, "select"),
-)
 
 
 @register.inclusion_tag("judgments/parts/step_form.html", takes_context=True)

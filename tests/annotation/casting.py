@@ -14,7 +14,7 @@ from annotation.views.common import WORKER_COOKIE
 from annotation.work.joining import join_study
 from judgments.design.reading import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study, mark_open
 
 COLOURS = ("red", "orange", "yellow", "green", "teal", "navy", "purple", "brown")

@@ -7,9 +7,10 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
-from annotation.work.claims import Claim, claim_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import page_units_of
+from annotation.work.slots.candidates import Claim
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import page_units_of
 from judgments.models import HIT, Study
 from tests.studies import make_worker
 

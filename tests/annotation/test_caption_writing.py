@@ -8,9 +8,11 @@ from django.test import Client
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Judgment, Worker
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
+from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
-from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
+from annotation.work.submissions import save_answers, submit_assignment
 from judgments.kinds.caption import COPIED
 from judgments.models import Study
 from tests.annotation.casting import joined, with_person

@@ -15,11 +15,13 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from annotation.crowds.publishing import close_study
+from annotation.crowds.opening import close_study
 from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate, WorkPaused
 from annotation.models import Assignment, Participation
-from annotation.work.claims import Claim, claim_assignment, expire_overdue, return_assignment
+from annotation.work.claims import claim_assignment
 from annotation.work.leases import extend_lease, reserve_next, retake_assignment
+from annotation.work.slots.candidates import Claim
+from annotation.work.slots.release import expire_overdue, return_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open

@@ -23,6 +23,7 @@ from annotation.models import (
     Worker,
     WrittenCaption,
 )
+from annotation.quality.control_figures import compute_control_figures
 from annotation.quality.controls import (
     check_control_items,
     control_answers,
@@ -31,24 +32,25 @@ from annotation.quality.controls import (
     control_tallies,
     records_from_tallies,
 )
-from annotation.quality.detectors.base import binomial_at_most
+from annotation.quality.detectors.chances import binomial_at_most
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.quality.page import compute_control_figures
 from annotation.quality.reviews import approve_assignments, reject_assignments
-from annotation.rehearsal import Crowd, rehearse
-from annotation.work.claims import claim_assignment, return_assignment
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
+from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import cached_units_of, page_units_of
+from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import save_answers, submit_assignment
-from annotation.work.worksheet import cached_units_of, page_units_of
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets.loaders import control_records_of
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading import make_design, stored_design
-from judgments.design.tables import CAREFUL, GUESSING, LOST, Controls, usual_least
-from judgments.drawing.controls import mark_of
+from judgments.design.tables.controls import CAREFUL, GUESSING, LOST, Controls, usual_least
+from judgments.drawing.controls.pool import mark_of
 from judgments.kinds import KINDS
 from judgments.models import HIT, Caption, Item, Study, StudyRole
-from judgments.studies.generation import withdraw_control
+from judgments.studies.generation.hand_changes import withdraw_control
 from tests.annotation import watched
 from tests.annotation.leasing import claimed, slots_add_up
 from tests.annotation.watched import answers_to, careful, left, make_watched, states

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from annotation.crowds.publishing import close_study
+from annotation.crowds.opening import close_study
 from annotation.models import (
     Assignment,
     Case,
@@ -24,22 +24,26 @@ from annotation.models import (
     ProblemReport,
     Worker,
 )
-from annotation.models.people import person_erased
+from annotation.models.privacy import person_erased
 from annotation.privacy import retention
 from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of
+from annotation.privacy.erasure_list import erasure_list
 from annotation.privacy.receipts import replace_words
-from annotation.privacy.retention import end_retention, erase_expired_identities, erasure_list, retention_of
+from annotation.privacy.retention import end_retention, erase_expired_identities, retention_of
 from annotation.quality.flags import exclude_worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from evaluation.data.integrity import check_integrity
-from evaluation.data.releases.storage import Terms, erased_since, origin_of
+from evaluation.data.releases.erasure import erased_since
+from evaluation.data.releases.origin import origin_of
+from evaluation.data.releases.terms import Terms
 from evaluation.models import Analysis
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import joined
 from tests.annotation.writing import write_all, writing_study

@@ -16,9 +16,9 @@ from django.utils import timezone, translation
 from django.utils.translation import override
 
 from annotation.crowds.mturk.pages import html_page
-from annotation.crowds.publishing import close_study
+from annotation.crowds.opening import close_study
 from annotation.models import AppealNote, Assignment, Judgment, Participation, QuizAttempt
-from annotation.work.worksheet import translated_text
+from annotation.work.sheet.texts import translated_text
 from common.errors import DesignError
 from contrib.quiz.attempts import start_attempt
 from contrib.quiz.questions import ENGLISH
@@ -29,7 +29,8 @@ from judgments.design.reading import PRESETS, make_design, read_toml, write_toml
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
 from judgments.models import Caption, HITUnit, Item, Output, Study, System
-from judgments.studies.studies import design_of, mark_closed
+from judgments.studies.designs import design_of
+from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.crowds.framing import PREVIEW, Turker, study_at_mturk
 from tests.annotation.crowds.panels import ADA, BOB, EVE, panel_study, seal_on

@@ -13,13 +13,11 @@ from judgments.access.roles import give_role
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.drawing.by_hand import shown_texts
 from judgments.models import HIT, CandidatePair, Caption, Dataset, Output, Study, System, Unit
-from judgments.studies.generation import (
-    change_by_hand,
-    generate_hits,
-    state_of_hand_changes,
-    withdraw_control,
-)
-from judgments.studies.studies import change_design, create_study, design_of, discard_hits, mark_open
+from judgments.studies.designs import design_of
+from judgments.studies.discarding import discard_hits
+from judgments.studies.generation.hand_changes import change_by_hand, state_of_hand_changes, withdraw_control
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.studies import change_design, create_study, mark_open
 from tests.annotation.scenes import CAPTIONS, make_scenes
 from tests.doors import DOORS, Call
 from tests.judgments.desk import page, words

@@ -14,13 +14,15 @@ from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
 from annotation.privacy.consent import consent_version
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
-from annotation.quality.rules import copy_rules, replay_rules, set_rule
-from annotation.rehearsal import Crowd, rehearse
+from annotation.quality.rule_replays import replay_rules
+from annotation.quality.rules import copy_rules, set_rule
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from annotation.work.submissions import save_answers, submit_assignment
 from common.errors import DesignError, WrongState
 from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Output, Study, System
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.calling import accept, is_problem, patch
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.leasing import claimed

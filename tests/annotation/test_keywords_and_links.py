@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from annotation.models import Judgment
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from judgments.models import Study
 from tests.annotation.calling import begin, is_problem, patch
 from tests.annotation.calling import submit as send

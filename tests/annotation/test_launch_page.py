@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.utils.html import escape
 
-from annotation.crowds.publishing import open_study
-from annotation.launch.views import qr_code
+from annotation.crowds.opening import open_study
+from annotation.launch.views.page import qr_code
 from judgments.access.roles import give_role
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Worker
-from annotation.work.worksheet import Layout, arrange_units, draw_layout, screens_of
+from annotation.work.sheet.layout import Layout, draw_layout
+from annotation.work.sheet.units import arrange_units, screens_of
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import REPEATS
+from judgments.drawing.controls.dealing import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
 

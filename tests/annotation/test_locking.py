@@ -12,7 +12,8 @@ SCENE = """
 import json
 from functools import partial
 from annotation.models import Assignment, Exclusion, Worker
-from annotation.work.claims import (claim_assignment, expire_overdue)
+from annotation.work.claims import (claim_assignment)
+from annotation.work.slots.release import expire_overdue
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, unpause_worker
 from annotation.work.leases import (reserve_next, retake_assignment)
 from annotation.work.submissions import submit_and_claim
@@ -107,10 +108,11 @@ import json, re
 from contextlib import contextmanager
 from django.db import connection
 from annotation.models import Assignment
-from annotation.work.claims import (claim_assignment, expire_overdue)
+from annotation.work.claims import (claim_assignment)
+from annotation.work.slots.release import expire_overdue
 from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker
 from annotation.work.leases import (retake_assignment)
-from annotation.work.submissions import revise_judgments
+from annotation.work.answers.revisions import revise_judgments
 from annotation.work.submissions import submit_assignment
 from judgments.models import Study
 from tests.annotation.voting import always_first, answers_of, joined, work
@@ -189,7 +191,8 @@ MIDDLE = """
 import json, threading
 from annotation.models import Assignment
 from annotation.work import claims
-from annotation.crowds.publishing import close_study
+from annotation.work.slots import acceptance
+from annotation.crowds.opening import close_study
 from annotation.work.operations import expire_slots, extend_study
 from annotation.work.leases import (reserve_next)
 from annotation.work.operations import pause_study
@@ -205,13 +208,13 @@ STEPS = {
     "extend": lambda study: extend_study(study=study, workers=1, why="one vote more"),
     "expire": lambda study: expire_slots(study=study, hits=[hit.key for hit in study.hits.all()], why="enough"),
 }
-draw = claims.draw_layout
+draw = acceptance.draw_layout
 
 def race(name):
     study = make_study("pairwise", slug=name, name=name)
     ada, bela = joined(study, f"ada-{name}"), joined(study, f"bela-{name}")
     # something is fetched ahead as well, which pausing and closing give back
-    claims.draw_layout = draw
+    acceptance.draw_layout = draw
     reserve_next(assignment=claims.claim_assignment(study=study, worker=bela).assignment)
     inside, over, seen = threading.Event(), threading.Event(), {}
 
@@ -229,7 +232,7 @@ def race(name):
         over.set()
         seen["when it was over"] = Assignment.objects.filter(study=study, worker=ada).count()
 
-    claims.draw_layout = slowly
+    acceptance.draw_layout = slowly
     wrong = all_at_once(claim, step)
     seen["in the end"] = Assignment.objects.filter(study=study, worker=ada).count()
     return seen | {"wrong": wrong}
@@ -342,7 +345,7 @@ PRESSED = """
 import json
 from functools import partial
 from collections import Counter
-from annotation.crowds.publishing import begin_closing, begin_opening
+from annotation.crowds.opening import begin_closing, begin_opening
 from annotation.models import Assignment, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_unopposed, reject_assignments

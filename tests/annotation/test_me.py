@@ -12,11 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.quality.flags import exclude_worker
 from annotation.views.common import WORKER_COOKIE
+from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
-from annotation.work.submissions import revise_judgments, submit_assignment
+from annotation.work.submissions import submit_assignment
 from annotation.work.summaries import own_studies
 from judgments.models import Dataset, Study
-from judgments.studies.generation import withdraw_control
+from judgments.studies.generation.hand_changes import withdraw_control
 from judgments.studies.studies import mark_closed
 from tests import studies
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person

@@ -7,16 +7,17 @@ import pytest
 
 from annotation.crowds.mturk.pages import answers_of_page, html_page
 from annotation.models import Judgment
-from annotation.quality.page import describe_control_item
+from annotation.quality.control_figures import describe_control_item
 from common.errors import DesignError
-from judgments.design.editing.form import DesignForm
+from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
-from judgments.kinds.image_caption import Graded
+from judgments.kinds.graded import Graded
 from judgments.models import Study, Unit
-from judgments.studies.generation import batch_lines, build_batch
-from judgments.studies.studies import kind_of
+from judgments.studies.designs import kind_of
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.lines import batch_lines
 from tests.annotation.calling import answers_to, begin, is_problem, patch, submit
 from tests.annotation.casting import make_dataset, make_study, with_person
 from tests.annotation.crowds.framing import make_hit

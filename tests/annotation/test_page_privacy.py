@@ -13,13 +13,14 @@ from PIL import Image
 
 from annotation.models import Assignment, ProblemReport
 from annotation.views.common import WORKER_COOKIE
-from annotation.work import worksheet
+from annotation.work.sheet import units
 from common.errors import WrongState
 from judgments.access.roles import give_role
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.scaling import scaled_path
 from judgments.design.reading import make_design
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.models import Caption, Item, Job, Study, System, Unit
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, picture_bytes
@@ -274,7 +275,7 @@ def test_a_hostile_caption_is_shown_as_text_and_stays_in_its_place(protocol: str
     ada = joined(study)
     for text in HOSTILE:
         Caption.objects.update(text=text)
-        worksheet._cached_units.cache_clear()  # captions of a study change nowhere else
+        units._cached_units.cache_clear()  # captions of a study change nowhere else
         html, _ = work_of(study, ada)
         assert f'<bdi class="said" dir="auto">{escape(text)}</bdi>' in html
         assert "<script>alert" not in html
@@ -286,7 +287,7 @@ def test_a_caption_without_anything_to_see_says_so() -> None:
     ada = joined(study)
     for text in ("", " ", "​", " ‌‍", "\u2066\u2069"):
         Caption.objects.update(text=text)
-        worksheet._cached_units.cache_clear()  # captions of a study change nowhere else
+        units._cached_units.cache_clear()  # captions of a study change nowhere else
         html, _ = work_of(study, ada)
         assert ">(empty)<" in html
 

@@ -20,7 +20,7 @@ from evaluation.data.integrity import check_integrity
 from evaluation.reports.releases.making import _facts as facts_of
 from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.casting import Person, joined
 from tests.annotation.leasing import claimed
 from tests.doors import key_of

@@ -8,18 +8,22 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.errors import JoinRefused
 from annotation.models import Assignment, Case, Judgment, Participation, QualityRule, Worker
-from annotation.rehearsal import Crowd, RehearsalReport, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.reports import RehearsalReport
+from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
-from judgments.studies.generation import generate_hits, plan_study
-from judgments.studies.studies import design_of, duplicate_study
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.generation.plans import plan_study
+from judgments.studies.studies import duplicate_study
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db

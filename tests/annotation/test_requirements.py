@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.errors import CountryProblem, RequirementNotMet
 from annotation.models import Assignment, Worker
 from annotation.work.claims import claim_assignment
@@ -15,7 +15,7 @@ from annotation.work.submissions import submit_and_claim
 from common.errors import WrongState
 from judgments.design.reading import make_design
 from judgments.models import HITUnit, Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, with_person
 from tests.annotation.leasing import claimed

@@ -16,23 +16,21 @@ from annotation.quality.detectors.answers import (
     longest_run,
     run_chance,
 )
-from annotation.quality.detectors.base import (
+from annotation.quality.detectors.base import Rule
+from annotation.quality.detectors.chances import binomial_at_most, describe_chance
+from annotation.quality.detectors.history import (
     AnswerFormat,
     History,
     OthersJudgment,
     OthersText,
     OwnJudgment,
-    Rule,
     WrittenAnswer,
-    alpha_share,
-    binomial_at_most,
-    describe_chance,
-    look_schedule,
     make_history,
-    pages_since_look,
 )
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
-from annotation.quality.rules import JudgmentLog, SubmittedPage, control_history, examine_latest_page, replay
+from annotation.quality.detectors.schedule import alpha_share, look_schedule, pages_since_look
+from annotation.quality.histories import SubmittedPage
+from annotation.quality.looks import JudgmentLog, control_history, examine_latest_page, replay
 
 TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
 RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", sided=False)

@@ -10,7 +10,7 @@ from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.publishing import close_study
+from annotation.crowds.opening import close_study
 from annotation.errors import StudyPaused
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment

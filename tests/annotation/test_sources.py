@@ -10,19 +10,23 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.crowds.mturk.pages import QuestionProblem, html_page
+from annotation.crowds.mturk.pages import html_page
+from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.models import Adjudication, Assignment
 from annotation.templatetags.annotation_tags import language_direction
 from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import units_of_hit
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import units_of_hit
 from common.errors import DesignError
 from evaluation.data.export.exporting import export_judgments
 from judgments.design.reading import PRESETS, make_design
 from judgments.kinds import KINDS
 from judgments.models import Item, Study, StudyRole, Unit
-from judgments.studies.generation import batch_lines, build_batch, generate_hits
-from judgments.studies.studies import create_study, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.generation.lines import batch_lines
+from judgments.studies.studies import create_study
 from judgments.studies.study_page import page_address
 from tests.annotation.calling import accept, join
 from tests.annotation.casting import joined, make_dataset, make_study, with_person
@@ -149,7 +153,7 @@ def test_hostile_text_stays_text(protocol: str) -> None:
 
 
 def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Client) -> None:
-    from judgments.design.editing.views import store_preview
+    from judgments.design.editing.previews import store_preview
 
     study = sourced("slider", opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()
@@ -162,7 +166,7 @@ def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Clien
 
 
 def test_a_longer_page_asks_the_database_no_more_often(designer: Client) -> None:
-    from judgments.design.editing.views import store_preview
+    from judgments.design.editing.previews import store_preview
 
     dataset = make_texts(images=14)
     counts = []

@@ -9,10 +9,12 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Exclusion, Judgment, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.work.claims import claim_assignment, return_assignment
+from annotation.work.answers.revisions import revise_judgments
+from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import page_units_of
+from annotation.work.slots.release import return_assignment
 from annotation.work.stopping import settle_study
-from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
-from annotation.work.worksheet import page_units_of
+from annotation.work.submissions import submit_and_claim, submit_assignment
 from common.errors import DesignError
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import compute_aggregation

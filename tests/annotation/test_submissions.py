@@ -8,14 +8,9 @@ from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, AnswerProblem, TooLateToChange
 from annotation.models import AppendOnly, Assignment, Judgment
-from annotation.work.submissions import (
-    current_answers,
-    report_problem,
-    revise_judgments,
-    save_answers,
-    submit_assignment,
-)
-from annotation.work.worksheet import page_units_of
+from annotation.work.answers.revisions import current_answers, revise_judgments
+from annotation.work.sheet.units import page_units_of
+from annotation.work.submissions import report_problem, save_answers, submit_assignment
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.leasing import claimed

@@ -9,13 +9,14 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from rest_framework.serializers import ValidationError
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.errors import WorkerExcluded, WorkPaused
 from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
 from annotation.quality import operations
 from annotation.quality.flags import confirm_case, dismiss_case, exclude_worker, readmit, run_detectors
 from annotation.quality.reviews import approve_assignments, reject_assignments
-from annotation.quality.rules import copy_rules, recommend_rules, replay_rule, set_rule
+from annotation.quality.rule_replays import replay_rule
+from annotation.quality.rules import copy_rules, recommend_rules, set_rule
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
 from common.errors import DesignError, WrongState

@@ -9,14 +9,9 @@ from annotation.templatetags.annotation_tags import (
     percent,
     text_direction,
 )
-from annotation.work.worksheet import (
-    PageUnit,
-    answers_of_form,
-    spell_duration,
-    spell_left,
-    spell_pay,
-    undecided_positions,
-)
+from annotation.work.answers.form_answers import answers_of_form, undecided_positions
+from annotation.work.sheet.texts import spell_duration, spell_left, spell_pay
+from annotation.work.sheet.units import PageUnit
 from common.markup import render_markdown
 from judgments.kinds import KINDS
 from judgments.models import Unit

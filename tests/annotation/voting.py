@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from annotation.models import Assignment, Worker
+from annotation.work.answers.checks import answer_key
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
+from annotation.work.sheet.units import page_units_of
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import answer_key, page_units_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from annotation.models import Assignment, Worker
 from annotation.quality.rules import copy_rules
+from annotation.work.answers.checks import answer_key
 from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import PageUnit, page_units_of
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import PageUnit, answer_key, page_units_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.studies import make_study, make_worker

@@ -16,7 +16,7 @@ from tests.installations import Installation, Installations, free_port
 STUDIES = """
 import json
 from annotation.models import Publication
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 
@@ -44,7 +44,7 @@ print(json.dumps(first))
 """
 APPROVE = """
 from annotation.models import CrowdSession
-from annotation.crowds.outbox import carry_out_calls
+from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.money.payments import decide_session
 session = CrowdSession.objects.get(worker__raw_ids__value={worker!r})
 decide_session(session=session, approve=True)

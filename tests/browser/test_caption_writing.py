@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
-from judgments.kinds.caption import RULES, broken_rules, count_words, rules_for, tidy_text
+from judgments.kinds.caption_rules import RULES, broken_rules, count_words, rules_for, tidy_text
 from tests.browser.axe import problems_in_both_looks
 from tests.browser.working import PHONE, NewPage, join, stored, submitted
 from tests.installations import Installation

@@ -48,7 +48,7 @@ User.objects.create_superuser("designer", password="a-long-phrase-1")
 print(study.pk)
 """
 COUNT = """
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job
 
 assert [run_job(pk) for pk in Job.objects.filter(kind="figures", state="queued").values_list("pk", flat=True)] == [True]

@@ -13,7 +13,7 @@ from tests.installations import Installation
 
 STUDIES = """
 from django.contrib.auth.models import User
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from tests.annotation.casting import make_dataset, make_study
 
 dataset = make_dataset("paneled", images=12)

@@ -15,7 +15,7 @@ from contrib.webhooks.models import Webhook, WebhookDelivery
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.annotation.casting import make_dataset, make_study
 from contrib.planning.tests.test_plans import asked

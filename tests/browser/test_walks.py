@@ -14,7 +14,7 @@ from tests.installations import Installation, Installations
 SYSTEMS = ("keen", "fair", "poor")  # the best first
 CROWD = """
 import numpy as np
-from annotation.rehearsal import rehearsal_of
+from annotation.rehearsal.truths import rehearsal_of
 from judgments.models import Study
 from tests.annotation.voting import joined, work
 

@@ -124,7 +124,8 @@ def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(
 
 PHOTOS = """
 from django.core.files.base import ContentFile
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.queues import enqueue
+from judgments.jobs.claims import run_job
 from tests.annotation.casting import make_dataset, make_study, picture_bytes
 
 dataset = make_dataset("photos", images=14, pictures=False)

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db.models import Count
 
-from annotation.crowds.publishing import begin_opening
+from annotation.crowds.opening import begin_opening
 from annotation.crowds.sync import ask_to_sync
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, LedgerEntry, Publication
 from annotation.money import ledger
@@ -23,7 +23,7 @@ from evaluation.data.integrity import check_integrity
 from evaluation.models import Analysis
 from judgments.access.tokens import SCOPES, create_token
 from judgments.cached_figures import request_figures
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import HIT, Caption, Dataset, Item, Job, Study
 from tests.annotation.casting import make_study
 from tests.chaos.run import BONUS, HOSTILE, REWARD, SLUG, UPLOADER, WANTED

@@ -2,9 +2,10 @@
 
 from django.core.management import call_command
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import mark_open
 from tests.studies import make_dataset, make_study
 

@@ -18,9 +18,9 @@ from django.urls import reverse
 from common.files import indented
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.releases.bundle import MANIFEST, SUMS
-from evaluation.data.releases.storage import Terms
+from evaluation.data.releases.terms import Terms
 from evaluation.reports.releases.making import release_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset, pets_judged
 

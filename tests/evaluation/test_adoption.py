@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Worker, WrittenCaption
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment

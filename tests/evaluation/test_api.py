@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from evaluation.results.aggregation import aggregate_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.doors import get, key_of
 from tests.evaluation.studies import StudyOf, make_dataset

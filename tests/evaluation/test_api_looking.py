@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading import PRESETS
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, SavedPreset, Study
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work

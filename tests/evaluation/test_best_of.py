@@ -16,7 +16,7 @@ from evaluation.results.best_of.choices import fit_choices
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import HIT, Output, Study, Unit
-from judgments.studies.studies import kind_of
+from judgments.studies.designs import kind_of
 from tests.annotation.casting import joined
 from tests.evaluation.test_scales import better_and_worse, exported, rehearsed
 from tests.studies import make_study, make_worker

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
@@ -16,7 +17,7 @@ from evaluation.reports.releases.verification import describe_differences
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates
-from judgments.drawing.material import candidate_key
+from judgments.drawing.keys import candidate_key
 from judgments.importers import ImportProblem
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Study, System

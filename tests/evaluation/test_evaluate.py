@@ -21,7 +21,7 @@ from evaluation.reports.sections import pairs
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.metric_figures import correlation_table
-from judgments.kinds.caption import METRICS, leave_one_out
+from judgments.kinds.upper_bound import METRICS, leave_one_out
 from judgments.models import Caption, Job, Study
 from quorum.metrics import score
 from quorum.numeric.signatures import parse

@@ -20,9 +20,9 @@ from annotation.quality.flags import exclude_worker
 from annotation.quality.rules import copy_rules
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, Unit
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import mark_closed, mark_open
 from judgments.studies.study_page import PAGES
 from tests.annotation.foreign_pages import english_on

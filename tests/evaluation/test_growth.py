@@ -9,13 +9,13 @@ import pytest
 from benchmarks.filling import fill_study
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.releases.storage import Terms
+from evaluation.data.releases.terms import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.growth import check_linear, growth, work_of
 from tests.plots import undrawn

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.db.models.query import QuerySet
 
-from annotation.crowds.outbox import carry_out_calls
+from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.models import (
     Assignment,
     Budget,

@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 from annotation.models import Assignment, Case, Judgment, QuizAttempt
 from annotation.quality.flags import confirm_case
 from annotation.quality.reviews import decide, send_to_adjudicator
+from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
-from annotation.work.submissions import revise_judgments, submit_assignment
+from annotation.work.submissions import submit_assignment
 from contrib.quiz.tests.quizzing import QUESTIONS, take
 from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, HITUnit, Study, Unit

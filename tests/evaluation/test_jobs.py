@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from common.errors import NotThere
 from evaluation.data.export.exporting import exported_file
 from evaluation.models import Analysis
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -8,10 +8,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.amounts import as_json
 from evaluation.data.releases.rows import Settings
-from evaluation.data.releases.storage import Terms
+from evaluation.data.releases.terms import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import describe_differences, verify_bundle
 from evaluation.reports.storage import build_report

@@ -16,13 +16,14 @@ from django.utils import timezone
 from annotation.models import Assignment, Exclusion, Judgment, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import reject_assignments
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets import blocks, study_signatures
 from evaluation.data.judgment_sets.blocks import extend_blocks
+from evaluation.data.judgment_sets.data_hash import DataHash
 from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
-from evaluation.data.judgment_sets.records import DataHash
 from evaluation.data.judgment_sets.study_signatures import (
     hash_of_judgments,
     material_of,
@@ -34,7 +35,7 @@ from evaluation.data.judgment_sets.study_signatures import (
 from evaluation.models import Analysis, ColumnBlock
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Item, Study
-from judgments.studies.generation import withdraw_control
+from judgments.studies.generation.hand_changes import withdraw_control
 from quorum.numeric.signatures import parse
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.releases.bundle import BundleReader
-from evaluation.data.releases.storage import Terms
+from evaluation.data.releases.terms import Terms
 from evaluation.models import Analysis
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.releases.making import release_study

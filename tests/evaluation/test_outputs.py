@@ -29,7 +29,7 @@ from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates
-from judgments.drawing.material import content_key
+from judgments.drawing.keys import content_key
 from judgments.importers import ColumnMapping, ImportProblem
 from judgments.models import CandidatePair, Dataset, Output, Study, Unit
 from tests.evaluation.studies import make_dataset

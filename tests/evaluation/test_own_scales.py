@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Judgment
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict
 from contrib.judgment_imports.importing import import_judgments
 from contrib.judgment_imports.tests.test_columns_page import judgments
@@ -23,9 +24,10 @@ from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.design.scale import scale_of
 from judgments.importers import ColumnMapping, ImportProblem
-from judgments.kinds.image_caption import Graded
+from judgments.kinds.graded import Graded
 from judgments.models import Dataset, Study, Unit
-from judgments.studies.studies import design_of, find_study, kind_of
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.studies import find_study
 from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_kinds_of_releases import released
 from tests.evaluation.test_scales import better_and_worse

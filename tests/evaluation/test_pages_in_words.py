@@ -8,14 +8,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.models import Judgment
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.admin.base import QuorumAdmin, in_short
 from judgments.models import Job, Study, StudyEvent
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from tests.evaluation.reporting import graded, pairwise, words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import page

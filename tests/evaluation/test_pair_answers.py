@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment, Judgment
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.judgment_sets.files import read_source
@@ -23,7 +24,7 @@ from judgments.design.reading import make_design
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
 from tests.annotation.casting import joined
 from tests.annotation.posting import positions_on, submit, work_of
 from tests.studies import make_dataset, make_study

@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.models import Assignment
-from annotation.work.submissions import revise_judgments
+from annotation.work.answers.revisions import revise_judgments
 from evaluation.data.progress import study_progress
 from tests.studies import hand_in, make_study
 

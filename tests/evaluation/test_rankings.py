@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from evaluation.data.releases.bundle import BundleReader
-from evaluation.data.releases.storage import Terms
+from evaluation.data.releases.terms import Terms
 from evaluation.models import MetricScore
 from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study

@@ -16,12 +16,13 @@ from pytest_django import Settings
 
 from annotation.models import Judgment, Worker
 from annotation.quality.flags import exclude_worker
-from evaluation.data.releases.storage import Terms, place_for_release
+from evaluation.data.releases.storage import place_for_release
+from evaluation.data.releases.terms import Terms
 from evaluation.models import Release
 from evaluation.reports.releases.comparing import compare_releases
 from evaluation.reports.releases.making import release_study
 from judgments.access.roles import give_role
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, StudyEvent
 from tests.evaluation.studies import StudyOf, make_dataset, three_pairs
 from tests.installations import Installation
@@ -216,7 +217,10 @@ from django.utils import timezone
 from evaluation.models import Release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.data.releases.storage import release_file
-from judgments.jobs import Run, enqueue, run_job, sweep_jobs
+from judgments.jobs.runs import Run
+from judgments.jobs.queues import enqueue
+from judgments.jobs.claims import run_job
+from judgments.jobs.sweep import sweep_jobs
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset
 

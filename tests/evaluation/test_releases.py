@@ -18,7 +18,7 @@ from annotation.models import Assignment, Judgment
 from common.rows import LogIsAppendOnly
 from evaluation.data.releases.bundle import MANIFEST, SUMS
 from evaluation.data.releases.rows import Settings
-from evaluation.data.releases.storage import Terms, next_version
+from evaluation.data.releases.terms import Terms, next_version
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
 from evaluation.reports.releases.comparing import _hash_row

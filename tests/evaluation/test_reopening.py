@@ -7,7 +7,8 @@ import pytest
 
 from annotation.models import Worker
 from evaluation.data.judgment_sets import loaders
-from evaluation.results.consensus import clusters_of_pairs, consensus_of
+from evaluation.results.consensus.clusters import clusters_of_pairs
+from evaluation.results.consensus.study import consensus_of
 from evaluation.results.disputes.reopening import Need, units_in_need
 from evaluation.results.metric_figures import halves_of_pairs
 from judgments.models import Unit

@@ -16,7 +16,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from config.observing.logs import without_secrets
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
@@ -36,7 +37,7 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
 from evaluation.reports.loading import load_inputs
-from evaluation.reports.sections.people import halves_of_votes, one_against_cut, one_against_mean
+from evaluation.reports.sections.ceilings import halves_of_votes, one_against_cut, one_against_mean
 from evaluation.reports.storage import ENTRIES, bibtex, build_report, fields_of, write_folder
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study

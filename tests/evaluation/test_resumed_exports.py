@@ -26,10 +26,10 @@ from evaluation.data.export.exporting import (
     manifest_path,
     remove_stopped_exports,
 )
-from evaluation.data.releases.storage import remove_written
+from evaluation.data.releases.erasure import remove_written
 from evaluation.errors import ExportError
 from judgments.models import Job
-from judgments.studies.generation import Progress
+from judgments.studies.generation.progress import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation, Installations

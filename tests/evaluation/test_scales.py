@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.amounts import coefficient
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity

@@ -7,7 +7,7 @@ from django.test import Client
 
 from benchmarks.claims import check_study
 from evaluation.results.aggregation import aggregate_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import do, page, words

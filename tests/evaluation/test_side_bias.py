@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import page_units_of
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import page_units_of
 from evaluation.models import Analysis
 from evaluation.reports.releases.verification import verify_study
 from evaluation.results.aggregation import aggregate_study

@@ -13,7 +13,7 @@ from annotation.quality.flags import exclude_worker
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, pets_judged

@@ -14,14 +14,14 @@ from django.urls import reverse
 
 from common.amounts import as_json
 from evaluation.data.integrity import check_integrity
-from evaluation.data.releases.storage import Terms
+from evaluation.data.releases.terms import Terms
 from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle, verify_study
 from evaluation.reports.storage import build_report
 from judgments.datasets.importing import import_candidates
 from judgments.design.reading import make_design
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Item, Job, System, SystemContent, Unit
 from judgments.studies.studies import create_study
 from tests.evaluation.reporting import rewrite

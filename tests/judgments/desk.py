@@ -6,7 +6,8 @@ from typing import Any
 
 from django.urls import reverse
 
-from judgments.design.editing.form import DesignForm, starting_values
+from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.form.values import starting_values
 from judgments.models import Study
 
 

@@ -9,7 +9,9 @@ from django.urls import reverse
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.models import Study
-from judgments.studies.studies import LETTERS, change_design, create_study, design_of, duplicate_study
+from judgments.studies.codes import LETTERS
+from judgments.studies.designs import design_of
+from judgments.studies.studies import change_design, create_study, duplicate_study
 from tests.judgments.desk import ADD, new_design, page, words
 from tests.studies import make_dataset
 

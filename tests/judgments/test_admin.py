@@ -9,13 +9,16 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Invitation
-from judgments.design.editing.form import DesignForm, starting_values
+from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.form.values import starting_values
 from judgments.design.reading import PRESETS, make_design, read_toml
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study, Unit
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import create_study, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.studies import create_study
 from tests.judgments.desk import ADD, as_posted, do, new_design, page, words
 from tests.studies import make_dataset, make_study
 

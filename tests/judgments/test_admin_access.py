@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.work.claims import claim_assignment
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Study, Unit
 from tests.judgments.desk import ADD, do, page, words
 from tests.studies import hand_in, make_study, make_worker

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from judgments.datasets import uploads
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job, Output, Study
 from tests.annotation.casting import picture_bytes
 from tests.judgments.desk import page, words

@@ -14,7 +14,7 @@ from django.test import Client
 
 from judgments.design.reading import write_toml
 from judgments.models import HIT, Job, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.calling import is_problem
 from tests.doors import get, key_of
 from tests.studies import make_dataset, make_study, make_worker

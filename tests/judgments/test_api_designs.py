@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from judgments.models import Study, StudyEvent
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.doors import key_of
 from tests.studies import make_study, make_worker
 

@@ -32,8 +32,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from annotation.work import worksheet
 from annotation.work.claims import claim_assignment
+from annotation.work.sheet import units
 from config.wsgi import application
 from evaluation.results.aggregation import aggregate_study
 from judgments.access.tokens import SCOPES, create_token
@@ -107,7 +107,7 @@ def test_every_call_answers_as_described(share: int, operations: list[APIOperati
                 error.add_note(f"It was asked for {operation.label}.")
                 raise
             transaction.set_rollback(True)
-        worksheet._cached_units.cache_clear()  # of HITs whose ids are given again
+        units._cached_units.cache_clear()  # of HITs whose ids are given again
 
 
 def _check(operation: APIOperation, scene: Scene) -> None:

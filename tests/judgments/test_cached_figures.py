@@ -8,9 +8,11 @@ from django.db.models import Value
 from django.utils import timezone
 
 from judgments import cached_figures as memory
+from judgments import figures
 from judgments.access.roles import note_event
-from judgments.cached_figures import MANY_ROWS, Figures, ShownFigures, add_figures, cached_figures
-from judgments.jobs import run_job
+from judgments.cached_figures import MANY_ROWS, ShownFigures, cached_figures
+from judgments.figures import Figures, add_figures
+from judgments.jobs.claims import run_job
 from judgments.models import CachedFigures, Job, Study
 from tests.studies import make_study
 
@@ -31,7 +33,7 @@ class Counting:
 @pytest.fixture
 def counting() -> Iterator[Counting]:
     yield Counting()
-    memory._KNOWN.pop("test", None)
+    figures._KNOWN.pop("test", None)
 
 
 def figures_of(counting: Counting, **values: object) -> Figures[int]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.editing.form import PairsField
+from judgments.design.editing.form.fields import PairsField
 from judgments.design.reading import PRESETS, make_design, write_toml
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
-from judgments.studies.generation import batch_lines
+from judgments.studies.generation.lines import batch_lines
 from tests.judgments.material import animals, batch_of, units_of
 
 PROTOCOLS = ("relevance", "graded", "slider")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from judgments.kinds.caption import RULES, Rule, broken_rules, count_words, rules_for, tidy_text
+from judgments.kinds.caption_rules import RULES, Rule, broken_rules, count_words, rules_for, tidy_text
 
 HARD = [rule for rule in RULES if rule.hard]
 SOFT = [rule for rule in RULES if not rule.hard]

@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Caption, Dataset, Item, Job, Output
 from tests.judgments.results.test_layouts import HEADER, TABLE, table_in
 

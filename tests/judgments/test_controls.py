@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.drawing.controls import REPEATS, pool_of
+from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.pool import pool_of
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from tests.judgments import material as material_

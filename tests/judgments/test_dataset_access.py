@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
-from evaluation.data.export.formats.judgments import Credits
+from evaluation.data.export.formats.credits import Credits
 from evaluation.data.export.parts import take_snapshot
 from judgments.access.roles import (
     give_dataset_role,
@@ -26,9 +26,10 @@ from judgments.access.roles import (
 )
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import make_design
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.doors import key_of, signed_in
 from tests.studies import make_dataset

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judgments.drawing.controls import degrade, degraded_text
+from judgments.drawing.controls.captions import degrade, degraded_text
 from judgments.drawing.material import Image, Text
 from quorum.metrics import score
 from quorum.metrics.text.porter import rouge_stems

@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.editing.form import DesignForm, field_of_key, starting_values
+from judgments.design.editing.form.design_form import DesignForm, field_of_key
+from judgments.design.editing.form.values import starting_values
 from judgments.design.reading import line_of, make_design, problems_in, read_toml
 from judgments.models import Job, Study
 from judgments.studies.studies import create_study

@@ -8,15 +8,17 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.editing.fitting import fit_to_dataset, holdings_of
-from judgments.design.editing.form import starting_values
+from judgments.design.editing.form.values import starting_values
 from judgments.design.reading import PRESETS, make_design
 from judgments.design.study_design import PURPOSES
 from judgments.models import Dataset, Item, Job, Study, System
-from judgments.studies.generation import generate_hits, plan_study
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.generation.plans import plan_study
 from judgments.studies.studies import create_study
 from tests.judgments.desk import do, page, words
 from tests.judgments.test_columns_page import job_of

@@ -2,7 +2,9 @@
 
 import pytest
 
-from judgments.design.editing.form import DesignForm, describe_value, starting_values, values_from_toml
+from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.form.labels import describe_value
+from judgments.design.editing.form.values import starting_values, values_from_toml
 from judgments.design.reading import dump_toml
 from tests.judgments import desk
 

@@ -13,11 +13,12 @@ from rest_framework.serializers import ValidationError
 
 from common.errors import DataConflict, DesignError, WrongState
 from judgments import operations
-from judgments.design.editing.form import DesignForm
+from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.reading import PRESETS, compare_designs, make_design, read_toml, write_toml
 from judgments.design.saved_presets import delete_preset, rename_preset, save_preset, saved_presets
 from judgments.models import SavedPreset, Study, StudyEvent
-from judgments.studies.studies import change_design, create_study, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.studies import change_design, create_study
 from tests.judgments.desk import as_posted, do, page, words
 from tests.studies import make_dataset, make_study
 

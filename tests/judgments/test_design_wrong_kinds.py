@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from common.errors import DesignError
-from judgments.design.editing.form import values_from_toml
+from judgments.design.editing.form.values import values_from_toml
 from judgments.design.reading import make_design, problems_in, write_toml
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study

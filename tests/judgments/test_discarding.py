@@ -10,7 +10,7 @@ from django.core import serializers
 from django.test import Client
 from django.utils.html import escape
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.models import ConsentVersion
 from annotation.privacy.consent import change_consent
 from annotation.work.claims import claim_assignment
@@ -18,10 +18,13 @@ from annotation.work.joining import create_invitations, join_study
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from judgments.access.roles import give_role
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import HIT, CandidatePair, HITUnit, Study, SystemPair, Unit
-from judgments.studies.generation import generate_hits, withdraw_control
-from judgments.studies.studies import change_design, design_of, discard_hits
+from judgments.studies.designs import design_of
+from judgments.studies.discarding import discard_hits
+from judgments.studies.generation.hand_changes import withdraw_control
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.studies import change_design
 from tests.doors import DOORS, Call
 from tests.installations import Installation
 from tests.judgments.desk import do, page, words
@@ -186,14 +189,14 @@ RACE = """
 import json, threading, traceback
 from django.db import connection
 from django.db.models.signals import post_save
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.models import Assignment
 from annotation.work.claims import (claim_assignment)
 from common.errors import QuorumError
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study, StudyEvent
-from judgments.studies.studies import discard_hits
-from judgments.studies.generation import generate_hits
+from judgments.studies.discarding import discard_hits
+from judgments.studies.generation.hits import generate_hits
 from tests.studies import make_study, make_worker
 
 def fresh(study): return Study.objects.get(pk=study.pk)

@@ -160,7 +160,8 @@ def test_nothing_is_behind_the_end_of_an_empty_file(tmp_path: Path) -> None:
 EXPORTED = """
 from django.contrib.auth.models import User
 from annotation.models import Worker
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.queues import enqueue
+from judgments.jobs.claims import run_job
 from judgments.access.tokens import SCOPES, create_token
 from tests.evaluation.studies import StudyOf, make_dataset
 made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "relevance")

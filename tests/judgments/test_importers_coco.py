@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judgments.importers import open_candidates, open_dataset
-from judgments.importers.records import CandidateRow, ReferenceRow
+from judgments.importers.records.rows import CandidateRow, ReferenceRow
 from tests.judgments.files import refusal, written
 
 IMAGES = [{"id": 9, "file_name": "COCO_9.jpg", "coco_url": "http://x.org/9.jpg"}, {"id": 10}]

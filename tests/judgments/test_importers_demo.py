@@ -10,7 +10,7 @@ from demo.make_systems import DEVELOPMENT, make_demo
 from judgments.design.reading import read_toml
 from judgments.drawing.material import Image, Material, Text
 from judgments.importers import open_candidates, open_dataset
-from judgments.importers.records import ReferenceRow
+from judgments.importers.records.rows import ReferenceRow
 from judgments.kinds import KINDS
 
 DEMO = Path(__file__).parents[2] / "demo"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgments.importers import ImportProblem, open_dataset, open_judgments
-from judgments.importers.records import PairRow, WinnerRow
+from judgments.importers.records.rows import PairRow, WinnerRow
 from tests.judgments.files import refusal, written
 
 PAIR = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judgments.importers import ImportProblem, open_dataset, open_judgments
-from judgments.importers.records import JudgmentRow, ReferenceRow
+from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from tests.judgments.files import refusal, written
 
 TOKENS = "a_1.jpg#0\tA dog runs .\na_1.jpg#1\tA dog .\nb_2.jpg.1#0\tTwo cats\nb_2.jpg.1#1\t Two cats sit .\n"

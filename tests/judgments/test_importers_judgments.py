@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from common.files import csv_line, guard_formula, unguard_formula
 from judgments.importers import ImportProblem, open_judgments
-from judgments.importers.records import JudgmentRow
+from judgments.importers.records.rows import JudgmentRow
 from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
 from tests.judgments.files import refusal, written
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgments.importers import ImportProblem, open_candidates, open_dataset, open_judgments
-from judgments.importers.records import CandidateRow, ReferenceRow
+from judgments.importers.records.rows import CandidateRow, ReferenceRow
 from tests.judgments.files import refusal, written
 
 

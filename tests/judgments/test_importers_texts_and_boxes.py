@@ -10,7 +10,7 @@ import pytest
 
 from judgments.datasets.importing import import_dataset
 from judgments.importers import open_dataset
-from judgments.importers.records import BoxRow, ImageRow, ReferenceRow
+from judgments.importers.records.rows import BoxRow, ImageRow, ReferenceRow
 from judgments.models import Item
 from tests.judgments.files import refusal, written
 

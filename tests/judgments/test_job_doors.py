@@ -18,13 +18,14 @@ from common.errors import WrongState
 from contrib.planning.assumptions import Assumptions
 from contrib.planning.form import as_initial
 from evaluation.data.export.parts import lock_output
-from judgments import jobs
 from judgments.access.roles import give_dataset_role, give_role, take_role
-from judgments.jobs import enqueue, run_job
+from judgments.jobs import queues, registry
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.operations import operation_of
+from judgments.studies.frame_page import show_counting
 from judgments.studies.studies import delete_study
-from judgments.studies.study_page import show_counting
 from tests.judgments.desk import do, page, words
 from tests.judgments.test_roles_rows import somebody
 from tests.judgments.test_tokens import headers_of
@@ -164,7 +165,7 @@ class TestWhat:
         delete_study(study=study)
         assert "Try again" not in words(designer.get(job_page(job)))
         with pytest.raises(WrongState, match=f"The study of job {job.pk} was deleted"):
-            jobs.retry_job(job)
+            queues.retry_job(job)
 
     def test_a_cancelled_step_is_offered_again_and_the_study_does_not_go_on_about_it(
         self, designer: Client
@@ -172,14 +173,14 @@ class TestWhat:
         study = make_study(opened=False)
         designer.post(do(study, "generate"), {"page": "hits"})
         assert do(study, "generate") not in designer.get(page(study, "hits")).content.decode()
-        jobs.cancel_job(Job.objects.get())
+        queues.cancel_job(Job.objects.get())
         shown = designer.get(page(study, "hits"))
         assert do(study, "generate") in shown.content.decode()
         assert "Generating pages of work" not in words(shown)
 
     def test_figures_whose_counting_was_cancelled_are_not_waited_for(self, rf: Any, designer: Client) -> None:
         study = make_study(opened=False)
-        jobs.cancel_job(enqueue(kind="figures", args={"study": study.slug, "names": []}))
+        queues.cancel_job(enqueue(kind="figures", args={"study": study.slug, "names": []}))
         request = rf.get("/", headers={"HX-Request": "true"})
         request.user = User.objects.get()
         answer: Any = show_counting(request, study, {"study": study})
@@ -198,7 +199,7 @@ class TestWhat:
         def cancel_when_written(execute: Any, *call: Any) -> Any:
             if not written and (files := list(tmp_path.glob(f"{study.slug}-*"))):
                 written.extend(files)
-                jobs.cancel_job(Job.objects.get(pk=job.pk))
+                queues.cancel_job(Job.objects.get(pk=job.pk))
             return execute(*call)
 
         with connection.execute_wrapper(cancel_when_written):
@@ -206,7 +207,7 @@ class TestWhat:
         assert written
         assert state_of(job) == "cancelled"
         assert list(tmp_path.iterdir()) == []
-        jobs.retry_job(job)
+        queues.retry_job(job)
         assert run_job(job.pk)
         assert {path.name for path in tmp_path.iterdir()} >= {path.name for path in written}
 
@@ -309,7 +310,7 @@ def test_of_twenty_calls_at_once_one_starts_the_job_and_no_account_gets_more_tha
 def test_the_same_call_twice_starts_one_job_of_any_kind() -> None:
     study, by_kind = make_study(opened=False), {}
     assert get_resolver().url_patterns  # every operation is declared where its address is
-    for kind in jobs.registered_kinds():
+    for kind in registry.registered_kinds():
         operation = operation_of(kind)
         if operation is not None and operation.once != "never":
             by_kind[kind] = replace(operation, check=None, prepare=None)

@@ -28,7 +28,7 @@ from psycopg import sql
 from common.errors import WrongState
 from common.rate_limits import TooMany
 from config.celery import app
-from judgments import jobs, tasks
+from judgments.jobs import claims, pool, queues, registry, sweep
 from judgments.models import Job
 from scripts import services
 from tests import forking
@@ -67,7 +67,7 @@ def row(installation: Installation, job_id: int) -> dict[str, Any]:
 def test_a_request_that_fails_leaves_no_job() -> None:
     @transaction.atomic
     def request() -> None:
-        jobs.enqueue(kind="make-groups", args={"count": 2})
+        queues.enqueue(kind="make-groups", args={"count": 2})
         Group.objects.create(name="twice")
         Group.objects.create(name="twice")
 
@@ -78,32 +78,32 @@ def test_a_request_that_fails_leaves_no_job() -> None:
 
 @pytest.mark.django_db
 def test_a_kind_that_nobody_registered_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(jobs.UnknownJobKind, match=r"no job kind 'make-grups'; known are: .*make-groups"):
-        jobs.enqueue(kind="make-grups")
+    with pytest.raises(registry.UnknownJobKind, match=r"no job kind 'make-grups'; known are: .*make-groups"):
+        queues.enqueue(kind="make-grups")
     assert not Job.objects.exists()
 
 
 def test_a_kind_cannot_be_registered_for_two_handlers() -> None:
     with pytest.raises(ValueError, match="'make-groups' is registered twice"):
-        jobs.register("make-groups", "somewhere.else", queue=jobs.CROWD, scope="people")
-    assert jobs.scope_of("make-groups") == "studies"
+        registry.register("make-groups", "somewhere.else", queue=registry.CROWD, scope="people")
+    assert registry.scope_of("make-groups") == "studies"
 
 
 def test_every_kind_of_long_work_leads_to_a_function() -> None:
-    assert set(jobs.registered_kinds()) >= {
+    assert set(registry.registered_kinds()) >= {
         "import_dataset",
         "generate_hits",
         "rehearse",
         "aggregate",
         "export",
     }
-    for kind in jobs.registered_kinds().values():
+    for kind in registry.registered_kinds().values():
         assert callable(import_string(kind.handler))
-        assert kind.queue in jobs.QUEUES
+        assert kind.queue in registry.QUEUES
 
 
 def test_uploads_are_read_apart_from_what_people_wait_for() -> None:
-    reading = {name for name, kind in jobs.registered_kinds().items() if kind.queue == jobs.READING}
+    reading = {name for name, kind in registry.registered_kinds().items() if kind.queue == registry.READING}
     assert reading >= {
         "understand_upload",
         "import_dataset",
@@ -117,25 +117,25 @@ def test_uploads_are_read_apart_from_what_people_wait_for() -> None:
               if part.startswith("--queues=")]  # fmt: skip
     for served in (by_unit, by_run):
         assert "reading" in served
-        assert sorted(",".join(served).split(",")) == sorted([*jobs.QUEUES, tasks.QUEUE])
+        assert sorted(",".join(served).split(",")) == sorted([*registry.QUEUES, pool.QUEUE])
 
 
 def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() -> None:
-    for name, kind in jobs.registered_kinds().items():
+    for name, kind in registry.registered_kinds().items():
         assert f"quorum.{name}" in app.tasks
         assert app.amqp.router.route({}, f"quorum.{name}")["queue"].name == kind.queue
-    for scheduled in jobs.scheduled_rounds():
+    for scheduled in registry.scheduled_rounds():
         assert callable(import_string(scheduled.function))
         assert app.amqp.router.route({}, scheduled.task)["queue"].name == scheduled.queue
-    assert {queue.name for queue in app.conf.task_queues} == {*jobs.QUEUES, tasks.QUEUE}
+    assert {queue.name for queue in app.conf.task_queues} == {*registry.QUEUES, pool.QUEUE}
 
 
 @pytest.mark.django_db
 def test_a_job_that_was_done_holds_its_result_and_is_not_done_again() -> None:
     user = User.objects.create(username="designer")
-    job = jobs.enqueue(kind="make-groups", args={"count": 3}, user=user)
-    assert jobs.run_job(job.pk)
-    assert not jobs.run_job(job.pk)
+    job = queues.enqueue(kind="make-groups", args={"count": 3}, user=user)
+    assert claims.run_job(job.pk)
+    assert not claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.result, job.progress, job.attempts) == ("done", {"groups": 3}, 1.0, 1)
     assert job.created_by == user
@@ -145,8 +145,8 @@ def test_a_job_that_was_done_holds_its_result_and_is_not_done_again() -> None:
 
 @pytest.mark.django_db
 def test_a_named_error_is_told_in_its_own_sentence_and_nothing_is_written() -> None:
-    job = jobs.enqueue(kind="fail-by-name", args={"path": "captions.csv"})
-    assert not jobs.run_job(job.pk)
+    job = queues.enqueue(kind="fail-by-name", args={"path": "captions.csv"})
+    assert not claims.run_job(job.pk)
     job.refresh_from_db()
     assert job.state == "failed"
     assert job.error == "captions.csv, line 3: no picture of that name; expected a file in the folder."
@@ -155,9 +155,9 @@ def test_a_named_error_is_told_in_its_own_sentence_and_nothing_is_written() -> N
 
 @pytest.mark.django_db
 def test_an_unexpected_error_goes_to_the_log_and_the_row_says_only_that_it_happened() -> None:
-    job = jobs.enqueue(kind="fail-unexpectedly")
+    job = queues.enqueue(kind="fail-unexpectedly")
     with pytest.raises(ZeroDivisionError):
-        jobs.run_job(job.pk)
+        claims.run_job(job.pk)
     job.refresh_from_db()
     assert job.state == "failed"
     assert job.error == "The work stopped on an unexpected error (ZeroDivisionError); see the log."
@@ -165,8 +165,8 @@ def test_an_unexpected_error_goes_to_the_log_and_the_row_says_only_that_it_happe
 
 @pytest.mark.django_db
 def test_a_worker_that_was_overtaken_keeps_nothing_of_its_run() -> None:
-    job = jobs.enqueue(kind="be-overtaken")
-    assert not jobs.run_job(job.pk)
+    job = queues.enqueue(kind="be-overtaken")
+    assert not claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.owner) == ("running", "another worker")
     assert not made_groups().exists()
@@ -174,8 +174,8 @@ def test_a_worker_that_was_overtaken_keeps_nothing_of_its_run() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_was_overtaken_stops_at_its_next_report(caplog: pytest.LogCaptureFixture) -> None:
-    job = jobs.enqueue(kind="be-given-away")
-    assert not jobs.run_job(job.pk)
+    job = queues.enqueue(kind="be-given-away")
+    assert not claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.owner) == ("running", "another worker")
     assert (
@@ -185,8 +185,8 @@ def test_a_worker_that_was_overtaken_stops_at_its_next_report(caplog: pytest.Log
 
 @pytest.mark.django_db
 def test_a_job_that_something_else_is_in_the_way_of_waits_and_counts_no_attempt() -> None:
-    job = jobs.enqueue(kind="meet-another")
-    assert not jobs.run_job(job.pk)
+    job = queues.enqueue(kind="meet-another")
+    assert not claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.attempts, job.error) == ("queued", 0, "")
     assert not Job.objects.due().exists()
@@ -200,45 +200,45 @@ def sent() -> list[int]:
 
 @pytest.mark.django_db
 def test_few_messages_wait_at_the_broker_and_the_oldest_job_follows_one_that_began() -> None:
-    waiting = [jobs.enqueue(kind="make-groups", args={"count": 1}).pk for _ in range(jobs.AT_BROKER + 3)]
-    assert sorted(sent()) == waiting[: jobs.AT_BROKER]
-    assert jobs.run_job(waiting[1])
-    jobs.dispatch(jobs.HEAVY)
-    assert sorted(sent()) == [waiting[0], *waiting[2 : jobs.AT_BROKER + 1]]
+    waiting = [queues.enqueue(kind="make-groups", args={"count": 1}).pk for _ in range(queues.AT_BROKER + 3)]
+    assert sorted(sent()) == waiting[: queues.AT_BROKER]
+    assert claims.run_job(waiting[1])
+    queues.dispatch(registry.HEAVY)
+    assert sorted(sent()) == [waiting[0], *waiting[2 : queues.AT_BROKER + 1]]
 
 
 @pytest.mark.django_db
 def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards() -> None:
     greedy, modest = (User.objects.create(username=name) for name in ("greedy", "modest"))
-    many = [jobs.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy).pk for n in range(30)]
-    single = jobs.enqueue(kind="make-group", args={"name": "single"}, user=modest)
-    more = jobs.enqueue(kind="make-group", args={"name": "more"}, user=modest)
-    assert sorted(sent()) == [*many[: jobs.AT_BROKER], single.pk]
-    assert jobs.queue_positions([single, more]) == {single.pk: 2, more.pk: 4}
+    many = [queues.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy).pk for n in range(30)]
+    single = queues.enqueue(kind="make-group", args={"name": "single"}, user=modest)
+    more = queues.enqueue(kind="make-group", args={"name": "more"}, user=modest)
+    assert sorted(sent()) == [*many[: queues.AT_BROKER], single.pk]
+    assert queues.queue_positions([single, more]) == {single.pk: 2, more.pk: 4}
     for done in many[:2]:
-        assert jobs.run_job(done)
-        jobs.dispatch(jobs.HEAVY)
+        assert claims.run_job(done)
+        queues.dispatch(registry.HEAVY)
     assert more.pk in sent()
-    assert many[jobs.AT_BROKER] not in sent()
+    assert many[queues.AT_BROKER] not in sent()
 
 
 @pytest.mark.django_db
 def test_an_account_has_one_file_read_at_a_time_and_others_are_not_kept_waiting() -> None:
     hostile, modest = (User.objects.create(username=name) for name in ("hostile", "modest"))
-    bad = [jobs.enqueue(kind="read-file", user=hostile).pk for _ in range(3)]
-    small = jobs.enqueue(kind="read-file", user=modest).pk
-    short = jobs.enqueue(kind="figures", args={"study": "photos", "names": []}, user=hostile).pk
+    bad = [queues.enqueue(kind="read-file", user=hostile).pk for _ in range(3)]
+    small = queues.enqueue(kind="read-file", user=modest).pk
+    short = queues.enqueue(kind="figures", args={"study": "photos", "names": []}, user=hostile).pk
     assert sorted(sent()) == [bad[0], small, short]
-    assert jobs.run_job(bad[0])
-    jobs.dispatch(jobs.READING)
+    assert claims.run_job(bad[0])
+    queues.dispatch(registry.READING)
     assert sorted(sent()) == [bad[1], small, short]
 
 
 @pytest.mark.django_db
 def test_queues_do_not_wait_for_each_other() -> None:
-    for number in range(jobs.AT_BROKER + 1):
-        jobs.enqueue(kind="make-group", args={"name": f"{number}"})
-    other = jobs.enqueue(kind="figures", args={"study": "photos", "names": []})
+    for number in range(queues.AT_BROKER + 1):
+        queues.enqueue(kind="make-group", args={"name": f"{number}"})
+    other = queues.enqueue(kind="figures", args={"study": "photos", "names": []})
     assert other.pk in sent()
 
 
@@ -246,38 +246,38 @@ def test_queues_do_not_wait_for_each_other() -> None:
 def test_an_account_has_so_many_jobs_waiting_and_is_told_how_many_and_when(settings: Any) -> None:
     settings.JOBS_WAITING = 3
     greedy, modest = (User.objects.create(username=name) for name in ("greedy", "modest"))
-    waiting = [jobs.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy) for n in range(3)]
+    waiting = [queues.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy) for n in range(3)]
     with pytest.raises(
         TooMany, match=r"^3 jobs of greedy wait, .*; try again in 300 seconds, or cancel some\.$"
     ):
-        jobs.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
+        queues.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
     assert Job.objects.count() == 3
-    jobs.enqueue(kind="make-group", args={"name": "another's"}, user=modest)
-    jobs.cancel_job(waiting[0])
-    jobs.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
+    queues.enqueue(kind="make-group", args={"name": "another's"}, user=modest)
+    queues.cancel_job(waiting[0])
+    queues.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
 
 
 @pytest.mark.django_db
 def test_a_waiting_job_that_is_cancelled_does_not_run_until_it_is_asked_for_again() -> None:
-    job = jobs.enqueue(kind="make-groups", args={"count": 2})
-    jobs.cancel_job(job)
-    assert not jobs.run_job(job.pk)
+    job = queues.enqueue(kind="make-groups", args={"count": 2})
+    queues.cancel_job(job)
+    assert not claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.attempts) == ("cancelled", 0)
     with pytest.raises(WrongState, match=r"has ended \(cancelled\)"):
-        jobs.cancel_job(job)
-    jobs.retry_job(job)
+        queues.cancel_job(job)
+    queues.retry_job(job)
     assert (job.state, job.finished_at) == ("queued", None)
-    assert jobs.run_job(job.pk)
+    assert claims.run_job(job.pk)
     with pytest.raises(WrongState, match="is done"):
-        jobs.retry_job(job)
+        queues.retry_job(job)
     assert made_groups().count() == 2
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_running_job_that_is_cancelled_ends_at_its_next_report_and_stores_nothing() -> None:
-    job = jobs.enqueue(kind="be-cancelled")
-    assert not jobs.run_job(job.pk)
+    job = queues.enqueue(kind="be-cancelled")
+    assert not claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.owner, job.result) == ("cancelled", "", None)
     assert not made_groups().exists()
@@ -285,30 +285,30 @@ def test_a_running_job_that_is_cancelled_ends_at_its_next_report_and_stores_noth
 
 @pytest.mark.django_db
 def test_a_failed_job_that_is_tried_again_has_all_its_attempts() -> None:
-    job = jobs.enqueue(kind="fail-by-name", args={"path": "captions.csv"})
-    assert not jobs.run_job(job.pk)
-    jobs.retry_job(job)
+    job = queues.enqueue(kind="fail-by-name", args={"path": "captions.csv"})
+    assert not claims.run_job(job.pk)
+    queues.retry_job(job)
     assert (job.state, job.error, job.attempts) == ("queued", "", 0)
 
 
 @pytest.mark.django_db
 def test_a_message_that_the_broker_lost_is_sent_again_and_one_that_waits_is_not() -> None:
-    first, second, _ = (jobs.enqueue(kind="make-group", args={"name": f"{n}"}) for n in range(3))
+    first, second, _ = (queues.enqueue(kind="make-group", args={"name": f"{n}"}) for n in range(3))
     long_ago = timezone.now() - timedelta(minutes=1)
     Job.objects.filter(pk__in=[first.pk, second.pk]).update(sent_at=long_ago)
     resent = Job.objects.filter(sent_at__gt=long_ago, pk__in=[first.pk, second.pk])
-    jobs.sweep_jobs(lambda queue: None)  # the broker is away
-    jobs.sweep_jobs(lambda queue: 2)
+    sweep.sweep_jobs(lambda queue: None)  # the broker is away
+    sweep.sweep_jobs(lambda queue: 2)
     assert not resent.exists()
-    jobs.sweep_jobs(lambda queue: 1)
+    sweep.sweep_jobs(lambda queue: 1)
     assert resent.get() == first
 
 
 @pytest.mark.django_db
 def test_a_job_whose_database_was_away_is_tried_again_later_and_not_for_ever() -> None:
-    job = jobs.enqueue(kind="lose-the-database")
+    job = queues.enqueue(kind="lose-the-database")
     for attempt in (1, 2):
-        assert not jobs.run_job(job.pk)
+        assert not claims.run_job(job.pk)
         job.refresh_from_db()
         assert (job.state, job.attempts, job.owner) == ("queued", attempt, "")
         assert job.sent_at is not None
@@ -316,13 +316,13 @@ def test_a_job_whose_database_was_away_is_tried_again_later_and_not_for_ever() -
         assert not Job.objects.due().exists()
         Job.objects.update(sent_at=timezone.now() - timedelta(seconds=1))
     with pytest.raises(OperationalError):
-        jobs.run_job(job.pk)
+        claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.attempts) == ("failed", 3)
 
 
 def swept(job: Job) -> Job:
-    jobs.sweep_jobs()
+    sweep.sweep_jobs()
     job.refresh_from_db()
     return job
 
@@ -340,15 +340,15 @@ def test_a_worker_is_judged_by_its_heartbeats() -> None:
     silent = Job.objects.create(heartbeat=timezone.now() - silence, **held)
     living = Job.objects.create(heartbeat=timezone.now(), **held)
     assert (swept(silent).state, swept(living).state) == ("queued", "running")
-    assert jobs.run_job(silent.pk)
+    assert claims.run_job(silent.pk)
     silent.refresh_from_db()
     assert (silent.state, silent.attempts) == ("done", 2)
 
 
 @pytest.mark.django_db
 def test_a_computer_that_slept_does_not_take_its_own_work_away() -> None:
-    job = jobs.enqueue(kind="be-swept", args={"seconds": settings.JOB_STALE_SECONDS + 1})
-    assert jobs.run_job(job.pk)
+    job = queues.enqueue(kind="be-swept", args={"seconds": settings.JOB_STALE_SECONDS + 1})
+    assert claims.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.attempts, job.result) == ("done", 1, {"states": ["running"]})
 
@@ -379,7 +379,7 @@ def running_elsewhere(owner: str, *, silent: float) -> Job:
 def neighbour() -> Iterator[str]:
     """The name of a living process of this machine, as an owner of jobs."""
     with subprocess.Popen(["sleep", "600"]) as process:
-        machine, _, _ = jobs.owner_name().rsplit(":", 2)
+        machine, _, _ = claims.owner_name().rsplit(":", 2)
         yield f"{machine}:{process.pid}:0123abcd"
         process.kill()
 
@@ -396,7 +396,7 @@ def test_a_living_process_of_this_machine_has_two_leases_and_two_more_after_the_
     assert swept(job).state == "running"
     monkeypatch.undo()
     start = time.monotonic
-    jobs.sweep_jobs()
+    sweep.sweep_jobs()
     monkeypatch.setattr(time, "monotonic", lambda: start() + 3 * settings.JOB_STALE_SECONDS)
     monkeypatch.setattr(time, "time", lambda: clock() + 3 * settings.JOB_STALE_SECONDS)
     assert swept(job).state == "queued"
@@ -405,12 +405,12 @@ def test_a_living_process_of_this_machine_has_two_leases_and_two_more_after_the_
 def test_a_process_of_another_container_or_of_another_boot_is_not_judged_by_its_number(
     neighbour: str,
 ) -> None:
-    assert jobs.is_gone(neighbour) is False
+    assert claims.is_gone(neighbour) is False
     host = socket.gethostname()
-    assert jobs.is_gone(neighbour.replace(host, f"{host}-2")) is None
+    assert claims.is_gone(neighbour.replace(host, f"{host}-2")) is None
     boot, _, rest = neighbour.removeprefix(f"{host}/").partition("/")
-    assert jobs.is_gone(f"{host}/{boot[::-1]}x/{rest}") is None
-    assert jobs.is_gone(f"{host}/{boot}/1{rest}") is None
+    assert claims.is_gone(f"{host}/{boot[::-1]}x/{rest}") is None
+    assert claims.is_gone(f"{host}/{boot}/1{rest}") is None
 
 
 @pytest.mark.django_db
@@ -425,10 +425,10 @@ def test_a_job_that_was_ended_at_its_limit_is_not_tried_again() -> None:
 
 @pytest.mark.django_db
 def test_jobs_that_another_version_knows_keep_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
-    unknown = [Job.objects.create(kind="dream", queue="heavy").pk for _ in range(jobs.AT_BROKER + 1)]
-    known = [jobs.enqueue(kind="make-group", args={"name": f"{number}"}).pk for number in range(2)]
+    unknown = [Job.objects.create(kind="dream", queue="heavy").pk for _ in range(queues.AT_BROKER + 1)]
+    known = [queues.enqueue(kind="make-group", args={"name": f"{number}"}).pk for number in range(2)]
     for _ in range(2):
-        jobs.sweep_jobs()
+        sweep.sweep_jobs()
     assert (
         "Jobs of kind 'dream' wait (9), which this version does not know; a worker of another may."
         in caplog.text
@@ -845,7 +845,7 @@ def test_a_message_that_was_changed_at_the_broker_is_dropped(
         assert [row(installation, job)["state"] for job in (first, second)] == ["queued", "queued"]
         # nor are there channels of commands and elections, whose messages nobody signs
         assert set(server.keys("_kombu.binding.*")) <= {
-            f"_kombu.binding.{queue}".encode() for queue in (*jobs.QUEUES, tasks.QUEUE)
+            f"_kombu.binding.{queue}".encode() for queue in (*registry.QUEUES, pool.QUEUE)
         }
         for message in genuine:
             server.lpush("heavy", json.dumps(message))

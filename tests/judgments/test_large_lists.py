@@ -41,7 +41,7 @@ def test_a_list_of_units_is_narrowed_by_their_kind(designer: Client) -> None:
 def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
     designer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgments.jobs import run_job
+    from judgments.jobs.claims import run_job
     from judgments.models import Job
 
     assert cached_figures.MANY_ROWS > 1

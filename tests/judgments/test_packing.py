@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.drawing.controls import Deck, make_hits, pack_groups
-from judgments.drawing.material import Group, Image, UnitSpec, balanced_sides
+from judgments.drawing.controls.dealing import Deck
+from judgments.drawing.draws import balanced_sides
+from judgments.drawing.hits import make_hits, pack_groups
+from judgments.drawing.material import Group, Image, UnitSpec
 from tests.growth import check_linear, work_of
 from tests.judgments.material import batch_of, made_up
 

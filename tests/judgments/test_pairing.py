@@ -9,8 +9,11 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.reading import PRESETS, make_design
-from judgments.drawing.material import Image, Material, Pair, Text, candidate_key
-from judgments.drawing.pairing import PAIR_KINDS, DrawnPairs, draw_pairs, pairs_left_out
+from judgments.design.tables.sampling import PAIR_KINDS
+from judgments.drawing.keys import candidate_key
+from judgments.drawing.material import Image, Material, Pair, Text
+from judgments.drawing.pairs.drawing import DrawnPairs, draw_pairs
+from judgments.drawing.pairs.published import pairs_left_out
 from judgments.importers import open_dataset
 from judgments.kinds import KINDS
 from tests.judgments.material import made_up

@@ -5,16 +5,17 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.editing.form import DesignForm, sections_for, starting_values
-from judgments.design.panels import (
-    OUTCOMES,
-    PANEL_PRESETS,
+from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.form.sections import sections_for
+from judgments.design.editing.form.values import starting_values
+from judgments.design.panel_links import (
     entry_query,
     project_parameter,
     return_address,
     session_parameter,
     worker_parameter,
 )
+from judgments.design.panels import OUTCOMES, PANEL_PRESETS
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS

@@ -11,7 +11,8 @@ import pytest
 from PIL import ExifTags, GifImagePlugin, Image, PngImagePlugin
 
 from common.incoming import limits
-from judgments.datasets.pictures import PictureProblem, picture_format, without_metadata
+from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.pictures import PictureProblem, picture_format
 from judgments.datasets.scaling import scale_picture, scaled_path
 
 SECRET = b"taken at home"

@@ -10,17 +10,18 @@ from django.test import Client
 
 from annotation.models import Judgment
 from common.errors import DesignError
+from judgments.design.countries import COUNTRIES
 from judgments.design.reading import PRESETS, make_design
 from judgments.design.requirements import (
-    COUNTRIES,
     approval_is_enough,
     own_record_needed,
     requirements_not_stated,
     requirements_of,
 )
 from judgments.design.study_design import StudyDesign
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import create_study, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.studies import create_study
 from tests.judgments.desk import page
 from tests.studies import make_dataset, make_study
 

@@ -12,9 +12,10 @@ from django.test import Client
 
 from common.errors import WrongState
 from judgments.access.roles import Right
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, StudyEvent, Unit
-from judgments.studies.study_page import STEPS, StudyStep, add_step
+from judgments.studies.pages import StudyStep
+from judgments.studies.study_page import STEPS, add_step
 from tests.judgments.desk import do
 from tests.studies import hand_in, make_study
 

@@ -17,9 +17,11 @@ from django.utils import timezone
 from common.errors import DesignError
 from judgments.access.roles import give_role, note_event, share_dataset, take_role
 from judgments.design.reading import make_design, write_toml
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole
-from judgments.studies.studies import change_design, create_study, delete_study, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.studies import change_design, create_study, delete_study
 from tests.judgments.desk import ADD, do, new_design, page, words
 from tests.studies import make_dataset, make_study
 

@@ -7,7 +7,7 @@ import pytest
 
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS, IncludedJudgment
-from judgments.kinds.image_caption import Slider
+from judgments.kinds.slider import Slider
 from tests.judgments.material import batch_of, made_up, units_of
 
 KIND = KINDS["slider"]

@@ -11,15 +11,12 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Dataset, OutcomeBounds, Study
-from judgments.studies.generation import (
-    batch_lines,
-    build_batch,
-    expected_share,
-    full_depth_hits,
-    plan_study,
-    unit_range,
-)
-from judgments.studies.studies import create_study, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.lines import batch_lines
+from judgments.studies.generation.plans import plan_study
+from judgments.studies.stopping import expected_share, full_depth_hits, unit_range
+from judgments.studies.studies import create_study
 from tests.studies import make_dataset, make_study
 
 

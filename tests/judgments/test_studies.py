@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection
 
-from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.opening import close_study, open_study
 from annotation.work.claims import claim_assignment
 from common import rows
 from common.errors import DataConflict, DesignError, WrongState
 from judgments.design.reading import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
-from judgments.studies.generation import draw_hits, generate_hits, plan_study, store_hits, withdraw_control
-from judgments.studies.studies import change_design, create_study, delete_study, design_of, duplicate_study
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hand_changes import withdraw_control
+from judgments.studies.generation.hits import draw_hits, generate_hits, store_hits
+from judgments.studies.generation.plans import plan_study
+from judgments.studies.studies import change_design, create_study, delete_study, duplicate_study
 from tests.installations import Installation
 from tests.studies import make_dataset, make_study, make_worker
 

@@ -6,13 +6,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.crowds.publishing import open_study
-from annotation.rehearsal import Crowd, rehearse
+from annotation.crowds.opening import open_study
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from judgments.access.roles import give_role
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.pages import Group
 from judgments.studies.studies import mark_closed
-from judgments.studies.study_page import PAGES, Group
+from judgments.studies.study_page import PAGES
 from tests.judgments.desk import page
 from tests.studies import make_study
 

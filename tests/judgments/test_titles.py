@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from judgments.models import Study, Unit
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
 from tests.annotation.scenes import make_scenes
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ from math import comb
 
 import pytest
 
-from judgments.drawing.controls import balanced_lists, list_count
-from judgments.drawing.material import rng_for
+from judgments.drawing.balanced_lists import balanced_lists, list_count
+from judgments.drawing.draws import rng_for
 
 
 def drawn(items: int, size: int, appearances: int, seed: int = 1) -> list[tuple[int, ...]]:

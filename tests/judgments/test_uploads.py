@@ -18,10 +18,10 @@ from django.urls import reverse
 from common.audit import acting_as
 from common.environment import Limits
 from common.incoming import archives
+from common.incoming.archives import UploadRefused
 from judgments.datasets import uploads
-from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from tests.judgments.desk import words
 from tests.limits import longest_file
 

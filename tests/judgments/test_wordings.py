@@ -7,7 +7,9 @@ import pytest
 from django.utils import translation
 
 from common.errors import DesignError
-from judgments.design.editing.form import DesignForm, html_name, starting_values, value_at
+from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.form.fields import html_name
+from judgments.design.editing.form.values import starting_values, value_at
 from judgments.design.reading import PRESETS, make_design, read_toml, write_toml
 from judgments.design.wordings import JUDGED
 from judgments.kinds import KINDS, Kind

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.data.judgment_sets.files import read_source
-from evaluation.data.judgment_sets.records import Source
+from evaluation.data.judgment_sets.sources import Source
 from evaluation.results.comparing.comparison import compare_sources
 
 AT_LEAST: dict[str, Any] = {"first_at_least": 0.66, "second_at_least": 3.33}

@@ -11,12 +11,12 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Assignment, CrowdSession
-from annotation.money.payments import pay_of_sessions
+from annotation.money.wages import pay_of_sessions
+from annotation.work.sheet.units import page_units_of
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import page_units_of
 from judgments.models import SavedPreset, Study, Unit
-from judgments.studies.generation import build_batch
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.batches import build_batch
 
 A_DAY = 86_400.0
 CASTS = re.compile(r"::character varying|::text|\[\]|[()]")  # PostgreSQL words a restored list otherwise

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from common.errors import QuorumError
 from common.http.client import CallFailed, Client
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 
 OLDEST = timedelta(hours=1)
 EARLIEST = timedelta(minutes=15)  # clocks differ

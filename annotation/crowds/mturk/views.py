@@ -16,7 +16,7 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from annotation.crowds.mturk.pages import (
+from annotation.crowds.mturk.frames import (
     SUBMIT,
     Arrival,
     Frame,
@@ -43,14 +43,17 @@ from annotation.views.common import (
     worker_page,
 )
 from annotation.work.quiz import quiz_backend
+from annotation.work.sheet.examples import worked_examples
+from annotation.work.sheet.texts import read_design, translated_text
+from annotation.work.sheet.units import page_units_of
 from annotation.work.summaries import describe_effort
-from annotation.work.worksheet import page_units_of, read_design, translated_text, worked_examples
 from common.errors import NotThere
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
 
 UP = (Publication.State.PUBLISHED, Publication.State.EXPIRED)  # who accepted before the end may finish
 

@@ -26,18 +26,19 @@ from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, 
 from annotation.crowds.people import installation_mark, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
 from common.errors import QuorumError, WrongState
-from judgments.design.panels import (
-    PANEL_PRESETS,
-    Panel,
+from judgments.design.panel_links import (
     entry_query,
     project_parameter,
     return_address,
     session_parameter,
     worker_parameter,
 )
+from judgments.design.panels import PANEL_PRESETS
 from judgments.design.study_design import StudyDesign
+from judgments.design.tables.panel import Panel
 from judgments.models import HIT, Study
-from judgments.studies.studies import CAPITALS, design_of
+from judgments.studies.codes import CAPITALS
+from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there

@@ -22,7 +22,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.crowds.outbox import carry_out_calls
+from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.backend import (
     PanelIds,
     address_back,
@@ -51,26 +51,24 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.orders import confirmable
 from common.errors import WrongState
-from common.incoming import HEAD, TextRefused, load_json, uploaded_text
+from common.incoming import HEAD
+from common.incoming.bounded_files import TextRefused, uploaded_text
+from common.incoming.json_documents import load_json
 from judgments.access.roles import Right
 from judgments.admin.base import row_or_404, signed_in
-from judgments.admin.pages import LEADS_TO
+from judgments.admin.jobs import LEADS_TO
 from judgments.datasets import uploads
-from judgments.design.panels import OUTCOMES, PANEL_PRESETS, session_parameter
+from judgments.design.panel_links import session_parameter
+from judgments.design.panels import OUTCOMES, PANEL_PRESETS
 from judgments.design.study_design import StudyDesign
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.operations import Outcome
-from judgments.studies.studies import design_of, find_study
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyStep,
-    add_step,
-    page_address,
-    study_context,
-    study_page,
-)
+from judgments.studies.designs import design_of
+from judgments.studies.frame_page import study_context
+from judgments.studies.pages import Context, Group, StudyStep
+from judgments.studies.studies import find_study
+from judgments.studies.study_page import add_step, page_address, study_page
 
 SALT = "quorum.panel-list"
 AN_HOUR = 3600

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds import backend_of
-from annotation.crowds.outbox import release_unfilled
+from annotation.crowds.outbox.effects import release_unfilled
 from annotation.crowds.panel.backend import (
     OUTCOME_OF,
     LinkProblem,
@@ -46,15 +46,16 @@ from annotation.errors import (
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
 from annotation.models.assignments import LEASED_STATES
 from annotation.quality.flags import refuse_paused_study
-from annotation.work.claims import LONGEST_UNANSWERED, longest_pause, release_slots
 from annotation.work.joining import check_requirements, checked_country, hash_secret, join_from_crowd
 from annotation.work.seats import may_take_seat, note_seat, people_beside
+from annotation.work.slots.release import release_slots
+from annotation.work.slots.silent_leases import LONGEST_UNANSWERED, longest_pause
 from common import rate_limits
 from common.errors import QuorumError
-from judgments.design.panels import session_parameter, worker_parameter
+from judgments.design.panel_links import session_parameter, worker_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 MOST_TRIES = 5  # of a person whom the crowd names to get a place

@@ -20,21 +20,24 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.outbox import release_unfilled, settle_session
+from annotation.crowds.outbox.effects import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
 from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, RawId, at_crowd
-from annotation.money.ledger import one_order, pay_unmatched, unmatched_key
+from annotation.money.bookings import pay_unmatched, unmatched_key
+from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import ABANDONED, reasons_against
 from common.amounts import spell_cents, thousands
 from common.errors import QuorumError, WrongState
 from common.files import csv_line, guard_formula
 from judgments.access.roles import note_event
-from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
+from judgments.design.panel_links import session_parameter, worker_parameter
+from judgments.design.panels import PANEL_PRESETS
+from judgments.design.tables.panel import Panel
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 OVER_THERE = (Status.RETURNED, Status.TIMED_OUT)

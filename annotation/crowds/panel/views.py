@@ -33,13 +33,13 @@ from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
 from annotation.views.common import FORM, remember_worker, see_other, session_of, worker_of, worker_page
+from annotation.work.sheet.texts import read_design, spell_duration
 from annotation.work.summaries import describe_effort
-from annotation.work.worksheet import read_design, spell_duration
 from common.amounts import spell_money
 from common.errors import QuorumError
 from common.markup import render_markdown
+from judgments.design.countries import countries_by_name
 from judgments.design.quiz import asks_anything
-from judgments.design.requirements import countries_by_name
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.studies import find_study

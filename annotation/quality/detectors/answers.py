@@ -12,19 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from pydantic import Field
 
-from annotation.quality.detectors.base import (
-    Alpha,
-    AnswerFormat,
-    Finding,
-    History,
-    Rule,
-    SequentialRule,
-    Share,
-    alpha_share,
-    binomial_at_least,
-    binomial_at_most,
-    describe_chance,
-)
+from annotation.quality.detectors.base import Alpha, Finding, Rule, SequentialRule, Share
+from annotation.quality.detectors.chances import binomial_at_least, binomial_at_most, describe_chance
+from annotation.quality.detectors.history import AnswerFormat, History
+from annotation.quality.detectors.schedule import alpha_share
 from common.amounts import percent
 from quorum.numeric.arrays import Flags, Floats
 

@@ -16,17 +16,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from pydantic import Field
 
-from annotation.quality.detectors.base import (
-    AnswerFormat,
-    Finding,
-    History,
-    OwnJudgment,
-    Rule,
-    Share,
-    WrittenAnswer,
-)
+from annotation.quality.detectors.base import Finding, Rule, Share
+from annotation.quality.detectors.history import AnswerFormat, History, OwnJudgment, WrittenAnswer
 from common.amounts import percent
-from judgments.drawing.material import rng_for
+from judgments.drawing.draws import rng_for
 from judgments.kinds.caption import fold_text
 
 MOST_TEXTS = 5  # in the evidence

@@ -42,11 +42,12 @@ from contrib.archives.sending import (
 )
 from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from evaluation.data.integrity import check_integrity
-from evaluation.data.releases.storage import Terms, record_release
+from evaluation.data.releases.storage import record_release
+from evaluation.data.releases.terms import Terms
 from evaluation.models import Release
 from evaluation.reports.releases.making import write_release
 from judgments.access.roles import give_role
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.test_erasure import all_text
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -12,17 +12,20 @@ from django.core.management import CommandError, call_command
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.rehearsal import Crowd, rehearse
-from annotation.work.claims import claim_assignment, return_assignment
-from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
+from annotation.work.answers.revisions import revise_judgments
+from annotation.work.claims import claim_assignment
+from annotation.work.slots.release import return_assignment
+from annotation.work.submissions import submit_and_claim, submit_assignment
 from annotation.work.system_pairs import count_answers_by_pair, counts_for_pair, recount
 from common.errors import DesignError
 from contrib.arena.tests.drawing_again import draw_page_again
 from evaluation.data.integrity import check_integrity
 from judgments.design.reading import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
-from judgments.studies.generation import plan_study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.plans import plan_study
 from tests.annotation.arenas import arena
 from tests.annotation.casting import joined
 from tests.annotation.leasing import claimed

@@ -14,9 +14,9 @@ from annotation.work.submissions import submit_and_claim
 from common.errors import FeatureIsOff
 from evaluation.data.integrity import check_integrity
 from judgments.design.editing.fitting import fit_to_dataset
-from judgments.design.editing.form import starting_values
+from judgments.design.editing.form.values import starting_values
 from judgments.models import Study, SystemPair
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import delete_study, mark_open
 from tests.annotation.arenas import arena
 from tests.annotation.casting import joined

@@ -13,7 +13,7 @@ from django.test import Client
 from scipy.stats import kendalltau, rankdata, spearmanr, t
 
 from contrib.bounds.bounds import compute_bounds, read_corpus
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Dataset, DatasetRole
 from quorum.metrics import score
 from quorum.statistics.meta.grouped import mean_within

@@ -5,7 +5,8 @@ import pytest
 from tests.installations import Installations
 
 USED = """
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.queues import enqueue
+from judgments.jobs.claims import run_job
 from tests.evaluation.studies import make_dataset
 
 dataset = make_dataset("toy", {"a.jpg": ["a dog runs", "the dog runs"], "b.jpg": ["a cat", "one cat sleeps"]})

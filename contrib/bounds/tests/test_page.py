@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job
 from tests.doors import signed_in
 from tests.evaluation.reporting import IMAGES, words

@@ -10,7 +10,7 @@ from contrib.challenges.challenges import make_challenge
 from contrib.challenges.models import Challenge, Submission
 from contrib.challenges.submissions import About, submit_captions
 from judgments.access.roles import share_dataset
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job
 from tests.evaluation.studies import make_dataset
 

@@ -39,7 +39,7 @@ from contrib.challenges.tests.challenging import (
     work_off,
 )
 from judgments.access.tokens import create_token
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Caption, Job
 from quorum.metrics import score
 from tests.annotation.foreign_pages import english_on

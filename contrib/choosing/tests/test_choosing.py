@@ -16,9 +16,9 @@ from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design, read_toml, write_toml
-from judgments.jobs import run_job
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of
+from judgments.jobs.claims import run_job
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
 from tests.evaluation.chosen_items import METRICS, choose, draft, judged, pairs_draft
 from tests.studies import make_study
 

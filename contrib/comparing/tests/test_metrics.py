@@ -25,7 +25,7 @@ from contrib.score_imports.tests.test_score_imports import (
 )
 from evaluation.errors import EvaluationError
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Caption, Item, Output, Study, System
 from quorum.metrics import score
 from tests.evaluation.studies import StudyOf, candidate, make_dataset

@@ -14,7 +14,7 @@ from django.test import Client
 from contrib.comparing import studies
 from contrib.comparing.studies import compare_studies
 from judgments.access.roles import give_role
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job, Study
 from tests.doors import signed_in
 from tests.evaluation.reporting import words

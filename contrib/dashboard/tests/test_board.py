@@ -13,7 +13,8 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from annotation.work.operations import pause_study
 from contrib.dashboard.counters import change_mark, is_stale, live_counters
 from contrib.dashboard.models import BoardSnapshot
@@ -27,7 +28,7 @@ from contrib.dashboard.replay import (
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work

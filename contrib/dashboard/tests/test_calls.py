@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work

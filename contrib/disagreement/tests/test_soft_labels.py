@@ -24,7 +24,7 @@ from evaluation.models import Analysis, Prediction
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import CachedFigures, Job, Study, StudyRole
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -10,7 +10,7 @@ import numpy as np
 
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, placed
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
-from judgments.drawing.material import first_of_documents
+from judgments.drawing.documents import first_of_documents
 from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results, or_none
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.agreement import SpanAgreement, span_alpha, span_f1

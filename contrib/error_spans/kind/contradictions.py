@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import pgettext
 
 from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN
-from judgments.drawing.controls import REPEATED
+from judgments.drawing.controls.makers import REPEATED
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -11,8 +11,10 @@ from django.utils.translation import pgettext
 from common.errors import DesignError
 from common.texts import word_bounds
 from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, on_one_screen
-from judgments.drawing.controls import DEGRADED, REFERENCE, ControlSlot
-from judgments.drawing.material import Group, Image, Text, candidate_key, shuffled
+from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot
+from judgments.drawing.draws import shuffled
+from judgments.drawing.keys import candidate_key
+from judgments.drawing.material import Group, Image, Text
 from judgments.kinds.base import Kind
 
 DAMAGED = 0.25  # share of a text's words that a control item replaces

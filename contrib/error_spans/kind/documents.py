@@ -13,20 +13,9 @@ from common.errors import DesignError
 from contrib.error_spans.kind.drawing import text_unit
 from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, notes_of_screens, on_one_screen, screen_count
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import divide_images
-from judgments.drawing.material import (
-    LARGEST_PAGE,
-    SCREENS,
-    Batch,
-    Group,
-    Image,
-    Material,
-    Text,
-    UnitSpec,
-    draw_images,
-    rng_for,
-    shuffled,
-)
+from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.draws import draw_images, rng_for, shuffled
+from judgments.drawing.material import LARGEST_PAGE, SCREENS, Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import Kind
 
 

@@ -11,20 +11,10 @@ from django.utils.translation import pgettext
 from common.errors import DesignError
 from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, notes_of_screens, on_one_screen, screen_count
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import (
-    SCREENS,
-    Batch,
-    Group,
-    Image,
-    Material,
-    Text,
-    UnitSpec,
-    content_key,
-    content_keys,
-    rng_for,
-    shuffled,
-)
-from judgments.drawing.pairing import draw_captions
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.image_captions import draw_captions
+from judgments.drawing.keys import content_key, content_keys
+from judgments.drawing.material import SCREENS, Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import Kind
 
 NAME = "spans"  # of the kind

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from common.incoming import load_json
+from common.incoming.json_documents import load_json
 from common.texts import moved
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, Span, character_f1
 from contrib.error_spans.kind.mqm import Mqm

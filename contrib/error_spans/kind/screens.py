@@ -9,7 +9,8 @@ from django.utils.translation import pgettext
 
 from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import SCREEN, HITSpec, UnitSpec, content_key, screen_of
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import SCREEN, HITSpec, UnitSpec, screen_of
 
 TEXTS_ON_A_SCREEN = 2
 

@@ -42,8 +42,11 @@ from contrib.error_spans.kind.options import SpanOptions
 from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.screens import with_control_screens
 from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
-from judgments.drawing.controls import Known, Makers, control_dealer, make_hits, pack_runs
-from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material, rng_for
+from judgments.drawing.controls.dealing import control_dealer
+from judgments.drawing.controls.makers import Known, Makers
+from judgments.drawing.draws import rng_for
+from judgments.drawing.hits import make_hits, pack_runs
+from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material
 from judgments.kinds.base import Comparison, Kind, OpenKind, Page, Shown
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from contrib.error_spans.kind.drawing import NAME
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
-from evaluation.results.consensus import scope_of
+from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.standings import MEAN, Outputs, Standings, raters_of
-from judgments.cached_figures import Figures, add_figures
+from judgments.figures import Figures, add_figures
 from judgments.models import Output, Study
-from judgments.models.studies import credited
-from judgments.studies.studies import design_of
+from judgments.models.units import credited
+from judgments.studies.designs import design_of
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.inputs import encode

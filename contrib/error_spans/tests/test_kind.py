@@ -16,7 +16,7 @@ from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.kind.spans import SpanAnnotation
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import ControlSlot
+from judgments.drawing.controls.makers import ControlSlot
 from judgments.drawing.material import SCREENS, Image, Material, Text, UnitSpec, screen_of
 from judgments.kinds import KINDS
 from tests.judgments.material import units_of

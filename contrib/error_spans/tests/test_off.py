@@ -7,7 +7,8 @@ from tests.installations import Installations
 
 USED = """
 from django.conf import settings
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from tests.annotation.calling import accept, submit
 from tests.annotation.casting import make_study
 from tests.annotation.sourcing import make_texts

@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from annotation.work.summaries import describe_effort
 from contrib.error_spans.results.comparison import compare_systems
 from contrib.error_spans.results.scores import system_scores
@@ -23,7 +24,7 @@ from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Output, Study, System
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.annotation.casting import make_study
 from tests.annotation.sourcing import make_texts

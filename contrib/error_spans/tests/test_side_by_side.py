@@ -7,12 +7,13 @@ import pytest
 from django.test import Client
 
 from annotation.models import Judgment, Worker
+from annotation.work.sheet.layout import draw_layout
+from annotation.work.sheet.units import arrange_units, cached_units_of, page_units_of, screens_of
 from annotation.work.summaries import describe_effort
-from annotation.work.worksheet import arrange_units, cached_units_of, draw_layout, page_units_of, screens_of
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS
 from judgments.models import Item
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from judgments.studies.study_page import page_address
 from tests.annotation.casting import joined, make_study, with_person
 from tests.annotation.posting import positions_on, submit, work_of
@@ -143,7 +144,7 @@ def test_a_known_item_of_the_quiz_has_two_sides_and_each_is_checked() -> None:
 
 
 def test_previews_show_both_sides(designer: Client) -> None:
-    from judgments.design.editing.views import store_preview
+    from judgments.design.editing.previews import store_preview
 
     study = side_by_side(opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()

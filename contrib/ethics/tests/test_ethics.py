@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from contrib.ethics.checklist import build_checklist
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.test_launch_page import checked
 from tests.annotation.test_privacy_doors import study_of
 from tests.judgments.desk import do, page, words

@@ -8,8 +8,9 @@ from common.errors import NotThere, WrongState
 from contrib.follow_up.batches import make_batch_of_new_items, make_next_batch
 from judgments.drawing.material import screen_of
 from judgments.models import Study, StudyEvent, Unit
-from judgments.studies.generation import build_batch, generate_hits
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.hits import generate_hits
 from tests.annotation.casting import make_study as make_drawn
 from tests.annotation.sourcing import make_texts, side_by_side
 from tests.evaluation.studies import StudyOf

@@ -9,11 +9,11 @@ from common.errors import WrongState
 from contrib.follow_up.known_items import candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
-from judgments.drawing.controls import KNOWN_GOOD
+from judgments.drawing.controls.makers import KNOWN_GOOD
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
 from tests.annotation.test_control_items import right, work
 from tests.doors import signed_in
 from tests.studies import make_study, make_worker

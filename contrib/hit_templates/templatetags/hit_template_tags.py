@@ -7,7 +7,8 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from contrib.hit_templates.filling import checked_answer, fill_page, filled_questions, first_answer
+from contrib.hit_templates.answers import checked_answer, first_answer
+from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.reading import read_template
 from judgments.design.study_design import StudyDesign
 

@@ -11,7 +11,8 @@ from django.test import Client
 from annotation.models import Participation, Worker
 from annotation.quality.controls import control_answers
 from annotation.quality.rules import copy_rules
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
 from contrib.hit_templates.controls import (
     ExpectedProblem,
@@ -25,8 +26,8 @@ from contrib.hit_templates.reading import read_template
 from evaluation.data.judgment_sets.loaders import control_records_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.generation.hits import generate_hits
 from tests.annotation.calling import accept, submit
 from tests.judgments.desk import page, words
 from tests.studies import make_worker

@@ -9,7 +9,8 @@ USED = """
 from pathlib import Path
 from tempfile import mkdtemp
 from django.conf import settings
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from tests.annotation.calling import accept, submit
 from tests.studies import make_worker
 from tests.templating import make_template_study

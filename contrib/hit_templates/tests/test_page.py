@@ -12,7 +12,7 @@ from django.test import Client
 from PIL import Image
 
 from judgments.models import Dataset, Item, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.templating import TONE
 
 pytestmark = pytest.mark.django_db

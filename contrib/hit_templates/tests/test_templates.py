@@ -7,15 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrib.hit_templates.filling import (
-    NoTemplateAnswer,
-    answer_of_form,
-    checked_answer,
-    fill_page,
-    filled_questions,
-    first_answer,
-)
-from contrib.hit_templates.reading import TemplateProblem, clean_filled_page, read_template
+from contrib.hit_templates.answers import NoTemplateAnswer, answer_of_form, checked_answer, first_answer
+from contrib.hit_templates.filling import fill_page, filled_questions
+from contrib.hit_templates.html.cleaning import clean_filled_page
+from contrib.hit_templates.reading import TemplateProblem, read_template
 from tests.templating import TONE
 
 CELLS = {"id": "a1", "text": "Wunderbar & <schön>"}

@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.crowds.mturk.pages import QuestionProblem, answers_of_page, html_page
+from annotation.crowds.mturk.pages import answers_of_page, html_page
+from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.models import Judgment
-from annotation.rehearsal import Crowd, rehearse
-from annotation.work.worksheet import units_of_hit
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
+from annotation.work.sheet.units import units_of_hit
 from common.errors import DataConflict, DesignError
 from contrib.hit_templates.importing import check_template, import_template
 from contrib.hit_templates.reading import TemplateProblem
 from judgments.importers import ImportProblem
 from judgments.models import HIT, Dataset, HITUnit, Item, Study
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
 from tests.annotation.calling import accept, begin, is_problem, patch
 from tests.annotation.calling import submit as send
 from tests.annotation.casting import joined, with_person

@@ -22,7 +22,8 @@ from django.utils import timezone
 from PIL import ExifTags, Image
 from pytest_django import Settings
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict, WrongState
 from contrib.judges import asking
 from contrib.judges.asking import (
@@ -46,8 +47,9 @@ from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.roles import give_role
 from judgments.models import Item, Study, StudyEvent, Unit
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import design_of, discard_hits, kind_of
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.discarding import discard_hits
+from judgments.studies.generation.hits import generate_hits
 from tests.doors import signed_in
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
 from tests.studies import make_dataset, make_study

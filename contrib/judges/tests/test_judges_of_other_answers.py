@@ -19,7 +19,7 @@ from contrib.judges.operations import store_answers
 from contrib.judges.views import can_have_judges
 from evaluation.errors import EvaluationError
 from judgments.models import HIT, Output, System
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
 from quorum.statistics.judges import alternative_annotator_test
 from tests.doors import signed_in
 from tests.evaluation.studies import StudyOf, candidate, make_dataset

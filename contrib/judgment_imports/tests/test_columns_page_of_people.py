@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Judgment
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Item, Job, Study
 from tests.judgments.desk import page, words
 

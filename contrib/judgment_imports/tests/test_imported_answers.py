@@ -20,7 +20,7 @@ from evaluation.results.aggregation import compute_aggregation
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, open_judgments
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.evaluation.studies import make_dataset
 from tests.judgments.results.test_layouts import table_in
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job
 from tests.evaluation.studies import make_dataset
 

@@ -14,10 +14,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset

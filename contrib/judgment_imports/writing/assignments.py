@@ -12,7 +12,7 @@ from annotation.models import Assignment, Exclusion, Worker
 from annotation.models.assignments import BY_A_PERSON
 from common.errors import DataConflict
 from common.rows import batched, insert_rows
-from judgments.importers.records import JudgmentRow
+from judgments.importers.records.rows import JudgmentRow
 from judgments.models import HIT, HITUnit, Study
 
 UNKNOWN_SLOT = 0

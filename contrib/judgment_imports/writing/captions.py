@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from common.errors import DataConflict
 from common.rows import batched
 from judgments.datasets.importing import store_candidates
-from judgments.drawing.material import text_key
-from judgments.importers.records import CreditedRow, JudgmentRow
+from judgments.drawing.keys import text_key
+from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.models import Caption, Dataset
 
 

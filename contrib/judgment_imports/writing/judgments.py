@@ -17,8 +17,8 @@ from contrib.judgment_imports.writing.captions import CaptionWriter, credited_op
 from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row
 from contrib.judgment_imports.writing.systems import CreditedCaption, SystemWriter
 from contrib.judgment_imports.writing.units import UnitWriter
-from judgments.design.tables import SIDES
-from judgments.importers.records import CreditedRow, JudgmentRow, WinnerRow
+from judgments.design.tables.sampling import SIDES
+from judgments.importers.records.rows import CreditedRow, JudgmentRow, WinnerRow
 from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Study
 

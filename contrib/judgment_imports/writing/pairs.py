@@ -10,9 +10,9 @@ from common.errors import DataConflict
 from common.texts import one_text
 from contrib.judgment_imports.writing.captions import CaptionWriter
 from contrib.judgment_imports.writing.systems import ROWS_AT_ONCE, SystemWriter
-from judgments.design.tables import SIDES
-from judgments.drawing.material import content_key, text_key
-from judgments.importers.records import CreditedRow, JudgmentRow, WinnerRow
+from judgments.design.tables.sampling import SIDES
+from judgments.drawing.keys import content_key, text_key
+from judgments.importers.records.rows import CreditedRow, JudgmentRow, WinnerRow
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Dataset, PublishedPair, Study
 

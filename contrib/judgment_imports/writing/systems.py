@@ -11,7 +11,7 @@ from common.incoming import compose_name
 from common.rows import batched
 from common.texts import one_text, parting
 from judgments.datasets.importing import check_owner, known_lists, renumber_ranks
-from judgments.importers.records import HUMAN, HUMAN_OTHER, Credit, CreditedRow
+from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, Credit, CreditedRow
 from judgments.models import Caption, Dataset, Item, Output, System
 
 ROWS_AT_ONCE = 2_000

@@ -8,10 +8,10 @@ from typing import Any
 from common.rows import insert_rows
 from contrib.judgment_imports.writing.captions import CaptionWriter
 from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row
-from judgments.importers.records import CreditedRow, JudgmentRow
+from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.models.studies import NOBODY
+from judgments.models.units import NOBODY
 
 UNIT_FIELDS = (
     "study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",

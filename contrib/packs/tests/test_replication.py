@@ -14,26 +14,13 @@ import pytest
 import scipy
 from django.core.management import CommandError, call_command
 
-from contrib.packs.published_sets import (
-    ABSTRACT,
-    PASCAL,
-    in_per_cent,
-    read_fifty,
-    share_by_image,
-)
+from contrib.packs.estimates import in_per_cent, share_by_image
+from contrib.packs.fifty import ABSTRACT, PASCAL, read_fifty
 from contrib.packs.reading import Pack, pack_named, shipped_packs
-from contrib.packs.running import (
-    COLUMNS,
-    DIFFERS,
-    MATCHED,
-    NEAR,
-    NOT_REPRODUCIBLE,
-    Replication,
-    rehearse,
-    rows_in_full,
-    run_pack,
-    verdict_of,
-)
+from contrib.packs.rehearsal import rehearse
+from contrib.packs.running import Replication, run_pack
+from contrib.packs.verdict_tables import COLUMNS, rows_in_full
+from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, verdict_of
 from evaluation.presentation.content import DASH, Estimate
 from quorum.metrics.meteor.tables import DATA as METEOR_DATA
 from quorum.statistics.meta import halves_of_votes

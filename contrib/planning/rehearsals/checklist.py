@@ -8,16 +8,18 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from annotation.crowds.publishing import add_doubt
-from annotation.launch.views import Launch, Point, Readiness, add_check, add_launch_jobs
+from annotation.crowds.opening import add_doubt
+from annotation.launch.views import add_launch_jobs
+from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.launch.views.points import add_check
 from common.amounts import thousands
 from contrib.planning.assumptions import ENOUGH
 from contrib.planning.rehearsals.copies import rehearsals_of
 from evaluation.models import Analysis
 from evaluation.presentation.content import join_names
 from judgments.models import Job, Study
-from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import jobs_to_show
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.frame_page import jobs_to_show
 from judgments.templatetags.judgments_tags import cents, coefficient, percent
 
 HOPELESS = 0.5  # power below which a study is more likely to miss even the largest difference than to find it

@@ -8,7 +8,7 @@ from common.commands import progress_bar
 from judgments.management.base import OperationCommand, operation_at
 
 if TYPE_CHECKING:
-    from annotation.rehearsal import SortReport
+    from annotation.rehearsal.reports import SortReport
 
 
 class Rehearse(OperationCommand):
@@ -42,7 +42,7 @@ class Rehearse(OperationCommand):
 
 
 def _report_line(by_sort: SortReport) -> str:
-    from annotation.rehearsal import CAREFUL
+    from annotation.rehearsal.reports import CAREFUL
 
     who = "Careful workers" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
     when = ""

@@ -13,16 +13,18 @@ from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
 from annotation.models import Assignment, Case, Exclusion, Worker
-from annotation.rehearsal import SORTS, Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
+from annotation.rehearsal.sorts import SORTS
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import Parameters
 from contrib.planning.rehearsals.copies import OF, copy_for_rehearsal, study_rehearsed
 from judgments.access.roles import Right, note_event
-from judgments.jobs import enqueue
+from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.operations import Outcome, operation
-from judgments.studies.generation import Progress
+from judgments.studies.generation.progress import Progress
 
 USUAL = Crowd()
 

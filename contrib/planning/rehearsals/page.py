@@ -16,15 +16,9 @@ from evaluation.models import Analysis
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.operations import Outcome
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    add_operation,
-    page_address,
-    study_page,
-    take_refusal,
-    was_opened,
-)
+from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.step_form import add_operation, take_refusal
+from judgments.studies.study_page import page_address, study_page
 
 MOST_SHOWN = 20
 

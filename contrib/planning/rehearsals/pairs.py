@@ -13,7 +13,7 @@ from evaluation.results.agreement import clustered_share
 from evaluation.results.meta_evaluation import MetaEvaluation
 from evaluation.results.systems import SystemsVerdict
 from judgments.models import Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from quorum.numeric.arrays import Ints
 from quorum.statistics.crossed import ITEM
 from quorum.statistics.inputs import StatisticsError

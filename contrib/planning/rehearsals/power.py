@@ -19,7 +19,7 @@ from evaluation.data.ranked_lists import Proposals, proposals_of
 from evaluation.results.standings import MEAN, outputs_of_answers
 from judgments.kinds import KINDS, RelevanceScale
 from judgments.models import Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from quorum.numeric.arrays import Floats
 from quorum.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
 from quorum.statistics.significance import LEVEL

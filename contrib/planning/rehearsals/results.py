@@ -10,8 +10,10 @@ from django.db import transaction
 from django.db.models import Sum
 
 from annotation.models import Assignment, Judgment
-from annotation.money.payments import forecast_of
-from annotation.rehearsal import Crowd, RehearsalReport, rehearsal_of, truths_of
+from annotation.money.forecast import forecast_of
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.reports import RehearsalReport
+from annotation.rehearsal.truths import rehearsal_of, truths_of
 from common.amounts import percent
 from contrib.planning.rehearsals.pairs import (
     accuracy_of,
@@ -32,8 +34,8 @@ from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluatio
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, kind_of
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import signature
 
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from annotation.models import Assignment
 from contrib.planning.rehearsals.copies import rehearsals_of
 from evaluation.models import Analysis
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job
 from tests.doors import call, key_of, of_role
 from tests.studies import make_study

@@ -5,12 +5,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from contrib.planning.rehearsals.results import compute_rehearsal, store_rehearsal
 from evaluation.models import Analysis
 from judgments.access.roles import give_role
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from tests.annotation.test_launch_page import checked
 from tests.judgments.desk import do, page
 from tests.studies import make_study

@@ -10,7 +10,7 @@ USED = """
 from contrib.planning.assumptions import read_assumptions
 from contrib.planning.plans import compute_plan, store_plan
 from contrib.planning.rehearsals.copies import copy_for_rehearsal
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job
 from tests.studies import make_study
 

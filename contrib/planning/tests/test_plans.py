@@ -18,7 +18,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading import make_design
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import CandidatePair, Job, Study, System
 from judgments.studies.studies import create_study
 from tests.doors import signed_in

@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from annotation.models import Assignment, Worker
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from common.errors import WrongState
 from contrib.planning.rehearsals.copies import copy_for_rehearsal, rehearsals_of
 from contrib.planning.rehearsals.operations import delete
@@ -21,7 +22,7 @@ from contrib.planning.rehearsals.results import compute_rehearsal
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from judgments.studies.study_page import PAGES
 from quorum.statistics.power import People, Size, TwoSystems

@@ -15,7 +15,8 @@ from typing import Any
 from annotation.crowds.base import Refused
 from contrib.prolific.client import ProlificClient
 from contrib.prolific.records import ListedFilter
-from judgments.design.requirements import COUNTRIES, Workers
+from judgments.design.countries import COUNTRIES
+from judgments.design.requirements import Workers
 
 COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
 APPROVAL_RATE, APPROVED = "approval_rate", "approval_numbers"

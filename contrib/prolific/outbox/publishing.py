@@ -27,7 +27,7 @@ from contrib.prolific.outbox.subjects import store_facts
 from contrib.prolific.records import PanelStudy, StudyAction, StudyState, SubmissionState, known_id
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 NOT_PAID = {  # the return reasons of codes other than the completed one
     "screened-out": "You do not fulfil what this study asks of its participants.",

@@ -6,8 +6,8 @@ from annotation.crowds.base import Refused, TryLater
 from annotation.models import CrowdCall
 from contrib.prolific.client import ProlificClient
 from contrib.prolific.records import PanelSubmission
-from judgments.design.panels import session_parameter, worker_parameter
-from judgments.studies.studies import design_of
+from judgments.design.panel_links import session_parameter, worker_parameter
+from judgments.studies.designs import design_of
 
 
 def store_facts(call: CrowdCall, **facts: object) -> None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from pytest_django import Settings
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from contrib.prolific.tests.emulator import Faults, ProlificEmulator
 from contrib.prolific.tests.panel import Panel, panel_study, point_at
 

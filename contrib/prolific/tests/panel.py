@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.base import Ability
-from annotation.crowds.outbox import DeliveryResult, carry_out_calls
+from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.sessions import open_session, person_sent
@@ -17,7 +17,7 @@ from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.work.joining import join_from_crowd
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator
 from judgments.models import Dataset, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.casting import make_dataset, make_study
 
 REWARD = 150  # with 33.3 % fee 200 to the cent, so that our books and Prolific's agree

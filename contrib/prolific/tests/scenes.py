@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from annotation.crowds.outbox import resolve_as_done, resolve_as_not_done
+from annotation.crowds.opening import begin_closing, begin_opening
+from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
-from annotation.crowds.publishing import begin_closing, begin_opening
 from annotation.crowds.sessions import open_session, person_sent
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
@@ -20,7 +20,7 @@ from annotation.work.joining import join_from_crowd
 from contrib.prolific.tests.panel import panel_study
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 BONUS = 30
 REJECTED = 2

@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django import Settings
 
+from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.people import forget_raw_ids
-from annotation.crowds.publishing import close_study, open_study
 from annotation.models import CrowdSession, Demographics
 from common.errors import DesignError, WrongState
 from contrib.prolific.demographics import fetch_demographics
@@ -19,7 +19,8 @@ from contrib.prolific.tests.emulator import Fault, ProlificEmulator
 from contrib.prolific.tests.panel import LOST, Panel, panel_study
 from evaluation.data.export.exporting import export_for_download, export_judgments
 from evaluation.errors import ExportError
-from judgments.jobs import enqueue, run_job
+from judgments.jobs.claims import run_job
+from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study, StudyRole
 from tests.annotation.crowds.panels import do_page, start
 from tests.doors import key_of, signed_in

@@ -13,9 +13,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.base import Ability
-from annotation.crowds.outbox import give_qualification, resolve_as_done, resolve_as_not_done
+from annotation.crowds.opening import begin_opening, close_study
+from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.people import end_panel_session
-from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study
+from annotation.crowds.publishing import ask_to_extend
+from annotation.crowds.qualifications import give_qualification
 from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus

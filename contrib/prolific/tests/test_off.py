@@ -10,7 +10,7 @@ from tests.installations import Installation, Installations
 USED = """
 from django.conf import settings
 from django.core.management import call_command
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdSession
 from annotation.money.payments import decide_session

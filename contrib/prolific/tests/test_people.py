@@ -12,20 +12,16 @@ from pytest_django import Settings
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability, Refused
-from annotation.crowds.outbox import (
-    ask_to_block,
-    ask_to_qualify,
-    ask_to_unblock,
-    ask_to_write,
-    resolve_as_done,
-    resolve_as_not_done,
-)
+from annotation.crowds.opening import close_study, open_study
+from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
+from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.people import forget_raw_ids
-from annotation.crowds.publishing import close_study, open_study, pay_more_screen_outs
+from annotation.crowds.publishing import pay_more_screen_outs
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
-from annotation.money.payments import decide_session, forecast_of, pay_bonus
+from annotation.money.forecast import forecast_of
+from annotation.money.payments import decide_session, pay_bonus
 from common.errors import DesignError, WrongState
 from contrib.prolific.backend import ProlificBackend
 from contrib.prolific.outbox.people import blocked_group_name

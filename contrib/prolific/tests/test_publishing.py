@@ -11,7 +11,8 @@ from pytest_django import Settings
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability, TryLater
-from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study, open_study
+from annotation.crowds.opening import begin_opening, close_study, open_study
+from annotation.crowds.publishing import ask_to_extend
 from annotation.models import CrowdCall, Publication
 from annotation.money.ledger import set_budget
 from common.errors import WrongState
@@ -27,7 +28,7 @@ from contrib.prolific.tests.panel import (
     panel_study,
     point_at,
 )
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.crowds.panels import entry, start
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session

@@ -11,9 +11,10 @@ from contrib.quiz.items import quiz_groups, set_aside
 from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import Image, Material, Text, rng_for
+from judgments.drawing.draws import rng_for
+from judgments.drawing.material import Image, Material, Text
 from judgments.kinds import KINDS
-from judgments.studies.generation import divide_for_quiz
+from judgments.studies.generation.batches import divide_for_quiz
 
 ENGLISH = presets.ENGLISH.questions
 OWN = {

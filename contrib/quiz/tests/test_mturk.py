@@ -11,7 +11,8 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.pages import QuestionProblem, score_at_least
+from annotation.crowds.mturk.questions import QuestionProblem
+from annotation.crowds.mturk.requirements import score_at_least
 from contrib.quiz.mturk import percent_needed, qualification_test
 from contrib.quiz.questions import reaches_pass_mark
 from judgments.design.quiz import Quiz

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import Client, override_settings
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.errors import NotAdmitted
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError, WrongState

@@ -11,14 +11,15 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
-from annotation.rehearsal import Crowd, rehearse
+from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from contrib.quiz.attempts import answer_attempt, quiz_status, start_attempt
 from contrib.quiz.errors import QuizFailed, QuizNotPassed
 from contrib.quiz.sheets import ExplainedAnswer, quiz_units, sheet_of
 from contrib.quiz.tests.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 from judgments.models import HITUnit, Study, Unit
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests import studies
 from tests.annotation.calling import accept, is_problem, join, post
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person

@@ -28,10 +28,11 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role, note_event
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values
-from judgments.design.tables import Plan
+from judgments.design.tables.plan import Plan
 from judgments.models import Study, StudyEvent
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import change_design, design_of, mark_open
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.studies import change_design, mark_open
 from tests.annotation.test_launch_page import checked, generated
 from tests.doors import Answer, Call, by_command, by_page, signed_in
 from tests.evaluation.studies import StudyOf, make_dataset

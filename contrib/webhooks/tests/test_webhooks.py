@@ -19,11 +19,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.serializers import ValidationError
 
-from annotation.crowds.publishing import close_study
+from annotation.crowds.opening import close_study
 from annotation.models import Assignment
 from annotation.quality.flags import exclude_worker
 from annotation.work.operations import extend_study
-from annotation.work.worksheet import page_units_of
+from annotation.work.sheet.units import page_units_of
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from contrib.webhooks import delivery, posting
 from contrib.webhooks.delivery import ATTEMPTS, forget_old, secret_of, send_webhooks, sign

@@ -20,7 +20,7 @@ from common.errors import NotThere
 from common.files import FileProblem, check_place, remove_leftovers, write_json
 from common.parameters import Parameters
 from evaluation.data.export.formats import FORMATS, TASKS, Format, check_fits, format_named
-from evaluation.data.export.formats.judgments import timestamp
+from evaluation.data.export.formats.judgment_rows import timestamp
 from evaluation.data.export.parts import (
     begin_parts,
     lock_output,
@@ -28,13 +28,14 @@ from evaluation.data.export.parts import (
     request_of,
     write_in_parts,
 )
-from evaluation.data.judgment_sets.records import AS_IMPORTED
+from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.errors import ExportError
 from judgments.access.roles import Right, has_right, note_event
 from judgments.models import Job, Study
 from judgments.operations import background_operation
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of, find_study
+from judgments.studies.designs import design_of
+from judgments.studies.generation.progress import Progress, no_progress
+from judgments.studies.studies import find_study
 from quorum.numeric.signatures import signature, versions
 
 JOB_KIND = "export"

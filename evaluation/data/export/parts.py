@@ -32,14 +32,16 @@ from annotation.snapshots import Snapshot, snapshot_from_json
 from common.errors import Busy
 from common.files import FileProblem, HashedFile, whole_file
 from common.rows import batched, last_row
+from evaluation.data.judgment_sets.data_hash import hash_of_files
 from evaluation.data.judgment_sets.loaders import (
     decisions_of,
     excluded_workers,
     included_votes,
     unconfirmed_work,
 )
-from evaluation.data.judgment_sets.records import JudgmentTally, Material, Votes, add_votes, hash_of_files
+from evaluation.data.judgment_sets.signatures import Material
 from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
+from evaluation.data.judgment_sets.tallies import JudgmentTally, Votes, add_votes
 from evaluation.errors import ExportError
 from judgments.models import Dataset, Output, Study, System, Unit
 from quorum.numeric.packing import declare

@@ -29,7 +29,9 @@ from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about, start_named, with_study
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, add_operation, study_page, was_opened
+from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
 
 OTHERS = "application/octet-stream"
 CONTENT_TYPES = {

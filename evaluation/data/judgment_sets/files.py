@@ -23,27 +23,21 @@ from numpy.typing import NDArray
 from common.files import unguard_formula
 from common.incoming import READ_AT_ONCE, quoted
 from common.texts import one_text
-from evaluation.data.judgment_sets.records import DEFAULT_LEVEL, Captions, Content, Sides, Source
-from judgments.design.scale import plain_number
+from evaluation.data.judgment_sets.sources import DEFAULT_LEVEL, Captions, Content, Sides, Source
+from judgments.design.numbers import plain_number
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import SIDES
-from judgments.drawing.material import first_of_documents
+from judgments.design.tables.sampling import SIDES
+from judgments.drawing.documents import first_of_documents
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
-from judgments.importers.records import (
-    Columns,
-    CreditedRow,
-    JudgmentRow,
-    Record,
-    json_cell,
-    read_flag,
-    read_name,
-    read_output,
-    read_text,
-)
-from judgments.importers.tables import read_table
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.json_records import json_cell
+from judgments.importers.records.record import Record
+from judgments.importers.records.rows import CreditedRow, JudgmentRow
+from judgments.importers.records.values import read_flag, read_name, read_output, read_text
+from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
 from quorum.statistics.aggregation.pair_answers import MUCH

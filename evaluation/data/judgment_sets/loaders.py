@@ -30,23 +30,16 @@ from annotation.quality.controls import (
 from annotation.snapshots import Snapshot
 from common.rows import plain_rows
 from evaluation.data.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns, unit_columns
-from evaluation.data.judgment_sets.records import (
-    DataHash,
-    Decision,
-    JudgmentTable,
-    JudgmentTally,
-    PairRow,
-    UnitRow,
-    Units,
-    WorkerRow,
-)
-from judgments.design.scale import plain_number
-from judgments.design.tables import Controls
-from judgments.drawing.controls import REPEATED
-from judgments.drawing.material import document_in, first_of_documents
+from evaluation.data.judgment_sets.data_hash import DataHash
+from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, UnitRow, Units, WorkerRow
+from evaluation.data.judgment_sets.tallies import JudgmentTally
+from judgments.design.numbers import plain_number
+from judgments.design.tables.controls import Controls
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.documents import document_in, first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
-from judgments.studies.studies import design_of, kind_of, stops_early
+from judgments.studies.designs import design_of, kind_of, stops_early
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import encode

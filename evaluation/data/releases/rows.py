@@ -15,19 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.data.judgment_sets.records import (
-    FIRST_LEFT,
-    JudgmentTable,
-    JudgmentTally,
-    Material,
-    WorkerRow,
-    hash_with_winners,
-    judgment_signature,
-)
+from evaluation.data.judgment_sets.data_hash import hash_with_winners
+from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow
+from evaluation.data.judgment_sets.signatures import Material, judgment_signature
+from evaluation.data.judgment_sets.tallies import FIRST_LEFT, JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION
-from judgments.design.tables import Controls
-from judgments.drawing.controls import REPEATED
-from judgments.drawing.material import first_of_documents
+from judgments.design.tables.controls import Controls
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.documents import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 

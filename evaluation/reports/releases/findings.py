@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from annotation.quality.controls import control_records
-from evaluation.data.judgment_sets.records import (
-    Decision,
-    Floats,
-    Ints,
-    JudgmentTable,
-    PairRow,
-    UnitRow,
-    Units,
-)
+from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, UnitRow, Units
 from evaluation.data.ranked_lists import (
     ANNOTATION,
     NO_ORIGINAL,
@@ -36,11 +28,11 @@ from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.registration import Registered, registration_as_json, registration_section
 from evaluation.results.aggregation import count_judgments, worker_table
 from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
-from evaluation.results.consensus import (
+from evaluation.results.consensus.clusters import clusters_of_captions
+from evaluation.results.consensus.study import (
     EMPTY_CONSENSUS,
     OUTCOME,
     StudyConsensus,
-    clusters_of_captions,
     pair_consensus,
     unit_consensus,
     with_decisions,
@@ -58,6 +50,7 @@ from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_
 from evaluation.results.systems import SystemsVerdict
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
 from judgments.kinds import CaptionScore, IncludedJudgment
+from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
 from quorum.statistics.inputs import encode
 from quorum.statistics.meta import kinds_of

@@ -34,7 +34,8 @@ from common.files import check_place, whole_file
 from common.parameters import Parameters
 from common.rows import batched
 from common.texts import one_text
-from evaluation.data.export.formats.judgments import CAPTIONS, JudgmentRows
+from evaluation.data.export.formats.judgment_columns import CAPTIONS
+from evaluation.data.export.formats.judgment_rows import JudgmentRows
 from evaluation.data.export.parts import take_snapshot
 from evaluation.data.judgment_sets.loaders import (
     decisions_of,
@@ -45,14 +46,8 @@ from evaluation.data.judgment_sets.loaders import (
 )
 from evaluation.data.judgment_sets.study_signatures import control_rule, uncommon_fields
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
-from evaluation.data.releases.bundle import (
-    LICENCES,
-    About,
-    BundleWriter,
-    check_licence,
-    documents,
-    shareable_design,
-)
+from evaluation.data.releases.bundle import BundleWriter
+from evaluation.data.releases.documents import LICENCES, About, check_licence, documents, shareable_design
 from evaluation.data.releases.rows import (
     ANONYMOUS,
     OF_CONTENT,
@@ -64,14 +59,12 @@ from evaluation.data.releases.rows import (
 )
 from evaluation.data.releases.storage import (
     JOB_KIND,
-    Terms,
     WrittenBundle,
-    check_terms,
     find_release,
-    next_version,
     record_release,
     release_file,
 )
+from evaluation.data.releases.terms import Terms, check_terms, next_version
 from evaluation.errors import ReleaseError
 from evaluation.models import Release
 from evaluation.presentation.rendering import WORDING
@@ -80,15 +73,15 @@ from evaluation.reports.releases.findings import Findings, compute_findings, rep
 from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
 from evaluation.reports.sections.registration import find_registered
 from evaluation.reports.storage import files_of, methods
-from evaluation.results.consensus import consensus_of
+from evaluation.results.consensus.study import consensus_of
 from judgments.access.roles import Right
-from judgments.drawing.controls import REPEATS
-from judgments.drawing.material import document_in
+from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.documents import document_in
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Caption, Item, Study, System, SystemContent, Unit
 from judgments.operations import background_operation
-from judgments.studies.generation import Progress, no_progress
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import quorum_version, versions

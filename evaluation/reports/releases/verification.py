@@ -17,7 +17,8 @@ from jinja2 import UndefinedError
 
 from common.amounts import as_json
 from evaluation.data.judgment_sets.study_signatures import compare_signature
-from evaluation.data.releases.bundle import MANIFEST, About, BundleReader, documents
+from evaluation.data.releases.bundle import MANIFEST, BundleReader
+from evaluation.data.releases.documents import About, documents
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
@@ -27,9 +28,9 @@ from evaluation.reports.releases.findings import RELEASE, Findings, compute_find
 from evaluation.reports.sections.registration import Deviation, Registered, plan_hash
 from evaluation.reports.storage import texts_of
 from evaluation.results.aggregation import compute_aggregation
-from judgments.design.tables import Plan
+from judgments.design.tables.plan import Plan
 from judgments.models import Study
-from judgments.studies.generation import Progress, no_progress
+from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import BadSignature, parse
 
 FORMAT = 1

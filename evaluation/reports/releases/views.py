@@ -19,7 +19,8 @@ from rest_framework.response import Response
 from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.data.export.views import ArchiveFiles, describe_files
-from evaluation.data.releases.storage import find_release, is_stored, next_version, release_file, release_name
+from evaluation.data.releases.storage import find_release, is_stored, release_file, release_name
+from evaluation.data.releases.terms import next_version
 from evaluation.models import Release
 from evaluation.reports.releases.making import ReleaseRequest, compare, release, verify
 from judgments.api.resources import (
@@ -33,7 +34,9 @@ from judgments.api.resources import (
     with_study,
 )
 from judgments.models import Job, Study
-from judgments.studies.study_page import Context, Group, add_operation, study_page, take_refusal, was_opened
+from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.step_form import add_operation, take_refusal
+from judgments.studies.study_page import study_page
 
 
 class ReleaseSerializer(RowSerializer[Release]):

@@ -9,7 +9,6 @@ import numpy as np
 
 from common.amounts import json_float
 from evaluation.data.imported_scores import is_imported
-from evaluation.data.judgment_sets.records import Floats
 from evaluation.presentation.content import (
     Cell,
     Curve,
@@ -31,11 +30,12 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.people import halves_of_votes
-from evaluation.results.consensus import scope_sentence
+from evaluation.reports.sections.ceilings import halves_of_votes
+from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
 from evaluation.results.standings import compared_table
+from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners

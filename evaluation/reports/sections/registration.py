@@ -22,7 +22,7 @@ from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import WORDING, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.results.verdict import winners_named
-from judgments.design.tables import Plan, read_claim
+from judgments.design.tables.plan import Plan, read_claim
 from judgments.models import Study
 from quorum.numeric.arrays import Ints
 from quorum.statistics.meta import PeoplesWinners

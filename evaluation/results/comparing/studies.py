@@ -8,12 +8,13 @@ from django.utils.translation import gettext as _
 from common.rows import converted_rows
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import Content, JudgmentTable, Sides, Source
+from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.data.judgment_sets.sources import Content, Sides, Source
 from evaluation.errors import EvaluationError
-from judgments.drawing.material import document_in
+from judgments.drawing.documents import document_in
 from judgments.models import CandidatePair, Caption, Study, System, Unit
-from judgments.models.studies import credited
-from judgments.studies.studies import kind_of
+from judgments.models.units import credited
+from judgments.studies.designs import kind_of
 
 
 def source_of_study(study: Study) -> Source:

@@ -17,12 +17,14 @@ from annotation.models import Adjudication
 from annotation.quality.operations import send_units, withdraw
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.models import Consensus
-from evaluation.results.consensus import SIDE_LABELS
+from evaluation.results.consensus.study import SIDE_LABELS
 from evaluation.results.disputes.reopening import MARGIN, reopen
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study
-from judgments.studies.studies import kind_of
-from judgments.studies.study_page import Context, Group, add_operation, study_page
+from judgments.studies.designs import kind_of
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 50
 SHOWN = [

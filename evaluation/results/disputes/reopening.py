@@ -11,18 +11,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from rest_framework import serializers
 
-from annotation.crowds.publishing import ASK_THE_CROWD
+from annotation.crowds.opening import ASK_THE_CROWD
 from annotation.money.orders import confirmable
 from annotation.work.operations import MOST_WORKERS, reopen_units
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import KeysField, Reason
 from evaluation.data.judgment_sets import loaders
-from evaluation.results.consensus import consensus_of
+from evaluation.results.consensus.study import consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 
 MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
 

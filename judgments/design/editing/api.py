@@ -27,8 +27,9 @@ from judgments.design.saved_presets import delete_preset, rename_preset
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study
 from judgments.operations import RenamePresetRequest, SavePresetRequest, save_preset
-from judgments.studies.generation import plan_study
-from judgments.studies.studies import change_design, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.plans import plan_study
+from judgments.studies.studies import change_design
 
 IF_MATCH = OpenApiParameter(
     "If-Match",

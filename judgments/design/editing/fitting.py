@@ -19,14 +19,17 @@ from judgments.design.arena import draws_arenas
 from judgments.design.reading import PRESETS, Preset, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import PURPOSES, StudyDesign
-from judgments.design.tables import Arena, Controls, usual_least
+from judgments.design.tables.controls import Controls, usual_least
+from judgments.design.tables.sampling import Arena
 from judgments.design.wordings import CAPTION
-from judgments.drawing.controls import divide_images, pool_of
+from judgments.drawing.controls.pool import pool_of
+from judgments.drawing.controls.splits import divide_images
 from judgments.drawing.material import Image, Material
-from judgments.drawing.pairing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
+from judgments.drawing.pairs.drawing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Item, Output, System
-from judgments.studies.generation import divide_for_quiz, load_material
+from judgments.studies.generation.batches import divide_for_quiz
+from judgments.studies.generation.material import load_material
 
 ROUNDS = 3  # judgments of each pair that an arena is opened for
 CHECKS = 2  # on a page

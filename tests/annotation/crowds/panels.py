@@ -6,14 +6,14 @@ from typing import Any
 from django.db.models import QuerySet
 from django.test import Client
 
-from annotation.crowds.outbox import give_qualification, people_by_ids
+from annotation.crowds.opening import open_study
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.panel.reconciling import Compared, Submission, compare, read_submissions
-from annotation.crowds.publishing import open_study
+from annotation.crowds.qualifications import give_qualification, people_by_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication
 from annotation.money.ledger import ledger_sums, reserved_cents
 from judgments.models import Study, StudyEvent
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.casting import make_dataset, make_study
 from tests.crowd import first_answers
 

@@ -14,14 +14,18 @@ from pytest_django import Settings
 
 from annotation.crowds.base import Refused, SeenPublication, TryLater
 from annotation.crowds.mturk.backend import MTurkBackend
-from annotation.crowds.outbox import ask_to_write, carry_out_calls, retry_call
+from annotation.crowds.opening import begin_closing, begin_opening, close_study, open_study
+from annotation.crowds.outbox.delivery import carry_out_calls
+from annotation.crowds.outbox.messages import ask_to_write
+from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.people import forget_raw_ids
-from annotation.crowds.publishing import ask_to_extend, begin_closing, begin_opening, close_study, open_study
+from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.sessions import MORE_SLOTS, exclude_unknown_work, receive_worker
 from annotation.crowds.sync import approve_what_is_due
 from annotation.errors import ArrivalRefused, SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
-from annotation.money.payments import decide_session, pay_bonus, pay_of_sessions, pay_top_ups
+from annotation.money.payments import decide_session, pay_bonus, pay_top_ups
+from annotation.money.wages import pay_of_sessions
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets.loaders import load_judgments

@@ -14,7 +14,7 @@ from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
 from judgments.design.reading import make_design
 from judgments.models import HIT, Job, Study, StudyEvent
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.framing import funded_study, publish

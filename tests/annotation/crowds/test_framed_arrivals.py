@@ -15,7 +15,7 @@ from django.core import signing
 from django.test import Client
 from django.urls import get_script_prefix, reverse
 
-from annotation.crowds.mturk.pages import SALT, new_ticket
+from annotation.crowds.mturk.frames import SALT, new_ticket
 from annotation.models import (
     Assignment,
     CrowdSession,
@@ -494,7 +494,7 @@ def test_a_forged_ticket_opens_nothing(plain_study: Study) -> None:
 
 def test_a_ticket_ends_one_day(plain_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Turker(plain_study).begin()
-    monkeypatch.setattr("annotation.crowds.mturk.pages.TICKET_SECONDS", -1)
+    monkeypatch.setattr("annotation.crowds.mturk.frames.TICKET_SECONDS", -1)
     assert work.get().status_code == 404
 
 

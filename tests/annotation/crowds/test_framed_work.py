@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.crowds.mturk import notifications
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, Publication, QuizAttempt
-from annotation.work.claims import expire_overdue
+from annotation.work.slots.release import expire_overdue
 from contrib.quiz.sheets import sheet_of
 from contrib.quiz.tests.quizzing import QUESTIONS, right_answers
 from judgments.models import Job, Study

@@ -25,12 +25,12 @@ from annotation.models import (
     SpendingLimit,
     SpendingRequest,
 )
-from annotation.money import ledger
+from annotation.money import bookings, ledger, limits
 from annotation.money.orders import refuse_request
 from annotation.money.payments import pay_bonus
 from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
-from evaluation.data.integrity import budgets_are_what_their_ledger_says
+from evaluation.data.invariants.money import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import approved_ada, study_at_mturk
@@ -131,7 +131,7 @@ def test_a_day_begins_at_midnight_of_the_server_in_every_zone(study: Study, olga
     )
     for zone in ("UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"):
         with timezone.override(zone):
-            assert ledger.cents_committed_today(budget.currency, olga.pk) == 50, zone
+            assert limits.cents_committed_today(budget.currency, olga.pk) == 50, zone
 
 
 def test_the_installation_has_a_limit_of_its_own_and_none_in_another_currency(
@@ -168,7 +168,7 @@ def test_each_entry_names_who_moved_money_and_by_which_door(
     assert (shown["by"], shown["door"], shown["currency"]) == ("olga", "api", "USD")
     assert Commitment.objects.get(account=olga).cents == 60
     call = CrowdCall.objects.get(kind="bonus")
-    ledger.release_call(call=call)
+    bookings.release_call(call=call)
     assert Commitment.objects.get(account=olga).cents == 0
     assert list(budgets_are_what_their_ledger_says()) == []
 
@@ -347,7 +347,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from annotation.models import CrowdSession, LedgerEntry, Publication, SpendingLimit
 from annotation.crowds.sessions import open_session, person_sent
-from annotation.money import ledger
+from annotation.money import ledger, limits
 from annotation.money.payments import pay_bonus
 from annotation.work.joining import join_from_crowd
 from tests.annotation.casting import make_dataset
@@ -367,20 +367,20 @@ for number in range(2):
     sessions.append(CrowdSession.objects.get(pk=session.pk))
 SpendingLimit.objects.create(currency="USD", account_total_cents=60)
 
-room, check, said = threading.Barrier(2), ledger._check, []
+room, check, said = threading.Barrier(2), limits._check, []
 def held_up(order):  # both have booked before one of them counts, where the database lets two write at once
     try:
         room.wait(1)
     except threading.BrokenBarrierError:
         pass
     check(order)
-ledger._check = held_up
+limits._check = held_up
 
 def pay(session):
     try:
         pay_bonus(session=session, cents=50, why="Thanks.", by=olga)
         said.append("paid")
-    except ledger.OverLimit:
+    except limits.OverLimit:
         said.append("refused")
     finally:
         connection.close()

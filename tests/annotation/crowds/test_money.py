@@ -9,9 +9,9 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from annotation.crowds import backend_for
-from annotation.crowds.outbox import settle_session
+from annotation.crowds.outbox.effects import settle_session
 from annotation.models import Budget, CrowdSession, LedgerEntry, Publication, Worker
-from annotation.money import ledger
+from annotation.money import bookings, ledger
 from common.amounts import spell_cents
 from common.errors import WrongState
 from common.rows import LogIsAppendOnly
@@ -71,7 +71,7 @@ def test_publishing_reserves_approving_spends_and_rejecting_gives_back(study: St
     assert counters(study) == (100, 24, 12)
     assert settle_session(session=handed_in(publication, "p-2", "A2"), status="rejected", feedback="Empty.")
     assert counters(study) == (100, 12, 12)
-    assert ledger.release_slots(publication=publication, places=1)
+    assert bookings.release_slots(publication=publication, places=1)
     assert counters(study) == (100, 0, 12)
 
 
@@ -83,9 +83,9 @@ def test_whatever_is_said_twice_is_booked_once(study: Study) -> None:
     assert not settle_session(session=session, status="approved")
     assert not settle_session(session=session, status="rejected")  # what is paid stays paid
     session.refresh_from_db()
-    assert not ledger.pay_session(session=session)
-    assert ledger.release_slots(publication=publication, places=2)
-    assert not ledger.release_slots(publication=publication, places=1)
+    assert not bookings.pay_session(session=session)
+    assert bookings.release_slots(publication=publication, places=2)
+    assert not bookings.release_slots(publication=publication, places=1)
     assert counters(study) == (100, 0, 12)
 
 
@@ -241,8 +241,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
+from annotation.money import bookings, call_decisions, operations
 from annotation.money import ledger as money
-from annotation.money import orders
 from annotation.work.joining import join_from_crowd
 from annotation.crowds.sessions import open_session, person_sent
 from judgments.models import StudyEvent
@@ -294,8 +294,8 @@ def meeting(act):
     return held_up
 
 for module, name in (
-    (orders, "pay_bonus"), (orders, "retry_call"), (orders, "set_budget"),
-    (orders, "resolve_as_done"),
+    (operations, "pay_bonus"), (call_decisions, "retry_call"), (operations, "set_budget"),
+    (call_decisions, "resolve_as_done"),
 ):
     setattr(module, name, meeting(getattr(module, name)))
 
@@ -430,7 +430,7 @@ def test_a_call_that_was_given_up_is_decided_on_once(
     unsure = step != "retry"
     found = scene(
         f"call = parked(answer={{'unsure': True}} if {unsure} else {{}})\n"
-        f"money.reserve_for_call(call=call, cents=60 if {unsure} else 0)\n"
+        f"bookings.reserve_for_call(call=call, cents=60 if {unsure} else 0)\n"
         f"path = f'crowd-calls/{{call.pk}}/{step}/'\n"
         "body = {'confirm': look(path)}\n"
         "answers = at_once(*[lambda key=key: send(path, body, key) for key in 'abc'])"
@@ -447,8 +447,8 @@ session = CrowdSession.objects.filter(study=study).select_related("study").first
 up = Publication.objects.filter(pk=session.publication_id)
 up.update(screen_outs=2, screen_outs_held=2, screen_out_cents=50)
 money.book(budget=money.budget_of(study, study.platform), key="kept", what="reserve", reserved=100)
-money.book = meeting(money.book)
-pay = lambda: money.pay_screen_out(session=CrowdSession.objects.get(pk=session.pk))
+bookings.book = meeting(bookings.book)
+pay = lambda: bookings.pay_screen_out(session=CrowdSession.objects.get(pk=session.pk))
 answers = at_once(pay, pay)
 """
     )

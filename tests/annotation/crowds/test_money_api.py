@@ -10,12 +10,12 @@ from django.contrib.auth.models import User
 from django.core.checks import run_checks
 from django.test import Client, override_settings
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from annotation.crowds.sessions import open_session, person_sent
 from annotation.crowds.sync import SYNC
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest
-from annotation.money import ledger
-from annotation.money.payments import Pay
+from annotation.money import bookings, ledger
+from annotation.money.wages import Pay
 from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
 from common.errors import WrongState
@@ -203,7 +203,7 @@ def test_top_ups_are_paid_as_they_were_shown(
         cents = 0 if asked else lacking[0]
         return [Pay(session.pk, ada, 60.0, 30, 0, 100, cents, True)]
 
-    monkeypatch.setattr("annotation.money.orders.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.previews.pay_of_sessions", pays)
     monkeypatch.setattr("annotation.money.payments.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()
@@ -241,7 +241,7 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
         ]
         return [pay for pay in every if pay.session not in asked]
 
-    monkeypatch.setattr("annotation.money.orders.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.previews.pay_of_sessions", pays)
     monkeypatch.setattr("annotation.money.payments.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()
@@ -283,7 +283,7 @@ def parked(study: Study, *, unsure: bool, kept: int = 0) -> CrowdCall:
         session=session, worker=session.worker, answer={"unsure": True} if unsure else {},
         payload={"bonus_cents": 50, "cents": 60},
     )  # fmt: skip
-    ledger.reserve_for_call(call=call, cents=kept)
+    bookings.reserve_for_call(call=call, cents=kept)
     return call
 
 

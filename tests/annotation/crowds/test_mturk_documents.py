@@ -16,34 +16,30 @@ from django.utils.translation import gettext, override
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.crowds.mturk.answers import AnswersUnreadable, FieldAnswer, fields_of, read_answers
 from annotation.crowds.mturk.notifications import Subscription, read_sns, read_sqs
-from annotation.crowds.mturk.pages import (
+from annotation.crowds.mturk.pages import answers_of_page, html_question
+from annotation.crowds.mturk.questions import (
     MOST_BYTES,
-    AnswersUnreadable,
-    FieldAnswer,
     QuestionProblem,
-    answers_of_page,
     external_question,
-    fields_of,
-    html_question,
     html_question_of,
-    is_master,
-    read_answers,
-    requirements_of,
-    score_at_least,
     storable,
 )
-from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.mturk.requirements import is_master, requirements_of, score_at_least
+from annotation.crowds.opening import close_study, open_study
 from annotation.models import Assignment, Judgment, Participation
 from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import units_of_hit
 from annotation.work.submissions import submit_assignment
-from annotation.work.worksheet import units_of_hit
 from common.errors import WrongState
+from judgments.design.countries import COUNTRIES
 from judgments.design.reading import make_design
-from judgments.design.requirements import COUNTRIES, Workers
+from judgments.design.requirements import Workers
 from judgments.models import Item, Study
-from judgments.studies.generation import generate_hits
-from judgments.studies.studies import create_study, design_of
+from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
+from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.framing import make_hit
 from tests.annotation.crowds.turking import CROWD, kinds_of, same_money, sync, up

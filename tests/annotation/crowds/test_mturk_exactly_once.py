@@ -10,23 +10,11 @@ from django.utils import timezone
 
 from annotation.crowds import backend_of
 from annotation.crowds.mturk.client import client_of as turk_client
-from annotation.crowds.outbox import (
-    IN_A_ROW,
-    TRIES,
-    ask_to_block,
-    ask_to_qualify,
-    ask_to_unblock,
-    ask_to_write,
-    carry_out_calls,
-    retry_call,
-)
-from annotation.crowds.publishing import (
-    ask_to_extend,
-    begin_opening,
-    carry_out_opening,
-    close_study,
-    open_study,
-)
+from annotation.crowds.opening import begin_opening, carry_out_opening, close_study, open_study
+from annotation.crowds.outbox.delivery import IN_A_ROW, TRIES, carry_out_calls
+from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
+from annotation.crowds.outbox.resolution import retry_call
+from annotation.crowds.publishing import ask_to_extend
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication
 from annotation.money.ledger import OverBudget
 from annotation.money.payments import decide_session, pay_bonus

@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from annotation.crowds.mturk.pages import (
-    AnswersUnreadable,
-    QuestionProblem,
-    answers_of_page,
-    html_page,
-    html_question,
-    layouts,
-    styles_for,
-)
-from annotation.work.worksheet import WorkedExample, arrange_units
+from annotation.crowds.mturk.answers import AnswersUnreadable
+from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, layouts
+from annotation.crowds.mturk.questions import QuestionProblem
+from annotation.crowds.mturk.styles import styles_for
+from annotation.work.sheet.examples import WorkedExample
+from annotation.work.sheet.units import arrange_units
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS

@@ -10,16 +10,18 @@ import pytest
 from django.db.models import F
 
 from annotation.crowds import backend_for
-from annotation.crowds.outbox import finish_call
-from annotation.crowds.publishing import ask_to_extend, close_study, open_study
+from annotation.crowds.opening import close_study, open_study
+from annotation.crowds.outbox.delivery import finish_call
+from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.sync import sync_what_is_due
 from annotation.errors import RequirementNotMet
 from annotation.models import CrowdCall, CrowdSession, Judgment, Publication
-from annotation.money.payments import decide_session, forecast_of, pay_bonus
+from annotation.money.forecast import forecast_of
+from annotation.money.payments import decide_session, pay_bonus
 from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, Job, Study
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.crowds.turking import (
     Crowd,
     Work,
@@ -162,9 +164,9 @@ SCENE = """
 import json, threading
 from django.db import connection
 from annotation.models import Budget, CrowdCall, Publication
-from annotation.crowds.publishing import begin_opening
+from annotation.crowds.opening import begin_opening
 from judgments.models import HIT, Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from tests.annotation.crowds.turking import CROWD
 from tests.studies import make_study
 

@@ -18,8 +18,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from annotation.crowds import backend_of
-from annotation.crowds.mturk.backend import annotation_of
 from annotation.crowds.mturk.client import client_of as turk_client
+from annotation.crowds.mturk.listings import annotation_of
 from annotation.crowds.mturk.notifications import (
     NotificationForged,
     NotificationProblem,
@@ -30,7 +30,7 @@ from annotation.crowds.mturk.notifications import (
     read_sqs,
     string_to_sign,
 )
-from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.sync import note_hint, sync_what_is_due
 from annotation.errors import SlotTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication

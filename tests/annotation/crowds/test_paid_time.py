@@ -7,15 +7,17 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.crowds.opening import open_study
 from annotation.crowds.people import pseudonym
-from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Judgment
-from annotation.money.orders import preview_top_ups
-from annotation.money.payments import decide_session, overclaims_of, pay_of_sessions, pay_top_ups, wages_of
+from annotation.money.payments import decide_session, pay_top_ups
+from annotation.money.previews import preview_top_ups
+from annotation.money.wages import overclaims_of, pay_of_sessions, wages_of
+from annotation.work.answers.revisions import revise_judgments
 from annotation.work.leases import extend_lease, retake_assignment
 from annotation.work.operations import extend_leases
-from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
-from annotation.work.worksheet import page_units_of
+from annotation.work.sheet.units import page_units_of
+from annotation.work.submissions import save_answers, submit_assignment
 from common.amounts import spell_seconds
 from common.errors import WrongState
 from judgments.models import HIT, Study

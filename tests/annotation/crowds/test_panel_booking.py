@@ -14,7 +14,8 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from annotation.crowds.outbox import carry_out_calls
+from annotation.crowds.opening import close_study
+from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.reconciling import (
     ListProblem,
     as_csv,
@@ -28,20 +29,20 @@ from annotation.crowds.panel.reconciling import (
     unpaid_pages,
 )
 from annotation.crowds.people import forget_raw_ids, pseudonym
-from annotation.crowds.publishing import close_study
 from annotation.crowds.sync import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
-from annotation.money.ledger import cents_committed_today, committed_cents, set_budget
+from annotation.money.ledger import set_budget
+from annotation.money.limits import cents_committed_today, committed_cents
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.privacy.erasing import cannot_be_erased_now, erase_person
 from annotation.privacy.retention import known_people
 from annotation.quality.flags import exclude_worker
 from annotation.quality.reviews import approve_assignments, approve_unopposed
 from common.errors import WrongState
-from evaluation.data.integrity import budgets_are_what_their_ledger_says
-from judgments.design.panels import Panel
+from evaluation.data.invariants.money import budgets_are_what_their_ledger_says
+from judgments.design.tables.panel import Panel
 from judgments.models import Study, StudyEvent
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.crowds.panels import (
     ADA,
     BOB,

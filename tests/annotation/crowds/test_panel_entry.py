@@ -17,13 +17,13 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.panel.backend import PanelIds, link_key, signature_of
 from annotation.crowds.panel.reconciling import compare, read_submissions
-from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, RawId, Worker
 from common.errors import WrongState
 from judgments.models import Study, StudyEvent
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.framing import Turker, study_at_mturk
 from tests.annotation.crowds.panels import (
@@ -423,7 +423,7 @@ def test_one_address_enters_with_so_many_ids_in_a_while(settings: Settings) -> N
 PEOPLE, SLOTS = 12, 5
 
 MAKE_STUDY = """
-from annotation.crowds.publishing import open_study
+from annotation.crowds.opening import open_study
 from tests.annotation.casting import make_dataset, make_study
 
 study = make_study(
@@ -440,7 +440,7 @@ from collections import Counter
 from annotation.models import Assignment, CrowdSession, Judgment, Worker
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session
-from annotation.crowds.publishing import close_study
+from annotation.crowds.opening import close_study
 from judgments.models import Study
 
 study = Study.objects.get()

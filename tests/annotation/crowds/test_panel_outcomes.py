@@ -12,18 +12,18 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import F
 from django.test import Client
 
+from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.panel.people import time_out
 from annotation.crowds.panel.reconciling import book_list
-from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
 from annotation.money.payments import decide_session
 from annotation.quality.flags import exclude_worker, pause_worker
 from judgments.design.panels import OUTCOMES
-from judgments.jobs import run_job
+from judgments.jobs.claims import run_job
 from judgments.models import HIT, Job, Study, StudyEvent
-from judgments.studies.studies import design_of
+from judgments.studies.designs import design_of
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.panels import (
     ADA,

@@ -8,8 +8,8 @@ from django.test import Client
 
 from annotation import crowds as backends
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price
-from annotation.crowds.outbox import ask_to_block
-from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.opening import close_study, open_study
+from annotation.crowds.outbox.messages import ask_to_block
 from annotation.crowds.sessions import person_sent
 from annotation.errors import RequirementNotMet
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Qualification
@@ -22,7 +22,7 @@ from judgments.design import crowds
 from judgments.design.crowds import CrowdOffer
 from judgments.design.reading import make_design
 from judgments.models import Study
-from judgments.studies.generation import generate_hits
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.panels import give, start

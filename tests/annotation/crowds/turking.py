@@ -12,14 +12,14 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.test import override_settings
 
-from annotation.crowds.mturk import backend
+from annotation.crowds.mturk import hit_types
 from annotation.crowds.sessions import claim_for_session, open_session, person_sent
 from annotation.crowds.sync import Synced, sync_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
+from annotation.work.sheet.units import page_units_of
 from annotation.work.submissions import save_answers, submit_assignment
-from annotation.work.worksheet import page_units_of
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.fakes.mturk import MTurkEmulator
@@ -31,8 +31,8 @@ CROWD = {"backend": "mturk", "reward_cents": 10, "budget_cents": 100_000, "appro
 @contextmanager
 def emulated(**about: Any) -> Iterator[MTurkEmulator]:
     """The service, and settings that lead to it."""
-    backend._types.clear()
-    backend._qualifications.clear()
+    hit_types.known_hit_types.clear()
+    hit_types.known_qualifications.clear()
     with patch.dict(os.environ, KEYS), MTurkEmulator(**about) as emulator, settings_for(emulator):
         yield emulator
 

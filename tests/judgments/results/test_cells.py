@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.importers.foreign import button_groups, chosen, members, pairs_of, parse_time
+from judgments.importers.foreign import button_groups, chosen, members, pairs_of
+from judgments.importers.times import parse_time
 
 PACIFIC = timezone(timedelta(hours=-8))
 SIX_PACIFIC = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)

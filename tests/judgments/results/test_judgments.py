@@ -8,7 +8,7 @@ import pytest
 
 from judgments.importers import ColumnMapping, ImportProblem, open_judgments
 from judgments.importers.mapping import parse_pairs, parse_zone
-from judgments.importers.records import JudgmentRow
+from judgments.importers.records.rows import JudgmentRow
 from tests.judgments.results.result_files import OLD_ROW, csv_file, old_header, old_line, row_with
 
 PAIR = {"image": "Input.image", "first_text": "Input.a", "second_text": "Input.b", "value": "Answer.choice"}

@@ -25,7 +25,7 @@ from judgments.importers import (
     open_judgments,
     read_layouts,
 )
-from judgments.importers.records import CreditedRow, JudgmentRow, ReferenceRow
+from judgments.importers.records.rows import CreditedRow, JudgmentRow, ReferenceRow
 
 LABELLED = [
     {

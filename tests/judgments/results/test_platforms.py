@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judgments.importers import ColumnMapping, ImportProblem, open_judgments
-from judgments.importers.records import JudgmentRow
+from judgments.importers.records.rows import JudgmentRow
 
 SIDES = {"left": "1", "right": "2"}
 PAIR = {"image": "image", "first_text": "a", "second_text": "b", "value": "better"}

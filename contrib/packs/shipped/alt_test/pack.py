@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from common.amounts import json_float
-from common.incoming import TooDeep, load_json
+from common.incoming.json_documents import TooDeep, load_json
 from contrib.packs.reading import ReplicationError
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate

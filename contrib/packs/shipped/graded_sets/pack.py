@@ -10,13 +10,14 @@ import numpy as np
 
 from common.amounts import json_float
 from contrib.bounds.bounds import computable
-from contrib.packs.published_sets import references_by_image
+from contrib.packs.estimates import estimate_from
+from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
-from contrib.packs.running import Run, estimate_from
+from contrib.packs.running import Run
 from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
 from evaluation.results.metric_figures import CaptionTexts, score_captions
-from judgments.importers.published_sets import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
-from judgments.importers.records import JudgmentRow, ReferenceRow
+from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta import grouped_correlation

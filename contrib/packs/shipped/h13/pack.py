@@ -8,11 +8,13 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from annotation.rehearsal import Crowd
+from annotation.rehearsal.crowd import Crowd
 from common.amounts import json_float
 from common.features import of_features
-from contrib.packs.published_sets import POOL, Flickr8k, Pairs, read_flickr8k, share_by_image
-from contrib.packs.running import Run, estimate_from, heat_plot, rehearse
+from contrib.packs.estimates import estimate_from, heat_plot, share_by_image
+from contrib.packs.flickr8k import POOL, Flickr8k, Pairs, read_flickr8k
+from contrib.packs.rehearsal import rehearse
+from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from evaluation.results.rankings import TABLE_7
 from quorum.metrics import bleu_pre_matrix, score

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal import Crowd
-from contrib.packs.published_sets import references_by_image
-from contrib.packs.running import Run, rehearse
+from annotation.rehearsal.crowd import Crowd
+from contrib.packs.flickr8k import references_by_image
+from contrib.packs.rehearsal import rehearse
+from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Estimate
 from judgments.importers import open_dataset
-from judgments.importers.records import Columns, read_json_lines
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.textio import ImportNotes
 from quorum.metrics.keyword_baselines import (
     KeywordList,

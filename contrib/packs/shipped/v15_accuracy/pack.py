@@ -3,7 +3,8 @@
 import numpy as np
 
 from contrib.bounds.bounds import computable
-from contrib.packs.published_sets import (
+from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of
+from contrib.packs.fifty import (
     ABSTRACT,
     PASCAL,
     SETS,
@@ -11,13 +12,10 @@ from contrib.packs.published_sets import (
     Fifty,
     accuracy_of_all,
     curve_of_all,
-    drawn_curve,
-    drawn_point,
-    estimates_of,
     read_fifty,
-    references_by_image,
     scores_by_shared_subsets,
 )
+from contrib.packs.flickr8k import references_by_image
 from contrib.packs.running import Run
 from evaluation.presentation.content import (
     Cell,
@@ -30,7 +28,7 @@ from evaluation.presentation.content import (
     estimate_of,
 )
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
-from judgments.importers.published_sets import FiftyDataset
+from judgments.importers.published.fifty import FiftyDataset
 from quorum.numeric.arrays import Floats
 from quorum.statistics.meta import ReferenceCurve
 

@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 
 from contrib.bounds.bounds import computable
-from contrib.packs.published_sets import (
+from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of, in_per_cent, share_by_image
+from contrib.packs.fifty import (
     ABSTRACT,
     PASCAL,
     SETS,
@@ -13,13 +14,8 @@ from contrib.packs.published_sets import (
     Fifty,
     accuracy_of_all,
     curve_of_all,
-    drawn_curve,
-    drawn_point,
-    estimates_of,
-    in_per_cent,
     read_fifty,
     scores_by_shared_subsets,
-    share_by_image,
 )
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, CurvePanel, Curves, Estimate, Plot, Table

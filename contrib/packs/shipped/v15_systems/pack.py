@@ -5,17 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from contrib.bounds.bounds import computable
-from contrib.packs.published_sets import (
-    ABSTRACT,
-    PASCAL,
-    SETS,
-    TOKENIZER,
-    Fifty,
-    of_draws,
-    read_fifty,
-    read_triplet_votes,
-    share_by_image,
-)
+from contrib.packs.estimates import of_draws, share_by_image
+from contrib.packs.fifty import ABSTRACT, PASCAL, SETS, TOKENIZER, Fifty, read_fifty, read_triplet_votes
 from contrib.packs.running import Run
 from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts

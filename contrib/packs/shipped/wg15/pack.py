@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal import Crowd
+from annotation.rehearsal.crowd import Crowd
 from common.amounts import json_float
-from contrib.packs.published_sets import of_draws
-from contrib.packs.running import Run, estimate_from, rehearse
+from contrib.packs.estimates import estimate_from, of_draws
+from contrib.packs.rehearsal import rehearse
+from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
-from judgments.importers.records import Columns, read_json_lines
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.textio import ImportNotes
 from quorum.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound
 from quorum.metrics.content_baselines import (

@@ -15,8 +15,9 @@ from contrib.bounds.bounds import (
     compute_bounds,
     read_corpus,
 )
-from contrib.packs.published_sets import references_by_image
-from contrib.packs.running import Run, heat_plot
+from contrib.packs.estimates import heat_plot
+from contrib.packs.flickr8k import references_by_image
+from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from judgments.importers import open_dataset

@@ -9,8 +9,8 @@ from contrib.error_spans.results.segments import Judged, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import read_layouts
-from judgments.importers.records import Columns
-from judgments.importers.tables import read_table
+from judgments.importers.records.columns import Columns
+from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes
 
 DATA, WAVES = "wmt24-news-systems", 4

@@ -8,15 +8,38 @@ from difflib import get_close_matches
 from functools import partial
 
 from common.features import of_features
-from evaluation.data.export.formats import consensus, judgments
+from evaluation.data.export.formats import (
+    consensus,
+    demographics,
+    judgments,
+    relevance,
+    reliability,
+    soft_labels,
+    written_captions,
+)
+from evaluation.data.export.formats.requirements import (
+    fits_any,
+    needs_captions_of_images,
+    needs_flickr8k_grades,
+    needs_kind,
+)
 from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
 from judgments.access.roles import Right
-from judgments.kinds import KINDS, Kind
 from judgments.models import Study
-from judgments.studies.studies import kind_of
 
 TASKS = ("annotation", "search")
+
+JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
+PARQUET = "application/vnd.apache.parquet"
+_KEYWORDS = partial(needs_kind, lambda kind: "keywords" in kind.own_formats, "it holds keywords")
+_GROUNDING = partial(
+    needs_kind, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
+)
+_WRITTEN = partial(
+    needs_kind, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
+)
+_CLOSED = partial(needs_kind, lambda kind: kind.values, "it holds answers from a fixed scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,74 +63,43 @@ class Format:
     personal: bool = False
 
 
-def _fits_any(study: Study) -> str:
-    return ""
-
-
-def _needs_captions_of_images(study: Study) -> str:
-    kind = KINDS[study.protocol]
-    if kind.compares_pairs or not kind.values:
-        return "it holds judgments of one caption of one item (relevance, graded, slider)"
-    return ""
-
-
-def _needs_flickr8k_grades(study: Study) -> str:
-    if kind_of(study).values not in consensus.FLICKR8K:
-        return "its files hold yes and no, or grades from 1 to 4 (relevance, graded)"
-    return _needs_captions_of_images(study)
-
-
-def _unless(fits: Callable[[Kind], object], why: str, study: Study) -> str:
-    return "" if fits(KINDS[study.protocol]) else why
-
-
-JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
-PARQUET = "application/vnd.apache.parquet"
-_KEYWORDS = partial(_unless, lambda kind: "keywords" in kind.own_formats, "it holds keywords")
-_GROUNDING = partial(
-    _unless, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
-)
-_WRITTEN = partial(
-    _unless, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
-)
-_CLOSED = partial(_unless, lambda kind: kind.values, "it holds answers from a fixed scale")
 _FORMATS = (
     Format(
         "jsonl", "jsonl", JSONL,
-        "JSON lines for programs: every judgment, a line each", _fits_any, judgments.JsonLines,
+        "JSON lines for programs: every judgment, a line each", fits_any, judgments.JsonLines,
     ),
-    Format("csv", "csv", CSV, "CSV for a spreadsheet: every judgment, a row each", _fits_any, judgments.CsvLines),
+    Format("csv", "csv", CSV, "CSV for a spreadsheet: every judgment, a row each", fits_any, judgments.CsvLines),
     Format(
         "parquet", "parquet", PARQUET,
-        "Parquet for data frames: every judgment, in typed columns", _fits_any, judgments.ParquetParts,
+        "Parquet for data frames: every judgment, in typed columns", fits_any, judgments.ParquetParts,
     ),
     Format(
         "qrels", "qrels.txt", TEXT,
-        "qrels for trec_eval: the consensus as relevance judgments", _needs_captions_of_images, consensus.Qrels,
+        "qrels for trec_eval: the consensus as relevance judgments", needs_captions_of_images, relevance.Qrels,
     ),
     Format(
         "flickr8k", "flickr8k.txt", TEXT,
         "Flickr8k’s layout for scripts that read it: its crowd file (relevance) or expert file (graded)",
-        _needs_flickr8k_grades, consensus.Flickr8k,
+        needs_flickr8k_grades, relevance.Flickr8k,
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset: what was written, as a file to import", _WRITTEN, consensus.WrittenCaptions,
+        "Captions for a new dataset: what was written, as a file to import", _WRITTEN, written_captions.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
         "Table of workers and units for agreement elsewhere: CSV, a row for each worker",
-        _CLOSED, consensus.Reliability,
+        _CLOSED, reliability.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
         "Soft labels for training: people’s answers to each unit as a distribution, with its entropy",
-        consensus.why_no_soft_labels, consensus.SoftLabelLines,
+        soft_labels.why_no_soft_labels, soft_labels.SoftLabelLines,
     ),
     Format(
         "demographics", "demographics.csv", CSV,
         "Demographics for the paper: what the crowd says of the people, a line each",
-        judgments.why_no_demographics, judgments.DemographicLines,
+        demographics.why_no_demographics, demographics.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
     Format(

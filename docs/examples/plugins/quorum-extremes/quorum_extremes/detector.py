@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from annotation.quality.detectors.base import AnswerFormat, Finding, History, Rule
+from annotation.quality.detectors.base import Finding, Rule
+from annotation.quality.detectors.history import AnswerFormat, History
 
 SLIDER = 11  # answers from which a scale has a middle worth using
 

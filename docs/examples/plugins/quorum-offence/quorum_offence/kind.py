@@ -3,10 +3,11 @@
 from typing import Any
 
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls import divide_images
-from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key
+from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, Material, UnitSpec
 from judgments.kinds.base import Choice, ChoiceKind, Page
-from judgments.kinds.image_caption import TwoThirds
+from judgments.kinds.relevance import TwoThirds
 
 
 class Offence(ChoiceKind):

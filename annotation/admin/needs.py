@@ -1,0 +1,102 @@
+"""What waits for a person in a study, as its page and the list of studies show it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from annotation.models import (
+    Adjudication,
+    Assignment,
+    Case,
+    CrowdCall,
+    ErasureRequest,
+    Publication,
+    SpendingRequest,
+    StudyAlarm,
+)
+from judgments.access.roles import Right
+from judgments.models import Study
+from judgments.studies.home_page import Need, add_needs
+
+SOON = timedelta(days=1)
+
+add_needs(
+    Need(
+        name="failed_messages",
+        page="crowd",
+        labels=("one message to the crowd failed", "messages to the crowd failed"),
+        rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.FAILED),
+        button="See what failed",
+        right=Right.CHANGE,
+    ),
+    Need(
+        name="spending_requests",
+        page="crowd",
+        labels=("one order waits for a second person", "orders wait for a second person"),
+        rows=lambda: SpendingRequest.objects.filter(state=SpendingRequest.State.WAITING),
+        button="See the order",
+        right=Right.CHANGE,
+    ),
+    Need(
+        name="erasure_requests",
+        page="privacy",
+        labels=("one participant asks to be erased", "participants ask to be erased"),
+        rows=lambda: ErasureRequest.objects.filter(state=ErasureRequest.State.WAITING),
+        button="See the request",
+        right=Right.OWN,
+    ),
+    Need(
+        name="flags",
+        page="review",
+        labels=("one flag to review", "flags to review"),
+        rows=lambda: Case.objects.filter(state=Case.State.OPEN),
+        button="Review flags",
+        right=Right.REVIEW,
+    ),
+    Need(
+        name="payments",
+        page="work",
+        labels=("one page of work to approve and pay", "pages of work to approve and pay"),
+        rows=lambda: Assignment.objects.filter(
+            state=Assignment.State.SUBMITTED, study__design__crowd__reward_cents__gt=0
+        ),
+        button="Approve work",
+        right=Right.REVIEW,
+    ),
+    Need(
+        name="disputes",
+        page="disputes",
+        labels=("one dispute waits for its adjudicator", "disputes wait for their adjudicators"),
+        rows=lambda: Adjudication.objects.filter(state=Adjudication.State.WAITING),
+        button="See disputes",
+        right=Right.REVIEW,
+    ),
+    Need(
+        name="controls_used_up",
+        page="controls",
+        labels=(
+            "check questions used up by one participant",
+            "participants have used up the check questions",
+        ),
+        rows=lambda: StudyAlarm.objects.filter(
+            what=StudyAlarm.What.CONTROLS_USED_UP, study__state=Study.State.OPEN
+        ),
+        button="See check questions",
+        right=Right.CHANGE,
+    ),
+    Need(
+        name="expiring",
+        page="crowd",
+        labels=("the offer at the crowd ends within a day", "offers at the crowd end within a day"),
+        rows=lambda: Publication.objects.filter(
+            state=Publication.State.PUBLISHED,
+            study__state=Study.State.OPEN,
+            expires_at__lt=timezone.now() + SOON,
+            held_slots__gt=0,
+        ),
+        button="Offer it longer",
+        right=Right.CHANGE,
+    ),
+)

@@ -1,0 +1,186 @@
+"""The tables of workers, their work and what they reported, in the admin."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
+from judgments.access.roles import visible_rows
+from judgments.admin.base import (
+    KnownValuesFilter,
+    ReadOnlyAdmin,
+    count_column,
+    count_of,
+    counted_beside,
+    in_short,
+    study_column,
+    study_words,
+    thumbnail,
+)
+
+
+class ValueFilter(KnownValuesFilter):
+    title, parameter_name, known_values = "value", "value", ("0", "1", "2", "3", "4")
+
+
+@admin.register(Worker)
+class WorkerAdmin(ReadOnlyAdmin):
+    empty_words = "This lists people who joined a study."
+    list_display = ("name", "source_label", study_column, count_column("HITs taken", "n"), "created_at")
+    list_filter = ("source", "anonymous", "study")
+    list_select_related = ("study",)
+    search_fields = ("name",)
+    fields = ("name", "source", "study", "anonymous", "created_at")  # never the hashes of secrets
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
+        rows = super().get_queryset(request).select_related("study")
+        seen = visible_rows(Assignment.objects.all(), request.user)
+        return rows.annotate(n=count_of(seen, "worker"))
+
+    @display(
+        description="source",
+        label={"local": "", "rehearsal": "warning", "imported": "info"},
+        ordering="source",
+    )
+    def source_label(self, worker: Worker) -> tuple[str, str]:
+        return worker.source, worker.get_source_display()
+
+
+@admin.register(Assignment)
+class AssignmentAdmin(ReadOnlyAdmin):
+    empty_words = "A row is added whenever somebody takes a HIT."
+    list_display = (
+        "id",
+        study_column,
+        "worker",
+        "state_label",
+        "accepted_at",
+        "submitted_at",
+        count_column("judgments", "n", ordered=False),
+    )
+    list_filter = ("state", "simulated", "study")
+    list_select_related = ("study", "worker", "hit")
+    search_fields = ("=id", "worker__name", "=hit__key")
+    fields = (
+        "id",
+        "study",
+        "hit",
+        "worker",
+        "state",
+        "simulated",
+        "accepted_at",
+        "expires_at",
+        "submitted_at",
+        "consent_version",
+        "instructions_version",
+        "external_id",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Assignment]:
+        related = super().get_queryset(request).select_related("study", "worker", "hit")
+        return related.annotate(n=counted_beside(Assignment, "judgments"))
+
+    @display(
+        description="state",
+        label={
+            "accepted": "info", "submitted": "success", "approved": "success",
+            "returned": "", "expired": "warning", "rejected": "danger",
+        },
+        ordering="state",
+    )  # fmt: skip
+    def state_label(self, assignment: Assignment) -> tuple[str, str]:
+        return assignment.state, assignment.get_state_display()
+
+
+@admin.register(Judgment)
+class JudgmentAdmin(ReadOnlyAdmin):
+    empty_words = "This lists the answers of submitted HITs."
+    list_display = (
+        "id",
+        "study",
+        "unit",
+        "worker",
+        "value",
+        "presented",
+        "seconds_short",
+        "marks",
+    )
+    list_filter = (ValueFilter, "set_aside", "unit__control", "assignment__simulated", "assignment__study")
+    list_select_related = ("unit__study", "assignment__worker")
+    search_fields = ("=unit__key", "assignment__worker__name")
+    fields = ("unit", "worker", "value", "answer", "presented", "seconds_short", "set_aside", "assignment")
+    readonly_fields = ("worker", "seconds_short")
+
+    def get_fields(self, request: HttpRequest, obj: Judgment | None = None) -> list[str]:
+        empty = (
+            "" if obj is None else "answer" if obj.answer is None else "value" if obj.value is None else ""
+        )
+        return [name for name in self.fields if name != empty]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Judgment]:
+        return super().get_queryset(request).select_related("unit__study", "assignment__worker")
+
+    @display(description="study")
+    def study(self, judgment: Judgment) -> SafeString | str:
+        return study_words(judgment.unit.study)
+
+    @display(description="worker", ordering="assignment__worker__name")
+    def worker(self, judgment: Judgment) -> str:
+        return judgment.assignment.worker.name
+
+    @display(description="seconds", ordering="seconds")
+    def seconds_short(self, judgment: Judgment) -> str:
+        return in_short(judgment.seconds)
+
+    @display(description="marks", label={"control item": "info", "excluded": "danger"})
+    def marks(self, judgment: Judgment) -> tuple[str, str] | str:
+        mark = "excluded" if judgment.set_aside else "control item" if judgment.unit.control else ""
+        return (mark, mark) if mark else ""
+
+
+@admin.register(ProblemReport)
+class ProblemReportAdmin(ReadOnlyAdmin):
+    empty_words = "Workers can report a problem beside every item."
+    list_display = ("created_at", "what", "comment", "picture", "study", "worker")
+    list_filter = ("what", "assignment__study")
+    search_fields = ("comment", "=unit__key", "assignment__worker__name")
+    fields = ("what", "comment", "picture", "unit", "worker", "created_at")
+    readonly_fields = ("picture", "worker")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemReport]:
+        related = ("unit__item__dataset", "assignment__worker", "assignment__study")
+        return super().get_queryset(request).select_related(*related)
+
+    @display(description="picture")
+    def picture(self, report: ProblemReport) -> SafeString | str:
+        return thumbnail(report.unit.item)
+
+    @display(description="study")
+    def study(self, report: ProblemReport) -> SafeString | str:
+        return study_words(report.assignment.study)
+
+    @display(description="worker")
+    def worker(self, report: ProblemReport) -> str:
+        return report.assignment.worker.name
+
+
+@admin.register(Participation)
+class ParticipationAdmin(ReadOnlyAdmin):
+    empty_words = "This lists people who joined a study."
+    list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
+    list_filter = ("study",)
+    list_select_related = ("worker", "study")
+    search_fields = ("worker__name", "=completion_code")
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    empty_words = "Invitations are made on the page Workers of a study that lets in invited people alone."
+    list_display = ("code", study_column, "note", "worker", "used_at")
+    list_filter = ("study",)
+    list_select_related = ("study", "worker")
+    search_fields = ("note", "=code", "worker__name")

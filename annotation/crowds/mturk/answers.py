@@ -1,0 +1,110 @@
+"""Mechanical Turk's XML of answers.
+
+Workers control every field of an answer, and another page may have posted it, so nothing is trusted: only our own rows
+count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from annotation.crowds.mturk.questions import FORBIDDEN, INSTEAD, SCHEMAS, storable
+from common.errors import QuorumError
+
+MOST_ANSWER_BYTES = 2_000_000  # thirty times the longest question
+MOST_FIELDS = 5_000
+JOINED = "|"  # separates the checked values of one name
+ANSWERS = re.compile(
+    rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
+)
+REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
+PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+# elements of an answer that hold values
+VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
+
+
+class AnswersUnreadable(QuorumError):
+    title = "The answers cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldAnswer:
+    """One ``Answer``: the field's name and its values in order."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def read_answers(document: str) -> tuple[FieldAnswer, ...]:
+    """Return the answers in document order, including repeated names.
+
+    Characters that XML cannot hold are replaced, so that one bad letter does not lose a worker's answers.
+    """
+    size = len(document.encode("utf-8", "replace"))
+    if size > MOST_ANSWER_BYTES:
+        raise AnswersUnreadable(
+            f"The answers are {size:,} bytes long; expected at most {MOST_ANSWER_BYTES:,}."
+        )
+    try:
+        tree: Element = fromstring(_repaired(document), forbid_dtd=True)
+    except ParseError as error:
+        raise AnswersUnreadable(f"The answers are no XML: {error}.") from None
+    except DefusedXmlException:
+        raise AnswersUnreadable(
+            "The answers declare a document type or entities; expected a plain QuestionFormAnswers."
+        ) from None
+    if not ANSWERS.fullmatch(tree.tag):
+        raise AnswersUnreadable(f"The answers are a {tree.tag[:200]!r}; expected QuestionFormAnswers.")
+    if len(tree) > MOST_FIELDS:
+        raise AnswersUnreadable(f"The answers have {len(tree):,} fields; expected at most {MOST_FIELDS:,}.")
+    namespace = tree.tag.removesuffix("QuestionFormAnswers")
+    return tuple(_answer(element, namespace, number) for number, element in enumerate(tree, start=1))
+
+
+def _answer(answer: Element, namespace: str, number: int) -> FieldAnswer:
+    names = [part.text or "" for part in answer if part.tag == f"{namespace}QuestionIdentifier"]
+    if answer.tag != f"{namespace}Answer" or len(names) != 1 or not names[0].strip():
+        raise AnswersUnreadable(
+            f"Answer {number} names no field; expected an Answer with one QuestionIdentifier."
+        )
+    wanted = {f"{namespace}{value}" for value in VALUES}
+    return FieldAnswer(
+        name=names[0].strip(),
+        values=tuple("".join(part.itertext()) for part in answer if part.tag in wanted),
+    )
+
+
+def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
+    """Return answers as form fields; join different values of one name, as of check boxes.
+
+    A radio button with two values becomes an invalid choice, and is refused.
+    """
+    values: dict[str, list[str]] = {}
+    for answer in answers:
+        distinct = values.setdefault(answer.name, [])
+        distinct += [value for value in answer.values if value not in distinct]
+    return {name: JOINED.join(distinct) for name, distinct in values.items()}
+
+
+def _repaired(document: str) -> str:
+    """Make a document parseable: join surrogate pairs, replace other forbidden characters."""
+    text = REFERENCE.sub(_keep_allowed_reference, document)
+    text = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return storable(text)
+
+
+def _keep_allowed_reference(reference: re.Match[str]) -> str:
+    digits, base = (reference[1], 16) if reference[1] else (reference[2], 10)
+    number = int(digits, base) if len(digits.lstrip("0")) <= 8 else 0
+    if 0xD800 <= number <= 0xDFFF:
+        return chr(number)  # half of a pair, joined later
+    if number > 0x10FFFF or FORBIDDEN.match(chr(number)):
+        return INSTEAD
+    return reference[0]

@@ -1,0 +1,143 @@
+"""Pages in Mechanical Turk's frame: how workers arrive, and the tickets that stand for cookies there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core import signing
+from django.http import QueryDict
+from django.urls import get_script_prefix, reverse, set_script_prefix
+from django.utils.translation import gettext as _
+
+from annotation.errors import ArrivalRefused
+from annotation.models import CrowdSession, Worker
+
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+SUBMIT = "/mturk/externalSubmit"
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
+SALT = "annotation.frames"  # names no module: tickets live on in addresses at Mechanical Turk
+TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
+
+# MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.
+SITES = {
+    "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
+    "mturk-sandbox": ("https://workersandbox.mturk.com",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A parsed arrival; in a preview ``assignment``, ``worker`` and ``site`` are ''."""
+
+    hit: str
+    assignment: str = ""
+    worker: str = ""
+    site: str = ""
+
+    @property
+    def is_preview(self) -> bool:
+        return not self.assignment
+
+
+def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
+    for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
+        if len(query.getlist(name)) > 1:
+            raise ArrivalRefused(
+                _("Nothing was recorded: %(name)s stands in the address twice; expected once.")
+                % {"name": name}
+            )
+    hit, assignment, worker = (query.get(name, "") for name in ("hitId", "assignmentId", "workerId"))
+    if assignment in ("", PREVIEW) or not worker:
+        return Arrival(hit=hit if ID.fullmatch(hit) else "")
+    for name, value in (("hitId", hit), ("assignmentId", assignment), ("workerId", worker)):
+        if not ID.fullmatch(value):
+            raise ArrivalRefused(
+                _("Nothing was recorded: the %(name)s in the address is none of Mechanical Turk’s.")
+                % {"name": name}
+            )
+    return Arrival(
+        hit=hit,
+        assignment=assignment,
+        worker=worker,
+        site=_allowed_site(query.get("turkSubmitTo", ""), sites),
+    )
+
+
+def _allowed_site(address: str, sites: Collection[str]) -> str:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        parts = urlsplit("")
+    site = f"{parts.scheme}://{parts.netloc}"
+    if site not in sites or address.rstrip("/") != site:
+        raise ArrivalRefused(
+            _(
+                "Nothing was recorded: the address sends your answers to %(address)s, which is not Mechanical Turk. "
+                "Open the HIT from your worker’s page, or return it."
+            )
+            % {"address": repr(address[:100])}
+        )
+    return site
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The frame of a request; ``site`` takes its answers, such as https://www.mturk.com."""
+
+    session: CrowdSession
+    site: str
+
+    @property
+    def worker(self) -> Worker:
+        return self.session.worker
+
+
+def sites_of(platform: str) -> tuple[str, ...]:
+    if platform not in SITES:
+        return ()
+    return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[platform]
+
+
+def all_sites() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(site for platform in SITES for site in sites_of(platform)))
+
+
+def new_ticket(session: CrowdSession, *, site: str) -> str:
+    return signing.dumps([session.pk, site], salt=SALT)
+
+
+def read_ticket(ticket: str) -> Frame | None:
+    """Return the ticket's frame; None if it is forged, too old, or for a site that is no longer allowed."""
+    try:
+        pk, site = signing.loads(ticket, salt=SALT, max_age=TICKET_SECONDS)
+    except (signing.BadSignature, ValueError):
+        return None
+    session = CrowdSession.objects.select_related("study", "worker", "publication").filter(pk=pk).first()
+    if session is None or site not in sites_of(session.platform):
+        return None
+    return Frame(session=session, site=site)
+
+
+def prefix_of(ticket: str) -> str:
+    return f"{get_script_prefix()}f/{ticket}/"
+
+
+@contextmanager
+def addresses_under(prefix: str) -> Iterator[None]:
+    """Make Django prefix every address within the context."""
+    before = get_script_prefix()
+    set_script_prefix(prefix)
+    try:
+        yield
+    finally:
+        set_script_prefix(before)
+
+
+def framed_address(ticket: str, name: str, *args: object) -> str:
+    with addresses_under(prefix_of(ticket)):
+        return reverse(name, args=args)

@@ -1,0 +1,144 @@
+"""The HIT type of a study: its terms, and the qualifications that it requires of workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from annotation.crowds.base import Refused, TryLater
+from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefused, dollars
+from annotation.crowds.mturk.listings import description_of, is_tested_there, title_of
+from annotation.crowds.mturk.requirements import Requirement, has, is_master, requirements_of, score_at_least
+from annotation.crowds.people import ids_not_passed_on, installation_word
+from annotation.work.quiz import quiz_backend
+from judgments.design.requirements import Workers
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+
+LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
+NET = timedelta(days=7)  # delay of the service's automatic approval after ours
+
+TEST_SECONDS = 3600
+RETRY_SECONDS = 3600  # between two attempts at a test
+
+# HIT types by place, properties, and people passed on; equal ones have one id.
+known_hit_types: dict[tuple[str, str], str] = {}
+known_qualifications: dict[tuple[str, str], str] = {}  # those of the account by place and name
+
+
+def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:
+    crowd = design.crowd
+    more = [is_master(live=platform == LIVE)] if crowd.masters else []
+    more += _has_or_lacks(client, design.workers, platform=platform)
+    if is_tested_there(design):
+        test = quiz_backend().qualification_test(design, title=title_of(design))
+        more.append(score_at_least(_test(client, study, design), test.needed))
+    properties: dict[str, Any] = {
+        "Title": title_of(design),
+        "Description": description_of(design),
+        "Reward": dollars(crowd.reward_cents),
+        "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
+        "AutoApprovalDelayInSeconds": int(auto_approval(design).total_seconds()),
+        "QualificationRequirements": requirements_of(design.workers, more=more),
+    }
+    if crowd.keywords:
+        properties["Keywords"] = crowd.keywords
+    names = (*design.workers.requires, *design.workers.forbids)
+    people = {name: ids_not_passed_on(platform, name) for name in names}
+    key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, people], sort_keys=True))
+    if key not in known_hit_types:
+        _pass_on(client, people)
+        type_id = client.hit_type(properties)
+        if settings.MTURK_SQS_QUEUE:
+            client.tell_events(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
+        elif settings.MTURK_SNS_TOPIC:
+            client.tell_events(type_id, transport="SNS", destination=settings.MTURK_SNS_TOPIC)
+        known_hit_types[key] = type_id
+    return known_hit_types[key]
+
+
+def auto_approval(design: StudyDesign) -> timedelta:
+    """Return the service's delay of approval, longer than ours, in case this server disappears."""
+    hours = design.crowd.approve_after_hours
+    return min(LONGEST_DELAY, timedelta(hours=hours) + NET) if hours else LONGEST_DELAY
+
+
+def _has_or_lacks(client: TurkClient, workers: Workers, *, platform: str) -> list[Requirement]:
+    """Return the requirements of our qualifications. Create a missing one that keeps people out."""
+    requirements = []
+    for name in (*workers.requires, *workers.forbids):
+        wanted, known = name in workers.requires, _find_qualification(client, platform, name)
+        if wanted and not known and not ids_not_passed_on(platform, name):
+            raise Refused(
+                f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
+                "qualification to somebody first."
+            )
+        requirements.append(has(known or qualification_id(client, name), wanted=wanted))
+    return requirements
+
+
+def _find_qualification(client: TurkClient, platform: str, name: str) -> str | None:
+    key = (f"{platform} {settings.MTURK_ENDPOINT}", name)
+    if key not in known_qualifications:
+        qualification = client.own_qualification(_qualification_name(name))
+        if qualification is None:
+            return None
+        known_qualifications[key] = qualification
+    return known_qualifications[key]
+
+
+def _pass_on(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
+    """Tell the service of people who got a qualification before any study of theirs was open."""
+    for name, ids in people.items():
+        for worker in ids:
+            client.qualify(qualification_id(client, name), worker, 1)
+
+
+def qualification_id(client: TurkClient, wanted: str) -> str:
+    properties = {
+        "Description": f"Given by the requester: {wanted}",
+        "QualificationTypeStatus": "Active",
+    }
+    return _qualification(client, _qualification_name(wanted), properties)
+
+
+def _qualification_name(wanted: str) -> str:
+    return f"{wanted} ({installation_word()})"
+
+
+def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
+    quiz = design.quiz
+    test = quiz_backend().qualification_test(design, title=title_of(design))
+    retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
+    return _qualification(
+        client,
+        f"Test for {quiz.qualification or study.slug} ({installation_word()})",
+        {
+            "Description": f"A short test before the work: {title_of(design)}",
+            "QualificationTypeStatus": "Active",
+            "Test": test.test,
+            "AnswerKey": test.answer_key,
+            "TestDurationInSeconds": TEST_SECONDS,
+            **retry,
+        },
+    )
+
+
+def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
+    """Return the qualification of that name, unique in an account; create it if missing."""
+    existing = client.own_qualification(name)
+    if existing is not None:
+        return existing
+    try:
+        return client.create_qualification({"Name": name, **properties})
+    except TurkRefused as problem:
+        if "AlreadyExists" not in problem.code:
+            raise
+        existing = client.own_qualification(name)
+        if existing is None:
+            raise TryLater(str(problem)) from None
+        return existing

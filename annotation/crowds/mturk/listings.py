@@ -1,0 +1,66 @@
+"""What a HIT shows in Mechanical Turk's list of work, the question that it asks, and the mark that makes it ours."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.utils.translation import override
+
+from annotation.crowds.mturk.client import SANDBOX
+from annotation.crowds.mturk.frames import sites_of
+from annotation.crowds.mturk.pages import html_question, language_of
+from annotation.crowds.mturk.questions import external_question
+from annotation.crowds.people import installation_word
+from annotation.work.sheet.examples import worked_examples
+from annotation.work.sheet.units import units_of_hit
+from common.http.addresses import THIS_MACHINE
+from common.markup import plain_text
+from judgments.design.quiz import asks_anything
+from judgments.design.study_design import StudyDesign, design_in
+from judgments.models import HIT, Study
+
+ENTRY = "/s/{slug}/mturk/"
+
+
+def annotation_of(token: str, study: Study) -> str:
+    return f"{token} {installation_word()} {study.slug}"
+
+
+def token_in_annotation(annotation: str, study: Study) -> str:
+    token, _, rest = annotation.partition(" ")
+    return token if rest == f"{installation_word()} {study.slug}" else ""
+
+
+def title_of(design: StudyDesign) -> str:
+    return (design.crowd.title or design.name)[:128]
+
+
+def description_of(design: StudyDesign) -> str:
+    return (design.crowd.description or plain_text(design.question))[:2000]
+
+
+def is_tested_there(design: StudyDesign) -> bool:
+    """Return whether the quiz becomes a qualification test of the service: it has only questions."""
+    return bool(asks_anything(design.quiz)) and not design.quiz.items
+
+
+def question_of_hit(study: Study, design: StudyDesign, hit: HIT) -> str:
+    if design.crowd.question == "html":
+        language = language_of(design)
+        design = design_in(design, language)
+        with override(language):
+            examples = worked_examples(study, design)
+        return html_question(
+            design=design,
+            hit=hit,
+            units=units_of_hit(hit.pk),
+            hosts=sites_of(study.platform or SANDBOX),
+            examples=examples,
+            language=language,
+        )
+    return external_question(
+        url=settings.PUBLIC_URL + ENTRY.format(slug=study.slug),
+        hit=hit.key,
+        loopback=urlsplit(settings.MTURK_ENDPOINT).hostname in THIS_MACHINE,
+    )

@@ -1,0 +1,289 @@
+"""The orders to Mechanical Turk, one for each kind of outbox message, which are harmless when repeated.
+
+A call's key is the UniqueRequestToken of operations that take one; the service remembers it for 24 hours. Later, and
+for other operations, the state is read first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from annotation.crowds.base import Ability, Refused, TryLater
+from annotation.crowds.mturk.client import (
+    AskedBefore,
+    HitAlreadyExists,
+    NotAtTurk,
+    TurkBonus,
+    TurkClient,
+    TurkHIT,
+    WrongStateAtTurk,
+)
+from annotation.crowds.mturk.hit_types import (
+    hit_type_of,
+    known_hit_types,
+    known_qualifications,
+    qualification_id,
+)
+from annotation.crowds.mturk.listings import annotation_of, question_of_hit, token_in_annotation
+from annotation.models import CrowdCall, CrowdSession, RawId, Worker
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+Status = CrowdSession.Status
+
+REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
+
+DECIDED_MEANWHILE = 600.0  # seconds after which a HIT with undecided work is looked at again
+UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
+
+LONGEST_FEEDBACK = 1024
+
+
+def _is_old(call: CrowdCall) -> bool:
+    """Return whether an attempt may have succeeded whose token is forgotten."""
+    began, now = call.first_started_at, call.started_at or timezone.now()
+    return began is not None and now - began > REMEMBERED
+
+
+def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    publication, study = call.publication_now(), call.study
+    if _is_old(call):
+        existing = _marked(client, study, call.key)
+        if existing is not None:
+            return _published(existing)
+    design = design_of(study)
+    assert publication.hit is not None  # every plan here has one
+    question = question_of_hit(study, design, publication.hit)
+    hit_type = hit_type_of(client, call.platform, study, design)
+    try:
+        hit = client.create_hit(
+            hit_type,
+            places=publication.places,
+            seconds=design.crowd.lifetime_hours * 3600,
+            question=question,
+            annotation=annotation_of(call.key, study),
+            token=call.key,
+        )
+    except HitAlreadyExists as there:
+        existing = client.hit(there.hit) if there.hit else _marked(client, study, call.key)
+        if existing is None:
+            raise TryLater(
+                "Mechanical Turk says that the HIT is there already, and does not show it."
+            ) from None
+        hit = existing
+    except NotAtTurk as problem:  # the HIT type was removed meanwhile
+        known_hit_types.clear()
+        known_qualifications.clear()
+        raise TryLater(str(problem), undone=True) from None
+    return _published(hit)
+
+
+def _marked(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
+    return next((hit for hit in client.hits() if token_in_annotation(hit.annotation, study) == token), None)
+
+
+def _published(hit: TurkHIT) -> dict[str, Any]:
+    return {
+        "external_id": hit.id,
+        "group_id": hit.type_id,
+        "expires_at": hit.expires_at.isoformat() if hit.expires_at else "",
+    }
+
+
+def _extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    publication = call.publication_now()
+    places = int(call.payload.get("places", 0))
+    until = parse_datetime(call.payload.get("expires_at", "") or "")
+    if places:
+        done = _is_old(call) and client.hit(publication.external_id).places >= publication.places + places
+        if not done:
+            _once(lambda: client.add_places(publication.external_id, places=places, token=call.key))
+    if until is not None:
+        _set_expiration(client, publication.external_id, until)
+    return {}
+
+
+def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Close to new workers by a past time, a new one at each attempt, since an equal one is refused."""
+    publication = call.publication_now()
+    try:
+        hit = client.hit(publication.external_id)
+    except NotAtTurk:
+        return {}  # it is gone, and so closed
+    if hit.status == "Disposed" or (hit.expires_at is not None and hit.expires_at <= timezone.now()):
+        return {}
+    _set_expiration(client, publication.external_id, timezone.now() - timedelta(hours=1))
+    return {}
+
+
+def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Delete a HIT after checking that all of its work is decided and booked here."""
+    publication = call.publication_now()
+    if _is_gone(client, publication.external_id):
+        return {}
+    here = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
+    for work in client.assignments(publication.external_id):
+        if here.get(work.external_id) != work.status:
+            raise TryLater(
+                f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
+                f"{work.status.title()} there, and {here.get(work.external_id, 'not decided')} here.",
+                after=DECIDED_MEANWHILE,
+                undone=True,
+            )
+    try:
+        client.delete(publication.external_id)
+    except WrongStateAtTurk:
+        if not _is_gone(client, publication.external_id):
+            raise
+    return {}
+
+
+def _is_gone(client: TurkClient, hit: str) -> bool:
+    try:
+        return client.hit(hit).status == "Disposed"
+    except NotAtTurk:
+        return True
+
+
+def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
+    at = at.replace(microsecond=0)
+    there = client.hit(hit).expires_at
+    if there is not None and abs(there - at) < timedelta(seconds=1):
+        return
+    _once(lambda: client.set_expiration(hit, at))
+
+
+def _approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    return _decide(
+        client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
+    )
+
+
+def _reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    return _decide(client, call, client.reject, Status.REJECTED)
+
+
+def _decide(
+    client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
+) -> dict[str, Any]:
+    """Read the state first: there is no token, and others decide too."""
+    session = call.session_now()
+    status = _status(client, session)
+    options = {"override": True} if overrides and status == Status.REJECTED else {}
+    if status == Status.SUBMITTED or options:
+        try:
+            order(session.external_id, feedback=call.why[:LONGEST_FEEDBACK], **options)
+            status = decision
+        except WrongStateAtTurk:  # somebody was faster
+            status = _status(client, session)
+            if status == Status.SUBMITTED:
+                raise
+    return {"status": str(status)}
+
+
+def _status(client: TurkClient, session: CrowdSession) -> str:
+    try:
+        there = client.assignment(session.external_id)
+    except (NotAtTurk, WrongStateAtTurk) as problem:
+        if session.confirmed:  # it was there before
+            raise Refused(f"{problem} It may have been deleted there.") from None
+        raise TryLater(f"{problem} It may not be known there yet.", after=UNKNOWN_YET, undone=True) from None
+    if there.worker != raw_id(session.worker):
+        raise Refused(
+            f"Assignment {session.external_id} at Mechanical Turk is another worker's by now; nothing was decided."
+        )
+    return there.status
+
+
+def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
+    session, cents = call.session_now(), int(call.payload["bonus_cents"])
+    bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
+    if _is_old(call) and _is_paid(client, call, bonus):
+        return {"found": True}
+    _once(partial(client.send_bonus, bonus, token=call.key))
+    return {}
+
+
+def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
+    """Return whether more equal bonuses were paid than our books count as done."""
+    done = CrowdCall.objects.filter(
+        session=call.session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
+    )
+    booked = done.filter(payload__bonus_cents=bonus.cents).count()
+    return list(client.bonuses(bonus.assignment)).count(bonus) > booked
+
+
+def _block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    client.block(_raw_id_of(call), reason=call.why or "Blocked.")
+    return {}
+
+
+def _unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    client.unblock(_raw_id_of(call), reason=call.why or "Unblocked.")
+    return {}
+
+
+def _qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    qualification = qualification_id(client, call.payload["qualification"])
+    value = int(call.payload.get("value", 1))
+    if value:
+        client.qualify(qualification, _raw_id_of(call), value)
+    else:
+        client.disqualify(qualification, _raw_id_of(call))
+    return {"qualification": qualification}
+
+
+def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Message a worker at most once, as NotifyWorkers has no token."""
+    if call.first_started_at != call.started_at:
+        raise Refused(
+            "The message may have been sent before, and is not sent twice; send a new one if it was not."
+        )
+    subject, text = call.payload["subject"], call.payload["text"]
+    worker = _raw_id_of(call)
+    failures = client.notify([worker], subject=subject, text=text)
+    if worker in failures:
+        raise Refused(f"Mechanical Turk did not deliver the message: {failures[worker]}")
+    return {}
+
+
+def _raw_id_of(call: CrowdCall) -> str:
+    assert call.worker is not None  # set when the call was written
+    return raw_id(call.worker)
+
+
+def raw_id(worker: Worker) -> str:
+    """Return a worker's WorkerId; raise Refused if it was deleted here."""
+    row = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
+    if row is None:
+        raise Refused(f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them.")
+    return row.value
+
+
+def _once(order: Callable[[], None]) -> None:
+    try:
+        order()
+    except AskedBefore:
+        return  # done by an earlier attempt
+
+
+ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
+    Ability.PUBLISH: _publish,
+    Ability.EXTEND: _extend,
+    Ability.EXPIRE: _expire,
+    Ability.DELETE: _delete,
+    Ability.APPROVE: _approve,
+    Ability.REJECT: _reject,
+    Ability.BONUS: _send_bonus,
+    Ability.BLOCK: _block,
+    Ability.UNBLOCK: _unblock,
+    Ability.QUALIFY: _qualify,
+    Ability.MESSAGE: _send_message,
+}

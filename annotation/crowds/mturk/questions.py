@@ -1,0 +1,112 @@
+"""Mechanical Turk's XML of questions: a page in its frame, or a whole HTML document.
+
+Sources: "ExternalQuestion" and "Data Structure Schema Locations" of the Mechanical Turk API Reference.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from common.errors import QuorumError
+from common.http.addresses import THIS_MACHINE
+
+SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
+EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
+HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
+
+INSTEAD = "\ufffd"  # replaces characters that cannot be shown
+
+# XML 1.0 section 2.2 allows no others, not even as references
+FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+MOST_BYTES = 65_535
+RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
+CONTENT = "quorum-content"  # the place of the page; no other text of that document contains it
+
+FOLLOWS_THE_WINDOW = 0  # a frame's height in pixels
+
+
+def storable(text: str) -> str:
+    return FORBIDDEN.sub(INSTEAD, text)
+
+
+def root(name: str, namespace: str) -> Element:
+    return Element(name, {"xmlns": namespace})
+
+
+def add_element(parent: Element, name: str, text: str | int | None = None) -> Element:
+    child = SubElement(parent, name)
+    if text is not None:
+        child.text = storable(str(text))
+    return child
+
+
+def serialized(document: Element) -> str:
+    return tostring(document, encoding="unicode")
+
+
+class QuestionProblem(QuorumError):
+    title = "Mechanical Turk cannot take this question"
+
+
+def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
+    """Return the XML that shows ``url`` in a frame; the service adds its four parameters.
+
+    Args:
+        hit: the HIT's key, for errors.
+        loopback: allow an address of this machine without https, for rehearsals.
+    """
+    _check_address(url, hit=hit, loopback=loopback)
+    document = root("ExternalQuestion", EXTERNAL_QUESTION)
+    add_element(document, "ExternalURL", url)
+    add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
+    return _check_question_size(serialized(document), hit=hit)
+
+
+def html_question_of(page: str, *, hit: str) -> str:
+    """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
+    document = root("HTMLQuestion", HTML_QUESTION)
+    add_element(document, "HTMLContent", CONTENT)
+    add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
+    before, _, after = serialized(document).partition(CONTENT)
+    # CDATA ends at the first "]]>", so split one inside the page
+    inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
+    return _check_question_size(f"{before}<![CDATA[{inside}]]>{after}", hit=hit)
+
+
+def _check_address(url: str, *, hit: str, loopback: bool) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port  # raises for a malformed port
+    except ValueError:
+        raise QuestionProblem(f"HIT {hit}: {url!r} is no address; expected https://host/path.") from None
+    local = loopback and parts.scheme == "http" and host in THIS_MACHINE
+    if not host or not (parts.scheme == "https" or local):
+        raise QuestionProblem(
+            f"HIT {hit}: its page is at {url!r}; Mechanical Turk shows https addresses only."
+        )
+    if any(character.isspace() or not character.isprintable() for character in url):
+        raise QuestionProblem(f"HIT {hit}: the address {url!r} holds blanks or control characters.")
+    if "@" in parts.netloc or parts.fragment:
+        raise QuestionProblem(
+            f"HIT {hit}: the address {url!r} holds a name or a fragment, which Mechanical Turk's parameters would "
+            "be lost behind; expected https://host/path?query."
+        )
+    names = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    taken = [name for name in RESERVED if name.lower() in names]
+    if taken:
+        raise QuestionProblem(
+            f"HIT {hit}: the address {url!r} has a parameter {taken[0]!r}, which Mechanical Turk sets itself."
+        )
+
+
+def _check_question_size(question: str, *, hit: str) -> str:
+    size = len(question.encode())
+    if size > MOST_BYTES:
+        raise QuestionProblem(
+            f"HIT {hit}: its question is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; ask for less "
+            'in a HIT, or set crowd.question to "external".'
+        )
+    return question

@@ -1,0 +1,90 @@
+"""Mechanical Turk's requirements of workers (QualificationRequirement in its API Reference)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from annotation.crowds.mturk.questions import QuestionProblem
+from judgments.design.requirements import Workers
+
+LOCALE = "00000000000000000071"
+PERCENT_APPROVED = "000000000000000000L0"
+NUMBER_APPROVED = "00000000000000000040"
+
+# the only built-in one with another id in the sandbox
+MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
+MASTERS_LIVE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
+MOST_REQUIREMENTS = 10
+MOST_LOCALES = 30
+
+Requirement = dict[str, Any]
+
+
+def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> list[Requirement]:
+    """Return the design's worker requirements for boto3, followed by ``more``.
+
+    The limit of HITs per person cannot be stated there and is checked here.
+    """
+    requirements: list[Requirement] = []
+    if workers.countries:
+        if len(workers.countries) > MOST_LOCALES:
+            raise QuestionProblem(
+                f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MOST_LOCALES}."
+            )
+        places = [{"Country": code} for code in workers.countries]
+        requirements.append(_hidden(LOCALE, "In", LocaleValues=places))
+    if workers.approval_above:
+        requirements.append(
+            _hidden(PERCENT_APPROVED, "GreaterThan", IntegerValues=[_percent(workers.approval_above)])
+        )
+    if workers.approved_at_least:
+        requirements.append(
+            _hidden(NUMBER_APPROVED, "GreaterThanOrEqualTo", IntegerValues=[workers.approved_at_least])
+        )
+    requirements += more
+    if len(requirements) > MOST_REQUIREMENTS:
+        raise QuestionProblem(
+            f"The study has {len(requirements)} requirements of its workers; Mechanical Turk takes {MOST_REQUIREMENTS}."
+        )
+    return requirements
+
+
+def score_at_least(qualification: str, value: int) -> Requirement:
+    """Require a test; workers who have not taken it see the HIT and the test."""
+    return {
+        "QualificationTypeId": qualification,
+        "Comparator": "GreaterThanOrEqualTo",
+        "IntegerValues": [value],
+        "ActionsGuarded": "Accept",
+    }
+
+
+def has(qualification: str, *, wanted: bool) -> Requirement:
+    """Require one of our own qualifications, or that a worker lacks it."""
+    return _hidden(qualification, "Exists" if wanted else "DoesNotExist")
+
+
+def is_master(*, live: bool) -> Requirement:
+    return _hidden(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
+
+
+def _hidden(qualification: str, comparator: str, **values: Any) -> Requirement:
+    return {
+        "QualificationTypeId": qualification,
+        "Comparator": comparator,
+        **values,
+        "ActionsGuarded": "DiscoverPreviewAndAccept",
+    }
+
+
+def _percent(above: float) -> int:
+    """Return the whole percentage below the required one, since the comparison is strict."""
+    percent = math.floor(Fraction(str(above)) * 100)  # as written in decimal: 0.29 is 29, not 28
+    if percent >= 100:
+        raise QuestionProblem(
+            f"workers.approval_above is {above:g}, and nobody has more than 100 % approved; expected less than 1."
+        )
+    return percent

@@ -1,0 +1,75 @@
+"""The rules of a style sheet that a page needs, so that a page with its styles stays short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+CLASS = re.compile(r'class="([^"]*)"')
+TAG = re.compile(r"<([a-z][a-z0-9]*)")
+# parts of a selector about other elements, or without names: `:is(...)`, `:has(...)`, `[name="value"]`
+ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
+NEEDED_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
+NEEDED_TAG = re.compile(r"(?:^|[\s>+~,])([a-z][a-z0-9]*)")
+ALWAYS = frozenset({"html", "body"})
+
+
+def styles_for(page: str, sheet: str) -> str:
+    """Return the rules of ``sheet`` that may match an element of ``page`` (HTML in double quotes).
+
+    No string in the sheet may contain a brace or a semicolon.
+    """
+    classes = {name for value in CLASS.findall(page) for name in value.split()}
+    tags = ALWAYS | set(TAG.findall(page))
+    return "".join(_kept(COMMENT.sub("", sheet), classes, tags))
+
+
+def _kept(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterator[str]:
+    for head, body in _rules(sheet):
+        if head.startswith("@media"):
+            inner = "".join(_kept(body, classes, tags))
+            if inner:
+                yield f"{head}{{{inner}}}"
+            continue
+        wanted = [selector for selector in _split_selectors(head) if _may_match(selector, classes, tags)]
+        if wanted:
+            yield f"{','.join(wanted)}{{{_minified(body)}}}"
+
+
+def _rules(sheet: str) -> Iterator[tuple[str, str]]:
+    """Yield the outermost rules: (selector or @media, content of the braces)."""
+    depth, start, opened = 0, 0, 0
+    for index, sign in enumerate(sheet):
+        if sign == "{":
+            depth += 1
+            if depth == 1:
+                opened = index
+        elif sign == "}":
+            depth -= 1
+            if not depth:
+                yield " ".join(sheet[start:opened].split()), sheet[opened + 1 : index]
+                start = index + 1
+
+
+def _split_selectors(selectors: str) -> list[str]:
+    parts, depth = [""], 0
+    for sign in selectors:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [selector.strip() for selector in parts]
+
+
+def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -> bool:
+    bare = ASIDE.sub("", selector)
+    return all(name in classes for name in NEEDED_CLASS.findall(bare)) and all(
+        name in tags for name in NEEDED_TAG.findall(bare)
+    )
+
+
+def _minified(declarations: str) -> str:
+    parts = (part.strip() for part in declarations.split(";"))
+    return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(part.split())) for part in parts if part)

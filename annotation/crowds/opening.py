@@ -1,0 +1,214 @@
+"""Open a study to its crowd, say what stands in the way, and close it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.crowds import Ability, CrowdBackend, backend_for
+from annotation.crowds.base import CrowdProblem, Refused
+from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
+from annotation.crowds.publishing import ask_to_expire, plan_publications, refuse_beyond_budget
+from annotation.crowds.sync import close_if_all_refused, sync_if_calls_wait
+from annotation.models import Budget, at_crowd
+from annotation.money.ledger import budget_of, set_budget
+from annotation.money.limits import as_one_order
+from annotation.quality.rules import copy_rules
+from annotation.work.seats import take_pause_lock
+from annotation.work.slots.release import expire_overdue, release_reserved
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.design.requirements import requirements_not_stated
+from judgments.design.study_design import StudyDesign
+from judgments.jobs.runs import Progress
+from judgments.models import Study
+from judgments.operations import FollowUp
+from judgments.studies.designs import design_of
+from judgments.studies.studies import lock_study, mark_closed, mark_open, refuse_absent_quiz, refuse_opening
+
+About = Literal["state", "requirements", "quiz", "crowd", "budget"]
+
+Doubt = Callable[[Study, User | None], str]
+DOUBTS: list[Doubt] = []
+
+
+def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
+    """Open the study, send its outbox messages, and return where workers go."""
+    look_ahead(study=study)
+    entrance = begin_opening(study=study, by=by)
+    return f"{entrance} {carry_out_opening(study=study, progress=progress)}".rstrip()
+
+
+def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
+    """Send the messages of opening; return a sentence about what is left, or ""."""
+    carried = carry_out_calls(study=study, progress=progress)
+    if carried.stopped:
+        raise WrongState(
+            _("Study %(slug)r is open, but its crowd stopped at %(done)s publications: %(stopped)s")
+            % {"slug": study.slug, "done": carried.done, "stopped": carried.stopped}
+        )
+    if refused := close_if_all_refused(study):
+        raise WrongState(refused)
+    return unfinished_calls(study, carried)
+
+
+def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
+    refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
+    later = f"{carried.waiting} calls go on later." if carried.waiting else ""
+    return f"{refused} {later}".strip()
+
+
+def look_ahead(*, study: Study) -> None:
+    """Ask the crowd whether it can state the design, before a transaction opens the study."""
+    design = design_of(study)
+    try:
+        backend_for(design).check_at_crowd(design)
+    except Refused as problem:
+        raise WrongState(
+            _("Study %(slug)r was not opened. %(problem)s") % {"slug": study.slug, "problem": problem}
+        ) from problem
+    except CrowdProblem:
+        return  # the crowd is away: the message to publish asks again
+
+
+@as_one_order
+def begin_opening(*, study: Study, by: User | None = None) -> str:
+    """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
+    design = design_of(study)
+    _refuse_unstated(study, design)
+    backend = backend_for(design)
+    _refuse_simulated(study)
+    backend.refuse(study, design)
+    lock_study(study)  # who pressed at the same moment may have opened it
+    was = study.state
+    mark_open(study=study)
+    _bind_to_platform(study, backend)
+    copy_rules(study=study)
+    plan_publications(study=study, by=by)
+    where = backend.describe_entrance(study)
+    if was != Study.State.OPEN:
+        suffix = "" if study.platform == "local" else f" at {study.platform}"
+        note_event(study=study, what="opened", sentence=f"Opened{suffix}. {where}", by=by)
+    return where
+
+
+class Obstacle(NamedTuple):
+    about: About
+    sentence: str
+
+
+def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
+    """Return why the study cannot be opened, in the sentences with which ``begin_opening`` refuses.
+
+    The crowd itself is asked only on opening.
+
+    Args:
+        cents: its cost with fees.
+    """
+    design = design_of(study)
+    backend = backend_for(design)
+    checks: list[tuple[About, Callable[[], None]]] = [
+        ("state", partial(refuse_opening, study=study)),
+        ("crowd", partial(_refuse_simulated, study)),
+        ("requirements", partial(_refuse_unstated, study, design)),
+        ("quiz", partial(refuse_absent_quiz, study=study)),
+    ]
+    if study.state != Study.State.DRAFT:  # these look at the HITs
+        checks += [
+            ("crowd", partial(backend.refuse, study, design)),
+            ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
+        ]
+        if Ability.PUBLISH in backend.can and not study.publications.exists():
+            # the budget as opening would make it
+            first = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
+            budget = at_crowd(Budget, study).first() if study.platform else None
+            checks.append(("budget", partial(refuse_beyond_budget, budget or first, cents)))
+    reasons = []
+    for about, check in checks:
+        try:
+            check()
+        except WrongState as problem:
+            reasons.append(Obstacle(about, str(problem)))
+    return reasons
+
+
+def _refuse_unstated(study: Study, design: StudyDesign) -> None:
+    unsaid = requirements_not_stated(design.workers, design.crowd_name)
+    if unsaid:
+        raise WrongState(
+            _(
+                "Study %(slug)r asks for workers with %(unsaid)s, which the crowd %(backend)r can "
+                "neither state nor check; change its requirements or its crowd."
+            )
+            % {"slug": study.slug, "unsaid": unsaid[0], "backend": design.crowd.backend}
+        )
+
+
+def _refuse_simulated(study: Study) -> None:
+    if study.simulated:
+        raise WrongState(
+            _("Study %(slug)r holds the rehearsal crowd's answers; duplicate it and open the copy to people.")
+            % {"slug": study.slug}
+        )
+
+
+def _refuse_another_platform(study: Study, platform: str) -> None:
+    if study.platform and study.platform != platform:
+        raise WrongState(
+            _(
+                "Study %(slug)r belongs to %(place)s and cannot be opened at %(place_2)s; "
+                "duplicate it for that."
+            )
+            % {"slug": study.slug, "place": study.platform, "place_2": platform}
+        )
+
+
+def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
+    """Bind the study to its place for good: people and money of two places never mix."""
+    design = design_of(study)
+    platform = backend.platform(design)
+    _refuse_another_platform(study, platform)
+    if not study.platform:
+        study.platform = platform
+        study.save(update_fields=["platform"])
+        if design.crowd.budget_cents and backend.sends_people:
+            budget_of(study, platform)
+            set_budget(study=study, platform=platform, cents=design.crowd.budget_cents)
+
+
+def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
+    """Close the study here and at the crowd; who holds a lease may still submit."""
+    begin_closing(study=study, by=by)
+    carry_out_calls(study=study, progress=progress)
+
+
+@transaction.atomic
+def begin_closing(*, study: Study, by: User | None = None) -> None:
+    """Close the study here and write the messages for its crowd."""
+    take_pause_lock(study)
+    lock_study(study)  # who pressed at the same moment may have closed it
+    was = study.state
+    mark_closed(study=study)
+    ask_to_expire(study=study, by=by)
+    expire_overdue(study=study)
+    release_reserved(study=study)
+    if was != Study.State.CLOSED:
+        note_event(study=study, what="closed", sentence="Closed to new workers.", by=by)
+
+
+def _ask_now(study: Study) -> str:
+    carried = carry_out_calls(study=study)
+    return f"{carried.stopped} {unfinished_calls(study, carried)}".strip()
+
+
+ASK_THE_CROWD = FollowUp(now=_ask_now, later=sync_if_calls_wait)
+
+
+def add_doubt(doubt: Doubt) -> None:
+    """Add what returns a sentence about why a study should not be opened, or ""; who insists opens it all the same."""
+    DOUBTS.append(doubt)

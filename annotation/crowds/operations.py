@@ -1,0 +1,110 @@
+"""The operations on a study at its crowd: open, close, compare, and pay more screen-outs."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from rest_framework import serializers
+
+from annotation.crowds.opening import (
+    ASK_THE_CROWD,
+    DOUBTS,
+    begin_closing,
+    begin_opening,
+    carry_out_opening,
+    look_ahead,
+)
+from annotation.crowds.publishing import pay_more_screen_outs
+from annotation.crowds.sync import SYNC, SYNC_LATER, sync_crowd, sync_if_calls_wait
+from annotation.money.orders import confirmable
+from common.amounts import counted, thousands
+from common.errors import WrongState
+from common.parameters import Parameters, Reason
+from judgments.access.roles import note_event
+from judgments.models import Study
+from judgments.operations import CommandHelp, FollowUp, Outcome, operation
+
+
+class OpenRequest(Parameters):
+    anyway = serializers.BooleanField(
+        default=False, help_text="Open it though the checklist has a doubtful point."
+    )
+
+
+@operation(
+    "open",
+    "Let workers in",
+    parameters=OpenRequest,
+    orders=True,
+    then=FollowUp(now=lambda study: carry_out_opening(study=study), later=sync_if_calls_wait),
+    command=CommandHelp("Let workers into a study.", "triplets-50"),
+)
+def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
+    """Publish the study to its crowd; twice is harmless."""
+    doubts = [] if anyway or study.state != Study.State.GENERATED else [doubt(study, by) for doubt in DOUBTS]
+    if sentence := " ".join(filter(None, doubts)):
+        raise WrongState(
+            _("Study %(slug)r was not opened. %(problem)s Open it “anyway” if you mean it.")
+            % {"slug": study.slug, "problem": sentence}
+        )
+    look_ahead(study=study)
+    return _open(study=study, by=by)
+
+
+@confirmable("open")
+def _open(*, study: Study, by: User | None) -> Outcome:
+    return Outcome(begin_opening(study=study, by=by))
+
+
+@operation(
+    "close",
+    "Offer no more work",
+    then=ASK_THE_CROWD,
+    command=CommandHelp("Offer no more work of a study.", "triplets-50"),
+)
+def close(*, study: Study, by: User | None) -> Outcome:
+    """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
+    begin_closing(study=study, by=by)
+    return Outcome(_("The study is closed; who holds a HIT may still submit it."))
+
+
+@operation("sync-crowd", "Compare with the crowd", job=SYNC)
+def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
+    """Send what waits for the crowd, take over submitted work, and report differences."""
+    synced = sync_crowd(study=study, thorough=thorough)
+    odd = len(synced.discrepancies)
+    event = (
+        f"Compared with the crowd: {counted(synced.hits, 'HIT')} there, "
+        f"{counted(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
+    )
+    note_event(study=study, what="sync-crowd", sentence=event, by=by)
+    there = ngettext("one HIT", "%(n)s HITs", synced.hits) % {"n": thousands(synced.hits)}
+    message = ngettext(
+        "Compared with the crowd: %(there)s there, one thing does not fit.",
+        "Compared with the crowd: %(there)s there, %(n)s things do not fit.",
+        odd,
+    )
+    return Outcome(message % {"there": there, "n": thousands(odd)}, synced)
+
+
+class ScreenOutsRequest(Reason):
+    count = serializers.IntegerField(min_value=1, max_value=100_000, label="More paid screen-outs")
+
+
+@operation(
+    "more-screen-outs",
+    "Pay more people who are screened out",
+    parameters=ScreenOutsRequest,
+    orders=True,
+    then=SYNC_LATER,
+)
+@confirmable("more-screen-outs")
+def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
+    pay_more_screen_outs(study=study, count=count, by=by, why=why)
+    message = ngettext(
+        "One more person who is screened out will be paid.",
+        "%(n)s more people who are screened out will be paid.",
+        count,
+    )
+    return Outcome(message % {"n": count})

@@ -1,0 +1,220 @@
+"""Deliver outbox messages exactly once, with back-off, as far as the crowd answers."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from annotation.crowds import CrowdBackend, backend_of
+from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsure
+from annotation.crowds.outbox.effects import apply_failure, apply_success
+from annotation.crowds.people import error_of_call
+from annotation.models import CrowdCall, at_crowd
+from annotation.money.ledger import OverBudget
+from annotation.money.limits import NeedsConfirmation, OverLimit
+from common.amounts import spell_cents
+from common.errors import QuorumError
+from judgments.jobs.runs import Progress
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+TRIES = 6  # per call and run
+ALL_TRIES = 60  # per call, before a person has to look
+IN_A_ROW = 25  # unanswered calls that end a run
+LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
+COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
+UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
+UNDECIDED_CALLS = (*UNDER_WAY, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryResult:
+    """Numbers of calls; ``stopped`` is the reason why paid calls were stopped, or ''."""
+
+    done: int = 0
+    parked: int = 0
+    waiting: int = 0
+    stopped: str = ""
+
+
+def carry_out_calls(
+    *,
+    study: Study,
+    rng: random.Random | None = None,
+    wait: Callable[[float], None] = time.sleep,
+    progress: Progress | None = None,
+) -> DeliveryResult:
+    """Send the study's outbox messages, oldest first, with back-off and jitter."""
+    rng = rng or random.Random()
+    backend = backend_of(study)
+    tried: Counter[int] = Counter()
+    stopped = _lacking_funds(study, backend)
+    skipped: tuple[str, ...] = tuple(COSTS) if stopped else ()
+    done = parked = unanswered = 0
+    while unanswered < IN_A_ROW:
+        call = _next_call(study, tried, skipped)
+        if call is None:
+            break
+        now = timezone.now()
+        if call.next_at > now:
+            wait((call.next_at - now).total_seconds())
+            continue
+        if not _start(call):
+            continue
+        tried[call.pk] += 1
+        unanswered += 1
+        try:
+            answer = backend.carry_out(call)
+            done += finish_call(call=call, answer=answer)
+            unanswered = 0
+        # already done at the crowd by somebody else, and cannot be booked
+        except (OverBudget, OverLimit, NeedsConfirmation) as problem:
+            parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
+        except (Refused, QuorumError) as problem:
+            parked += _park(call, error_of_call(call, str(problem)))
+            unanswered = 0
+        except Unsure as problem:
+            parked += _park(call, error_of_call(call, str(problem)), unsure=True)
+            unanswered = 0
+        except OutOfFunds as problem:
+            stopped = error_of_call(call, str(problem))
+            _put_back(call, stopped, after=0.0, undone=True)
+            skipped = tuple(COSTS)
+        except TryLater as problem:
+            message = error_of_call(call, str(problem))
+            if call.attempts >= ALL_TRIES:
+                parked += _park(
+                    call,
+                    f"Given up after {call.attempts} attempts: {message}",
+                    unsure=_may_have_succeeded(call) or not problem.undone,
+                )
+            else:
+                pause = _pause(rng, tried[call.pk], problem.after)
+                _put_back(call, message, after=pause, undone=problem.undone)
+            if problem.final:
+                stopped = message
+                break
+        if progress is not None:
+            left = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
+            progress(done / max(1, done + left), f"{done} done, {left} to go")
+    waiting = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
+    return DeliveryResult(done=done, parked=parked, waiting=waiting, stopped=stopped)
+
+
+def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
+    """Return why the balance does not cover what waits; "" if it does or is unknown."""
+    calls = at_crowd(CrowdCall, study).filter(kind__in=COSTS)
+    fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
+    wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
+    if not wanted:
+        return ""
+    try:
+        balance = backend.fetch_balance(study.platform)
+    except TryLater as problem:
+        return f"The account's balance could not be asked: {problem}"
+    if balance is None or balance >= wanted:
+        return ""
+    currency = design_of(study).currency
+    return (
+        f"The account at {backend.title} holds {spell_cents(balance, currency)}, and what waits costs "
+        f"{spell_cents(wanted, currency)}: none "
+        "of it was begun."
+    )
+
+
+def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
+    now = timezone.now()
+    spent = [pk for pk, times in tried.items() if times >= TRIES]
+    calls = CrowdCall.objects.filter(_open(now), study=study, platform=study.platform)
+    calls = calls.exclude(pk__in=spent).exclude(kind__in=skipped).select_related("publication", "session")
+    due = calls.filter(next_at__lte=now).order_by("pk").first()
+    if due is not None:
+        return due
+    return calls.filter(next_at__lte=now + timedelta(seconds=LONGEST_WAIT)).order_by("next_at").first()
+
+
+def _open(now: datetime) -> Q:
+    """Select calls that wait, or whose runner started long ago and is presumed dead."""
+    lost = now - timedelta(seconds=settings.CROWD_CALL_SECONDS)
+    return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=lost)
+
+
+def _start(call: CrowdCall) -> bool:
+    """Mark the call as started before the crowd is asked, so that it never looks untried."""
+    now = timezone.now()
+    moved = CrowdCall.objects.filter(_open(now), pk=call.pk).update(
+        state=CrowdCall.State.STARTED,
+        started_at=now,
+        first_started_at=Coalesce("first_started_at", now),
+        attempts=F("attempts") + 1,
+    )
+    if moved:
+        call.refresh_from_db()
+    return bool(moved)
+
+
+def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> None:
+    """Put the call back for later. If it was certainly not done, it counts as never started."""
+    _own_attempt(call).update(
+        state=CrowdCall.State.WAITING,
+        problem=problem[:1000],
+        next_at=timezone.now() + timedelta(seconds=after),
+        first_started_at=call.first_started_at if _may_have_succeeded(call) or not undone else None,
+    )
+
+
+def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
+    """Select the call unless another runner has taken it since."""
+    return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
+
+
+def _may_have_succeeded(call: CrowdCall) -> bool:
+    return call.first_started_at != call.started_at
+
+
+def _pause(rng: random.Random, times: int, requested: float) -> float:
+    longest = min(60.0, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
+    return max(requested, rng.uniform(0.0, longest))
+
+
+@transaction.atomic
+def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
+    """End a call that the crowd carried out, even a failed one. Return False if another runner ended it.
+
+    Raises:
+        OverBudget: its reservation was released when it failed, and is not left; nothing changes.
+    """
+    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
+    locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_CALLS).first()
+    if locked is None:
+        return False
+    locked.answer = answer
+    apply_success(locked)
+    ended = CrowdCall.objects.filter(pk=call.pk).update(
+        state=CrowdCall.State.DONE, done_at=timezone.now(), answer=answer, problem="", reserved_cents=0
+    )
+    return bool(ended)
+
+
+@transaction.atomic
+def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
+    """Mark the call failed and release its reservation, or indeterminate and keep it."""
+    parked = _own_attempt(call).update(
+        state=CrowdCall.State.FAILED,
+        problem=problem[:1000] or "The crowd gave no reason.",
+        answer={**call.answer, **({"unsure": True} if unsure else {})},
+    )
+    if parked and not unsure:
+        apply_failure(call)
+    return parked

@@ -1,0 +1,192 @@
+"""Book what a crowd did: the effects of its answers to outbox messages on external HITs, sessions and money."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from annotation.crowds import backend_of
+from annotation.crowds.base import Ability
+from annotation.crowds.outbox.messages import ask_to_take_down
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
+from annotation.money.bookings import (
+    hold_slots,
+    pay_session,
+    release_call,
+    release_rejected,
+    release_slots,
+    reserve_again,
+    spend_bonus,
+)
+from judgments.models import Study
+
+Status = CrowdSession.Status
+UNDECIDED_SESSIONS = (Status.WORKING, Status.SUBMITTED)
+DECIDED = (Status.APPROVED, Status.REJECTED)
+
+
+@transaction.atomic
+def release_unfilled(*, publication: Publication) -> int:
+    """Release the money of untaken slots of a closed external HIT; return their number.
+
+    Crowds that report open slots (``Ability.LIST``) are synchronised instead.
+    """
+    closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
+    locked = closed.select_for_update(of=("self",)).select_related("study").first()
+    if locked is None or Ability.LIST in backend_of(locked.study).can:
+        return 0
+    waiting = CrowdSession.objects.filter(
+        publication=locked, status__in=UNDECIDED_SESSIONS, booked=""
+    ).count()
+    unfilled = max(0, locked.held_slots - waiting)
+    released = release_slots(publication=locked, places=unfilled)
+    if not waiting:
+        Publication.objects.filter(pk=locked.pk).update(state=Publication.State.FINISHED)
+    return unfilled if released else 0
+
+
+def apply_success(call: CrowdCall) -> None:
+    effect = EFFECTS.get(call.kind)
+    if effect is not None:
+        effect(call)
+
+
+def apply_failure(call: CrowdCall) -> None:
+    release_call(call=call)
+    if call.kind == Ability.PUBLISH and call.publication is not None:
+        Publication.objects.filter(pk=call.publication.pk, state=Publication.State.PLANNED).update(
+            state=Publication.State.WITHDRAWN
+        )
+
+
+def _published(call: CrowdCall) -> None:
+    publication = call.publication_now()
+    until = parse_datetime(call.answer.get("expires_at", "") or "")
+    Publication.objects.filter(
+        pk=publication.pk, state__in=[Publication.State.PLANNED, Publication.State.WITHDRAWN]
+    ).update(
+        state=Publication.State.PUBLISHED,
+        external_id=call.answer["external_id"],
+        group_id=call.answer.get("group_id", ""),
+        expires_at=until or publication.expires_at,
+    )
+    _reserve_again(call)
+    hold_slots(
+        call=call,
+        publication=publication,
+        places=publication.places,
+        screen_outs=publication.screen_outs,
+    )
+    if Study.objects.filter(pk=publication.study_id, state=Study.State.CLOSED).exists():
+        ask_to_take_down(publication=publication, by=call.made_by)
+
+
+def _reserve_again(call: CrowdCall) -> None:
+    reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
+
+
+def _extended(call: CrowdCall) -> None:
+    """Apply more slots or time. The external HIT is open again, with the slots that were released."""
+    publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
+    places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
+    more, again = int(call.payload.get("screen_outs", 0)), int(call.payload.get("screen_outs_again", 0))
+    until = parse_datetime(call.payload.get("expires_at", "") or "")
+    decided = publication.sessions.exclude(booked="").count()
+    # a second request before the first was sent finds the slots reserved
+    empty = max(0, publication.places + places - publication.held_slots - decided)
+    Publication.objects.filter(pk=publication.pk).update(
+        places=F("places") + places,
+        screen_outs=F("screen_outs") + more,
+        expires_at=until or publication.expires_at,
+        state=Publication.State.PUBLISHED,
+    )
+    if places + reopened + more + again:
+        _reserve_again(call)
+        paid = publication.entries.filter(what="screened-out").count()
+        unpaid = max(0, publication.screen_outs + more - publication.screen_outs_held - paid)
+        hold_slots(
+            call=call,
+            publication=publication,
+            places=min(places + reopened, empty),
+            screen_outs=min(more + again, unpaid),
+        )
+
+
+def _expired(call: CrowdCall) -> None:
+    """Close to new workers. A sync releases open slots once nobody is at work."""
+    publication = call.publication_now()
+    Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
+        state=Publication.State.EXPIRED, expires_at=timezone.now()
+    )
+    release_unfilled(publication=publication)
+
+
+def _decided(call: CrowdCall) -> None:
+    """Take over the crowd's status: somebody else, or the crowd itself, may have decided before."""
+    # reserved for an approval that overrides a rejection: the payment reserves it again
+    release_call(call=call)
+    requested = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
+    status = call.answer.get("status", requested)
+    feedback = call.why if status == requested else ""
+    settle_session(session=call.session_now(), status=status, feedback=feedback)
+
+
+def _paid_bonus(call: CrowdCall) -> None:
+    _reserve_again(call)
+    spend_bonus(call=call)
+
+
+EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
+    Ability.PUBLISH: _published,
+    Ability.EXTEND: _extended,
+    Ability.EXPIRE: _expired,
+    Ability.APPROVE: _decided,
+    Ability.REJECT: _decided,
+    Ability.BONUS: _paid_bonus,
+}
+
+
+@transaction.atomic
+def settle_session(
+    *,
+    session: CrowdSession,
+    status: str,
+    decided_at: datetime | None = None,
+    feedback: str = "",
+    fact: bool = False,
+) -> bool:
+    """Book that the crowd paid or rejected a session, and update its assignments. The crowd's status wins over ours.
+
+    Args:
+        fact: whether the crowd decided it already, so that it is paid beyond the budget too.
+    Raises:
+        OverBudget: an approval of rejected work for which nothing is left; nothing changes.
+    """
+    work = Assignment.objects.filter(session=session)
+    pages = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
+    # Not the study's row: who holds the budget would wait for it at the commit, and this for the budget.
+    rows = CrowdSession.objects.select_for_update(of=("self", "publication"))
+    locked = rows.select_related("publication", "study").get(pk=session.pk)
+    if status not in DECIDED or locked.status == status or locked.booked == CrowdSession.Booked.SPENT:
+        return False
+    locked.status = status
+    if status == Status.APPROVED:
+        pay_session(session=locked, fact=fact)
+        locked.booked = CrowdSession.Booked.SPENT
+        state, reason = Assignment.State.APPROVED, ""
+        changes = Assignment.objects.filter(pk__in=pages, state__in=["submitted", "rejected"])
+    else:
+        release_rejected(session=locked)
+        locked.booked = CrowdSession.Booked.RELEASED
+        state, reason = Assignment.State.REJECTED, feedback[:500]
+        changes = Assignment.objects.filter(pk__in=pages, state__in=["submitted", "approved"])
+    locked.decided_at = decided_at or timezone.now()
+    locked.feedback = feedback[:1024]
+    locked.save(update_fields=["status", "booked", "decided_at", "feedback"])
+    changes.update(state=state, reason=reason)
+    return True

@@ -1,0 +1,170 @@
+"""Outbox messages to a crowd, written in the transaction that decides them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.crowds import backend_of
+from annotation.crowds.base import Ability
+from annotation.crowds.people import installation_word
+from annotation.models import CrowdCall, CrowdSession, Publication, Worker
+from annotation.money.bookings import reserve_for_call
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.drawing.keys import content_key
+from judgments.models import Study
+
+LONGEST_MESSAGE = 4096
+LONGEST_SUBJECT = 200
+MOST_NAMED = 1_000  # in a log entry
+ABOUT_PEOPLE = {
+    Ability.BLOCK: "block",
+    Ability.UNBLOCK: "take back its block of",
+    Ability.QUALIFY: "give a qualification to",
+}
+
+
+def call_key(kind: str, *parts: object) -> str:
+    """Return a key of at most 64 characters, equal for equal parts and different between installations."""
+    return f"{kind}-{content_key(installation_word(), kind, *parts)}"
+
+
+def write_message(
+    *,
+    study: Study,
+    kind: Ability,
+    key: str,
+    publication: Publication | None = None,
+    session: CrowdSession | None = None,
+    worker: Worker | None = None,
+    payload: dict[str, Any] | None = None,
+    cents: int = 0,
+    why: str = "",
+    by: User | None = None,
+) -> CrowdCall:
+    """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction."""
+    backend = backend_of(study)
+    if kind not in backend.can:
+        raise WrongState(
+            _("Nothing was changed: the crowd %(title)s cannot %(kind)s.")
+            % {"title": backend.title, "kind": kind}
+        )
+    call, created = CrowdCall.objects.get_or_create(
+        key=key,
+        defaults={
+            "study": study,
+            "platform": study.platform,
+            "kind": kind.value,
+            "publication": publication,
+            "session": session,
+            "worker": worker,
+            "payload": {**(payload or {}), **({"cents": cents} if cents else {})},
+            "why": why[:1024],
+            "made_by": by,
+        },
+    )
+    if created:
+        reserve_for_call(call=call, cents=cents, by=by)
+        if kind in ABOUT_PEOPLE and worker is not None:
+            message = f"The crowd is asked to {ABOUT_PEOPLE[kind]} {worker.name}."
+            note_event(study=study, what=f"{kind}-asked", sentence=message, why=why, by=by, call=call.pk)
+    return call
+
+
+def ask_to_take_down(
+    *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
+) -> CrowdCall:
+    """Ask to close an external HIT to new workers; ``for_a_while`` pauses it if the crowd can."""
+    number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
+    return write_message(
+        study=publication.study,
+        kind=Ability.EXPIRE,
+        key=call_key(Ability.EXPIRE, publication.token, number),
+        publication=publication,
+        payload={"pause": True} if for_a_while else {},
+        why=why,
+        by=by,
+    )
+
+
+def ask_to_delete(*, publication: Publication) -> CrowdCall:
+    """Ask to delete an external HIT, which is final."""
+    return write_message(
+        study=publication.study,
+        kind=Ability.DELETE,
+        key=call_key(Ability.DELETE, publication.token),
+        publication=publication,
+    )
+
+
+@transaction.atomic
+def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
+    return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, after=Ability.UNBLOCK)
+
+
+@transaction.atomic
+def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | None = None) -> CrowdCall:
+    return _ask_about(study, worker, Ability.UNBLOCK, why=why, by=by, after=Ability.BLOCK)
+
+
+def _ask_about(
+    study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, after: Ability
+) -> CrowdCall:
+    """Write one message until the opposite was asked for."""
+    number = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=after).count()
+    return write_message(
+        study=study,
+        kind=kind,
+        key=call_key(kind, study.platform, worker.pk, number),
+        worker=worker,
+        why=why,
+        by=by,
+    )
+
+
+@transaction.atomic
+def ask_to_qualify(
+    *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
+) -> CrowdCall:
+    before = CrowdCall.objects.filter(
+        platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=qualification
+    )
+    changes = before.exclude(payload__value=value).count()  # given again after it was taken away
+    again = [changes] if changes else []
+    return write_message(
+        study=study,
+        kind=Ability.QUALIFY,
+        key=call_key(Ability.QUALIFY, study.platform, worker.pk, qualification, value, *again),
+        worker=worker,
+        payload={"qualification": qualification, "value": value},
+        by=by,
+    )
+
+
+@transaction.atomic
+def ask_to_write(
+    *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
+) -> list[CrowdCall]:
+    """Ask to message each worker; send an equal message to the same person once."""
+    calls = [
+        write_message(
+            study=study,
+            kind=Ability.MESSAGE,
+            key=call_key(Ability.MESSAGE, study.platform, worker.pk, subject, text),
+            worker=worker,
+            payload={"subject": subject, "text": text},
+            by=by,
+        )
+        for worker in workers
+    ]
+    messages = "One message is" if len(calls) == 1 else f"{len(calls)} messages are"
+    note_event(
+        study=study, what="written-to", sentence=f"{messages} to be sent: {subject}.", by=by, text=text,
+        workers=[worker.name for worker in workers][:MOST_NAMED],
+    )  # fmt: skip
+    return calls

@@ -1,0 +1,82 @@
+"""Failed calls, which a person tries again, or resolves after a look at the crowd."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.crowds.base import Ability
+from annotation.crowds.outbox.effects import apply_success
+from annotation.models import CrowdCall, Publication
+from annotation.money.bookings import reserve_for_call
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.models import Study
+
+
+@transaction.atomic
+def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+    """Retry a failed call with a new reservation; the same key makes this safe.
+
+    What a closed study never put up is put up by opening it again.
+    """
+    withdrawn = call.publication is not None and call.publication.state == Publication.State.WITHDRAWN
+    if withdrawn and call.study.state != Study.State.OPEN:
+        raise WrongState(
+            "Nothing was changed: the study is not open; open it, which publishes what is missing."
+        )
+    _start_again(call, "Nothing was changed: only a failed call can be tried again.", by)
+    message = f"A failed call is tried again: {call.kind}."
+    note_event(study=call.study, what="call-retried", sentence=message, by=by, call=call.pk)
+    return call
+
+
+@transaction.atomic
+def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+    """Resolve an indeterminate call as done and spend its reservation. For a publish, a sync finds the outcome."""
+    if call.kind == Ability.PUBLISH:
+        raise WrongState(
+            "Nothing was changed: ask for the publication again; what stands there already is found."
+        )
+    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
+    parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
+    if parked is None:
+        raise WrongState("Nothing was changed: only a failed call can be marked as done.")
+    apply_success(parked)
+    CrowdCall.objects.filter(pk=call.pk).update(
+        state=CrowdCall.State.DONE, done_at=timezone.now(), reserved_cents=0
+    )
+    _note(parked, "it was done", by)
+    parked.refresh_from_db()
+    return parked
+
+
+@transaction.atomic
+def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+    refusal = "Nothing was changed: only a failed call can be marked as not done."
+    _start_again(call, refusal, by, answer={})
+    _note(call, "it was not done, so it is asked for again", by)
+    return call
+
+
+def _start_again(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
+    moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.FAILED).update(
+        state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes
+    )
+    if not moved:
+        raise WrongState(refusal)
+    call.refresh_from_db()
+    cents = int(call.payload.get("cents", 0))
+    if cents and not call.reserved_cents:
+        reserve_for_call(call=call, cents=cents, by=by)
+
+
+def _note(call: CrowdCall, outcome: str, by: User | None) -> None:
+    note_event(
+        study=call.study,
+        what="looked",
+        sentence=f"Somebody looked at {call.platform} after the call {call.key}: {outcome}.",
+        by=by,
+        call=call.pk,
+    )

@@ -1,0 +1,102 @@
+"""Qualifications of people, given and taken away here and at their crowd.
+
+Here they decide who may join by a link or a panel's entrance. Mechanical Turk and Prolific keep people out themselves,
+so they get a copy of each change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from annotation.crowds import backend_for, backend_of
+from annotation.crowds.base import Ability
+from annotation.crowds.outbox.messages import ask_to_qualify
+from annotation.crowds.panel.backend import AN_ID
+from annotation.crowds.people import pseudonym
+from annotation.models import Assignment, Qualification, RawId, Worker
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.design.requirements import is_qualification
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+
+@transaction.atomic
+def give_qualification(
+    *, study: Study, workers: Collection[Worker], name: str, value: int = 1, by: User | None = None
+) -> None:
+    """Give people a qualification, or take it away with the value 0, here and at their crowd.
+
+    Before the study is first opened, its crowd hears of it on publishing.
+    """
+    name = name.strip()
+    if not is_qualification(name):
+        raise WrongState(
+            f"Nobody was qualified: {name!r} is no name of a qualification; expected letters, digits, dots, hyphens "
+            "and underscores, 80 at most."
+        )
+    passes_on = Ability.QUALIFY in backend_of(study).can
+    if passes_on and not value and not study.platform:
+        _refuse_to_take_away(study, workers, name)
+    for worker in workers:
+        _record(worker, name, value)
+        if passes_on and worker.platform and worker.platform == study.platform:
+            ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
+    people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
+    message = f"{people} {'got' if value else 'lost'} the qualification {name}."
+    note_event(study=study, what="qualified", sentence=message, by=by, qualification=name, value=value)
+
+
+def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
+    """Raise WrongState if the crowd may know of the qualification, as it hears of changes through an opened study."""
+    have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
+    other = Study.objects.filter(platform__in=have).exclude(platform="").order_by("-pk").first()
+    if other is not None:
+        raise WrongState(
+            f"Nobody lost the qualification {name}: study {study.slug!r} was not opened yet, and its crowd may have "
+            f"heard of it. Take it away on the page of a study that was opened there, such as {other.slug!r}."
+        )
+
+
+def _record(worker: Worker, name: str, value: int) -> None:
+    if value:
+        Qualification.objects.get_or_create(worker=worker, name=name)
+    else:
+        Qualification.objects.filter(worker=worker, name=name).delete()
+
+
+@transaction.atomic
+def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
+    """Return the workers with these ids at the study's crowd; add those who never came."""
+    backend = backend_for(design_of(study))
+    if not backend.sends_people:
+        raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
+    wrong = next((raw for raw in ids if not AN_ID.fullmatch(raw)), None)
+    if wrong is not None:
+        raise WrongState(f"Nobody was qualified: {wrong[:60]!r} is no id of a person at {backend.title}.")
+    platform = study.platform or backend.platform(design_of(study))
+    workers = []
+    for raw in ids:
+        worker, _created = Worker.objects.get_or_create(
+            source=Worker.Source.CROWD, platform=platform, name=pseudonym(platform, raw)
+        )
+        RawId.objects.get_or_create(
+            worker=worker, session=None, name=backend.person_of(design_of(study)), defaults={"value": raw}
+        )
+        workers.append(worker)
+    return workers
+
+
+def grant(*, assignment: Assignment) -> None:
+    """Give the submitter the qualification that the study grants, within the transaction of the submission."""
+    study = assignment.study
+    name = design_of(study).workers.grants
+    worker = assignment.worker
+    if not worker.is_person or Qualification.objects.filter(worker=worker, name=name).exists():
+        return
+    _record(worker, name, 1)
+    if Ability.QUALIFY in backend_of(study).can and worker.platform:
+        ask_to_qualify(study=study, worker=worker, qualification=name)

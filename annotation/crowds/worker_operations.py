@@ -1,0 +1,149 @@
+"""The operations on a crowd's workers: block, qualify, and write to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from rest_framework import serializers
+
+from annotation.crowds import qualifications
+from annotation.crowds.outbox import messages
+from annotation.crowds.qualifications import people_by_ids
+from annotation.crowds.sync import SYNC_LATER
+from annotation.models import CrowdSession, Worker, at_crowd
+from annotation.work.joining import find_worker
+from common.errors import WrongState
+from common.parameters import KeysField, Parameters
+from judgments.access.roles import Right
+from judgments.design.requirements import LONGEST_QUALIFICATION
+from judgments.models import Study
+from judgments.operations import Outcome, operation
+
+MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
+WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
+
+
+class BlockRequest(Parameters):
+    worker = serializers.CharField(max_length=80, style=WORKERS)
+    why = serializers.CharField(
+        max_length=500,
+        error_messages=dict.fromkeys(("required", "blank"), "A block needs a reason; the crowd may ask."),
+    )
+
+
+@operation(
+    "block-worker",
+    "Block a worker",
+    parameters=BlockRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
+    """Ask the crowd to keep a worker away from all work of this account, now and later."""
+    person = find_worker(study, worker)
+    messages.ask_to_block(study=study, worker=person, why=why, by=by)
+    return Outcome(_("The crowd is asked to keep %(found)s away from all your work.") % {"found": person})
+
+
+class UnblockRequest(Parameters):
+    worker = serializers.CharField(max_length=80, style=WORKERS)
+    why = serializers.CharField(max_length=500, required=False, allow_blank=True)
+
+
+@operation(
+    "unblock-worker",
+    "Take a block back",
+    parameters=UnblockRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Outcome:
+    """Ask the crowd to let a blocked worker come again."""
+    person = find_worker(study, worker)
+    messages.ask_to_unblock(study=study, worker=person, why=why, by=by)
+    return Outcome(_("The crowd is asked to let %(found)s come again.") % {"found": person})
+
+
+class QualifyRequest(Parameters):
+    """People, and a qualification's name, which studies require or forbid (``workers.requires``, ``forbids``)."""
+
+    one_of = (("worker", "ids"),)
+
+    worker = serializers.CharField(max_length=80, required=False, style=WORKERS)
+    ids = KeysField(
+        max_length=MOST_IDS,
+        required=False,
+        label="Or ids at the crowd",
+        help_text="One a line; also of people who never came.",
+    )
+    qualification = serializers.CharField(max_length=LONGEST_QUALIFICATION)
+    value = serializers.IntegerField(
+        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 takes it away."
+    )
+
+
+@operation(
+    "qualify-worker",
+    "Give a qualification",
+    parameters=QualifyRequest,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def qualify(
+    *,
+    study: Study,
+    by: User | None,
+    qualification: str,
+    value: int,
+    worker: str = "",
+    ids: Collection[str] = (),
+) -> Outcome:
+    """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
+    people = [find_worker(study, worker)] if worker else people_by_ids(study=study, ids=ids)
+    qualifications.give_qualification(study=study, workers=people, name=qualification, value=value, by=by)
+    who = str(people[0]) if len(people) == 1 else _("%(n)s people") % {"n": len(people)}
+    message = (
+        _("%(who)s got the qualification %(name)s.")
+        if value
+        else _("%(who)s lost the qualification %(name)s.")
+    )
+    return Outcome(message % {"who": who, "name": qualification})
+
+
+class MessageRequest(Parameters):
+    """A message to one worker, or to all whose work was decided on."""
+
+    worker = serializers.CharField(max_length=80, required=False, allow_blank=True, style=WORKERS)
+    subject = serializers.CharField(max_length=messages.LONGEST_SUBJECT)
+    text = serializers.CharField(
+        max_length=messages.LONGEST_MESSAGE, style={"base_template": "textarea.html"}
+    )
+
+
+@operation(
+    "write-workers",
+    "Write to workers",
+    parameters=MessageRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def write(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
+    """Write to workers whose work was approved or rejected. A crowd lets nobody write to strangers."""
+    if worker:
+        people = [find_worker(study, worker)]
+    else:
+        decided = at_crowd(CrowdSession, study).filter(status__in=["approved", "rejected"])
+        people = list(Worker.objects.filter(crowd_sessions__in=decided).distinct())
+    if not people:
+        raise WrongState(
+            _("Nothing was sent: only workers whose work was approved or rejected can be written to.")
+        )
+    calls = messages.ask_to_write(study=study, workers=people, subject=subject, text=text, by=by)
+    message = ngettext("One message is on its way.", "%(n)s messages are on their way.", len(calls))
+    return Outcome(message % {"n": len(calls)})

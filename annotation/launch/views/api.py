@@ -1,0 +1,78 @@
+"""The checklist of a study over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.launch.views.launch import Point, Readiness, launch_of
+from annotation.launch.views.points import checklist
+from common.errors import NotThere
+from judgments.access.permissions import staff_of, study_for
+from judgments.access.roles import Right, rights_of
+from judgments.models import Study
+
+
+class PointSerializer(serializers.Serializer[Any]):
+    """Something that a study has or lacks."""
+
+    title = serializers.CharField()
+    readiness = serializers.ChoiceField(
+        [readiness.value for readiness in Readiness],
+        help_text="“blocks”: the study cannot be opened; “doubtful”: only with “anyway”; “missing”: it opens without.",
+    )
+    words = serializers.CharField()
+    link = serializers.CharField(
+        allow_blank=True, help_text="The page where it is mended; empty for accounts that cannot change it."
+    )
+
+
+class ChecklistSerializer(serializers.Serializer[Any]):
+    """The checklist of a study before it is opened."""
+
+    study = serializers.CharField()
+    state = serializers.ChoiceField(Study.State.choices)
+    blocked = serializers.BooleanField(help_text="Whether it cannot be opened yet.")
+    missing = serializers.IntegerField(help_text="Points that are missing.")
+    points = PointSerializer(many=True, help_text="First those that block.")
+
+
+class ChecklistView(APIView):
+    """GET /api/studies/{slug}/checklist/"""
+
+    @extend_schema(
+        responses={
+            200: ChecklistSerializer,
+            404: OpenApiResponse(
+                description="The study's judgments were published elsewhere: nothing is opened."
+            ),
+        },
+        operation_id="studies_checklist",
+        summary="What a study has and lacks before it is opened",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the points in the words of the page "Launch". A point "not known yet" is being counted: ask again."""
+        study = study_for(request, slug)
+        if study.source != Study.Source.DESIGNED:
+            raise NotThere(f"Study {slug!r} holds published judgments; it is never opened to participants.")
+        user = staff_of(request)
+        may_change = Right.CHANGE in rights_of(user, study)
+
+        def shown(point: Point) -> dict[str, Any]:
+            link = request.build_absolute_uri(point.link) if point.link and may_change else ""
+            return {"title": point.title, "readiness": point.readiness, "words": point.sentence, "link": link}
+
+        points = checklist(launch_of(study, user))
+        body = {
+            "study": study.slug,
+            "state": study.state,
+            "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
+            "missing": sum(point.readiness is Readiness.MISSING for point in points),
+            "points": [shown(point) for point in points],
+        }
+        return Response(ChecklistSerializer(body).data)

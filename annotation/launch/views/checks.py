@@ -1,0 +1,275 @@
+"""The checks of the platform itself: obstacles, texts, attention, pictures, links, pay and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.opening import obstacles
+from annotation.crowds.panel.backend import describe_unsigned
+from annotation.launch.check_questions import chance_of_exclusion, describe_rule
+from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.launch.views.points import CONSENT_CHECKS, add_check
+from annotation.models import Budget, at_crowd
+from annotation.money.wages import top_up
+from common.amounts import thousands
+from judgments.design.crowds import CROWDS
+from judgments.design.editing.form.labels import in_labels
+from judgments.design.quiz import asks_anything
+from judgments.design.tables.controls import CAREFUL, usual_least
+from judgments.models import Item, Study
+from judgments.studies.pages import was_opened
+from judgments.templatetags.judgments_tags import cents
+
+TOLERABLE = 0.05  # chance that a careful person's answers are set aside
+
+# what an obstacle is about -> the title of its point, and the key of the design where it is mended
+MENDED_AT = {
+    "requirements": (
+        gettext_noop("Participants"),
+        "workers.requirements",
+        gettext_noop("Change what is asked"),
+    ),
+    "quiz": (
+        gettext_noop("Quiz or check questions"),
+        "controls.per_hit",
+        gettext_noop("Change the settings"),
+    ),
+    "budget": (gettext_noop("Cost"), "crowd.budget_cents", gettext_noop("Change the budget")),
+    "crowd": (gettext_noop("Crowd"), "crowd.backend", gettext_noop("Change the settings")),
+}
+
+NO_CONSENT = gettext_noop("There is no consent text: participants begin without agreeing to anything.")
+
+
+def _obstacles(launch: Launch) -> Iterable[Point]:
+    study, blocks = launch.study, Readiness.BLOCKS
+    if launch.problem:
+        where = str(launch.plan["problem_link"])
+        yield Point(_("Pages of work"), blocks, launch.problem, where, _("Change the settings"))
+    if study.state == Study.State.OPEN:
+        return
+    for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
+        problem = in_labels(obstacle.sentence, launch.design)
+        if obstacle.about == "state" and study.state == Study.State.DRAFT:
+            if not launch.problem:
+                sentence = _("%(words)s That freezes the design.") % {"words": problem}
+                yield launch.point(_("Pages of work"), blocks, sentence)
+        else:
+            title, key, link_words = MENDED_AT.get(obstacle.about, MENDED_AT["crowd"])
+            yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
+
+
+def _consent(launch: Launch) -> Iterable[Point]:
+    said = [point for check in CONSENT_CHECKS for point in check(launch)]
+    if said:
+        yield from said
+    elif launch.design.consent.strip():
+        yield launch.point(
+            _("Consent"), Readiness.READY, _("Participants agree to your text before they begin.")
+        )
+    else:
+        yield launch.point(
+            _("Consent"),
+            Readiness.MISSING,
+            _(NO_CONSENT),
+            key="consent",
+            page="" if launch.study.state == Study.State.DRAFT else "privacy",
+            link_words=_("Add it"),
+        )
+
+
+def _contact(launch: Launch) -> Iterable[Point]:
+    design = launch.design
+    yield (
+        launch.point(
+            _("Contact"),
+            Readiness.READY,
+            _("Participants can ask: %(contact)s") % {"contact": design.contact.strip()},
+        )
+        if design.contact.strip()
+        else launch.point(
+            _("Contact"),
+            Readiness.MISSING,
+            _("Participants find nobody to ask if something goes wrong."),
+            key="contact",
+        )
+    )
+
+
+def _links(launch: Launch) -> Iterable[Point]:
+    panel = launch.design.panel
+    if launch.design.crowd.backend == "external" and not panel.knows_its_people:
+        key = "panel.api" if panel.preset in CROWDS else ""
+        if panel.preset == "plain":
+            key = "panel.signature"
+        yield launch.point(_("Links of the panel"), Readiness.MISSING, describe_unsigned(), key=key)
+
+
+def _attention(launch: Launch) -> Iterable[Point]:
+    controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
+    title = _("Quiz or check questions")
+    if not quiz and not controls:
+        yield launch.point(
+            title,
+            Readiness.MISSING,
+            _("Nothing tells careful participants from careless ones."),
+            key="controls.per_hit",
+            link_words=_("Add check questions"),
+        )
+        return
+    sentence = _("A quiz comes before the work.")
+    if controls:
+        sentence = (
+            _("A quiz comes before the work, and check questions are in it (%(n)s on each page).")
+            if quiz
+            else _("Check questions are in the work (%(n)s on each page).")
+        ) % {"n": controls}
+    rule, rates = launch.design.controls, describe_rule(launch.design)
+    if not rates:
+        yield launch.point(title, Readiness.READY, sentence)
+        return
+    seen, careful = chance_of_exclusion(launch.design, CAREFUL)
+    usual, met = usual_least(rule.threshold), launch.most_checks_met
+    parts, key = [sentence, rates], ""
+    if careful > TOLERABLE:
+        key = "controls.least"
+        if rule.sets_aside(seen, seen - 1):
+            parts.append(_("One wrong answer is enough."))
+        if usual > rule.least:
+            remedy = _("Wait for %(n)s check questions: then it is at most 1 of 100 careful people.")
+            parts.append(remedy % {"n": usual})
+    elif met is not None and met < max(rule.least, usual):
+        key = "controls.per_hit"
+        remedy = _(
+            "A participant meets %(n)s different ones at most, too few to tell care from guessing. Ask for more on "
+            "each page, or add pictures, or items that you know the answer of."
+        )
+        parts.append(remedy % {"n": met})
+    readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")
+    yield launch.point(title, readiness, " ".join(parts), key=key, link_words=link_words)
+
+
+def _pictures(launch: Launch) -> Iterable[Point]:
+    if not launch.design.about_pictures:
+        return
+    elsewhere = Item.objects.filter(dataset=launch.study.dataset_id, picture="").exclude(url="").count()
+    if elsewhere:
+        sentence = ngettext(
+            "One picture lies on another server: its size is not known, so that the page may jump while it loads.",
+            "%(n)s pictures lie on other servers: their size is not known, so that the page may jump while they load.",
+            elsewhere,
+        )
+        yield Point(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})
+
+
+def _pay(launch: Launch) -> Iterable[Point]:
+    crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
+    title = _("Pay")
+    if not crowd.reward_cents:
+        yield launch.point(title, Readiness.READY, _("Participants are not paid by this study."))
+        return
+    if forecast is None or forecast.wage_cents is None:
+        yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
+        return
+    floor = crowd.floor_cents_per_hour
+    missing = top_up(crowd.reward_cents, forecast.seconds, floor)
+    figures = {
+        "wage": cents(forecast.wage_cents, currency),
+        "seconds": f"{launch.design.seconds_per_unit:g}",
+        "floor": cents(floor, currency),
+        "fair": cents(crowd.reward_cents + missing, currency),
+    }
+    if missing:
+        sentence = _(
+            "An hour should pay %(wage)s, at %(seconds)s s an item: below the wage floor of %(floor)s. A page would "
+            "have to pay %(fair)s."
+        )
+        yield launch.point(
+            title,
+            Readiness.MISSING,
+            sentence % figures,
+            key="crowd.reward_cents",
+            link_words=_("Change the pay"),
+        )
+    elif floor:
+        sentence = _("An hour should pay %(wage)s, at %(seconds)s s an item; the wage floor is %(floor)s.")
+        yield launch.point(title, Readiness.READY, sentence % figures)
+    else:
+        sentence = _(
+            "An hour should pay %(wage)s, at %(seconds)s s an item. No wage floor is set, so that slow "
+            "participants may earn much less."
+        )
+        yield launch.point(
+            title,
+            Readiness.MISSING,
+            sentence % figures,
+            key="crowd.floor_cents_per_hour",
+            link_words=_("Set a floor"),
+        )
+
+
+def _cost(launch: Launch) -> Iterable[Point]:
+    forecast, currency = launch.forecast, launch.design.currency
+    title = _("Cost")
+    if forecast is None:
+        yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
+        return
+    if not forecast.cents:
+        yield launch.point(title, Readiness.READY, _("Nothing: no reward is paid."))
+        return
+    sentence = (
+        _("%(cost)s for %(n)s pieces of work, %(fees)s of it fees.")
+        if forecast.fee_cents
+        else _("%(cost)s for %(n)s pieces of work.")
+    ) % {
+        "cost": cents(forecast.cents, currency),
+        "n": thousands(forecast.places),
+        "fees": cents(forecast.fee_cents, currency),
+    }
+    backend, opened = backend_of(launch.study), was_opened(launch.study)
+    stored = at_crowd(Budget, launch.study).first() if launch.study.platform else None
+    budget = stored.budget_cents if stored else launch.design.crowd.budget_cents
+    whole = cents(budget, currency)
+    publishes = Ability.PUBLISH in backend.can
+    if not backend.sends_people and not budget:
+        note = _("You pay it yourself: no crowd does.")
+        yield launch.point(title, Readiness.READY, f"{sentence} {note}")
+    elif forecast.cents <= budget:
+        left = _("Of the budget of %(budget)s, %(left)s stay for bonuses.") % {
+            "budget": whole,
+            "left": cents(budget - forecast.cents, currency),
+        }
+        yield launch.point(title, Readiness.READY, f"{sentence} {left}")
+    elif launch.study.state == Study.State.DRAFT or opened or not publishes:
+        short = _("The budget of %(budget)s does not reach.") % {"budget": whole}
+        yield launch.point(
+            title,
+            Readiness.BLOCKS if publishes and not opened else Readiness.MISSING,
+            f"{sentence} {short}",
+            key="crowd.budget_cents",
+            page="crowd" if opened and backend.sends_people else "",
+            link_words=_("Change the budget"),
+        )
+
+    # else the obstacle says it
+
+
+add_check(0, _obstacles)
+
+add_check(10, _consent)
+
+add_check(15, _contact)
+
+add_check(20, _attention)
+
+add_check(25, _pictures)
+
+add_check(30, _links)
+
+add_check(50, _pay)
+
+add_check(60, _cost)

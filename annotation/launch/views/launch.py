@@ -1,0 +1,131 @@
+"""A study before it is opened, and what a point of its checklist says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.crowds.views import FIGURES as CROWD_FIGURES
+from annotation.launch.check_questions import items_among
+from annotation.money.forecast import Forecast, forecast_of_design
+from judgments.cached_figures import cached_figures
+from judgments.design.editing.form.fields import html_name
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.designs import design_of
+from judgments.studies.discarding import can_be_discarded
+from judgments.studies.plan_page import plan_of
+from judgments.studies.study_page import page_address
+
+
+class Readiness(StrEnum):
+    """The readiness of a point of the checklist; the values are the words shown."""
+
+    READY = gettext_noop("ready")
+    MISSING = gettext_noop("missing")  # the study opens without it
+    DOUBTFUL = gettext_noop("doubtful")  # it opens if somebody insists
+    BLOCKS = gettext_noop("blocks")
+    UNKNOWN = gettext_noop("not known yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    title: str
+    readiness: Readiness
+    sentence: str
+    link: str = ""
+    link_words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A study before its opening.
+
+    Attributes:
+        user: who looks at it.
+        forecast: None while the plan is being counted, or if there is a problem.
+        plan: the plan of a draft's design, for a template.
+        can_go_back: whether the pages of work can be discarded, so that the design can be changed.
+    """
+
+    study: Study
+    user: User
+    design: StudyDesign
+    forecast: Forecast | None
+    plan: dict[str, Any]
+    can_go_back: bool
+
+    @property
+    def problem(self) -> str:
+        """Return why no HITs can be drawn from the design of a draft; or ""."""
+        return str(self.plan.get("problem", ""))
+
+    @property
+    def most_checks_met(self) -> int | None:
+        """The different check questions that one participant meets at most; None if that is not known."""
+        plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
+        if not plan and not notes:
+            return None
+        lasts = plan.pool.lasts if plan else notes["lasts"]  # all pages, where no item comes again
+        pages = min(lasts, self.design.workers.hits_at_most or lasts)
+        return pages * items_among(self.design, self.design.controls.per_hit)
+
+    @property
+    def why_unknown(self) -> str:
+        if self.problem:
+            return _("Known once pages of work can be drawn from the design.")
+        return _("The plan is being counted.")
+
+    def point(
+        self,
+        title: str,
+        readiness: Readiness,
+        sentence: str,
+        *,
+        key: str = "",
+        page: str = "",
+        link_words: str = "",
+    ) -> Point:
+        """Return a point that is mended at a key of the design, or on a page.
+
+        Only a draft's design can be changed. A study whose pages of work nobody took becomes one again; of others a
+        duplicate is changed.
+        """
+        if page:
+            return Point(title, readiness, sentence, page_address(self.study, page), link_words)
+        if not key or readiness is Readiness.READY:
+            return Point(title, readiness, sentence)
+        if self.study.state == Study.State.DRAFT:
+            address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
+            return Point(title, readiness, sentence, address, link_words or _("Add it"))
+        if self.can_go_back:
+            return Point(
+                title, readiness, sentence, page_address(self.study, "discard"), _("Change the design")
+            )
+        address = page_address(self.study, "reuse")
+        return Point(title, readiness, sentence, address, _("Change it in a duplicate"))
+
+
+def launch_of(study: Study, user: User) -> Launch:
+    design = design_of(study)
+    forecast, shown = None, {}
+    if study.state == Study.State.DRAFT:
+        shown = plan_of(study)
+        if plan := shown.get("plan"):
+            forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
+    else:
+        figures = cached_figures(study, CROWD_FIGURES).value
+        forecast = figures.forecast if figures is not None else None
+    return Launch(
+        study=study,
+        user=user,
+        design=design,
+        forecast=forecast,
+        plan=shown,
+        can_go_back=can_be_discarded(study),
+    )

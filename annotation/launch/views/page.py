@@ -1,0 +1,77 @@
+"""The page "Launch" of a study: its checklist; then its link and the next steps."""
+
+from __future__ import annotations
+
+import segno
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from annotation.crowds import AbsentBackend, backend_of
+from annotation.crowds.operations import open_to_workers
+from annotation.crowds.panel.page import has_panel
+from annotation.launch.views import LAUNCH_JOBS
+from annotation.launch.views.launch import Readiness, launch_of
+from annotation.launch.views.points import checklist
+from judgments.admin.base import public_address, signed_in
+from judgments.models import Study
+from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import page_of_running, study_page
+
+
+@study_page(
+    "launch",
+    "Checklist",
+    order=20,
+    shown=lambda study: study.source == Study.Source.DESIGNED,
+    group=Group.LAUNCH,
+)
+def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    backend = backend_of(study)
+    if isinstance(backend, AbsentBackend):
+        raise backend.error()
+    launch = launch_of(study, signed_in(request))
+    design, points = launch.design, checklist(launch)
+    link = "" if backend.sends_people else public_address(request, study)
+    if not was_opened(study):
+        context["jobs"] += [job for jobs_of in LAUNCH_JOBS for job in jobs_of(study)]
+    context |= launch.plan | {
+        "design": design,
+        "points": points,
+        "can_go_back": launch.can_go_back,
+        "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
+        "doubtful": any(point.readiness is Readiness.DOUBTFUL for point in points),
+        "missing": sum(point.readiness is Readiness.MISSING for point in points),
+        "link": link,
+        "qr_code": qr_code(link) if link else "",
+        "where": backend.describe_entrance(study),
+        "sent_by": _(backend.title) if backend.sends_people else "",
+        "has_panel": has_panel(study),
+        "invited": design.access.join == "invited" and not backend.sends_people,
+        "runs_on_dashboard": page_of_running() == "board",
+    }
+    return TemplateResponse(request, "admin/annotation/study_launch.html", context)
+
+
+def qr_code(address: str) -> SafeString:
+    """Draw an address as SVG, dark on light in every colour scheme, so that all cameras read it."""
+    drawn = segno.make_qr(address, error="m").svg_inline(
+        scale=4, border=3, dark="#000", light="#fff", title=_("QR code of the link"), omitsize=True
+    )
+    return mark_safe(drawn)  # noqa: S308 - the address is drawn as squares, not written
+
+
+def _may_reopen(study: Study) -> bool:
+    """Return whether a study is closed; before the first opening, the page itself has the button."""
+    return study.state == Study.State.CLOSED and not study.simulated and study.source == Study.Source.DESIGNED
+
+
+add_operation(
+    open_to_workers,
+    label="Open to participants",
+    offered=_may_reopen,
+    fields=(),
+    leads_to=lambda study: "launch",
+)

@@ -1,0 +1,30 @@
+"""The points of a study's checklist, which checks give; first those that block the opening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from annotation.launch.views.launch import Launch, Point, Readiness
+
+Check = Callable[[Launch], Iterable[Point]]
+CHECKS: list[tuple[int, Check]] = []
+
+# Checks of the consent text by features: if one has a point, that stands in place of the platform's.
+CONSENT_CHECKS: list[Check] = []
+
+
+def add_check(order: int, check: Check) -> None:
+    CHECKS.append((order, check))
+
+
+def add_consent_check(check: Check) -> None:
+    CONSENT_CHECKS.append(check)
+
+
+def checklist(launch: Launch) -> list[Point]:
+    """Return the points, first those that block the opening, or do unless somebody insists."""
+    points = [
+        point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)
+    ]
+    order = [Readiness.DOUBTFUL, Readiness.BLOCKS]
+    return sorted(points, key=lambda point: point.readiness in order and -1 - order.index(point.readiness))

@@ -1,0 +1,216 @@
+"""Book what calls, slots, screen-outs and sessions reserve, cost and give back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+
+from annotation.crowds.people import installation_mark
+from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
+from annotation.money.ledger import book, budget_of
+from annotation.money.limits import one_order
+
+
+def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> None:
+    """Reserve the cost of a call, within the limits of who asks for it: ``by``, else the call's author.
+
+    Raises:
+        OverBudget: the budget does not have it.
+        OverLimit, NeedsConfirmation: see ``annotation.money.limits``.
+    """
+    if not cents or call.reserved_cents:
+        return
+    account = by.pk if by is not None else call.made_by_id
+    with one_order(call.study, account) as order:
+        budget = budget_of(call.study, call.platform)
+        if _book_for(call, "reserve", cents, budget, account=order.account):
+            order.add(budget.currency, cents)
+            _set_reservation(call, cents)
+
+
+def reserve_again(*, call: CrowdCall, cents: int) -> None:
+    """Reserve the cost of a call that the crowd carried out although its reservation was released."""
+    if cents and not call.reserved_cents:
+        budget = budget_of(call.study, call.platform)
+        if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
+            _set_reservation(call, cents)
+
+
+def _book_for(
+    call: CrowdCall, what: str, reserved: int, budget: Budget, *, account: int | None = None
+) -> bool:
+    """Book a change of a call's reservation; a retried call reserves again, so the entry's number is in its key."""
+    number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
+    key = f"{what}:{call.key}:{number}"
+    if reserved < 0:  # it comes back to who asked last, who may not be who asked first
+        last = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
+        account = last.values_list("by", flat=True).first()
+    return book(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
+
+
+def _set_reservation(call: CrowdCall, cents: int) -> None:
+    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
+    call.reserved_cents = cents
+
+
+def release_call(*, call: CrowdCall) -> None:
+    if call.reserved_cents:
+        _book_for(call, "release", -call.reserved_cents, budget_of(call.study, call.platform))
+        _set_reservation(call, 0)
+
+
+def spend_bonus(*, call: CrowdCall) -> None:
+    budget = budget_of(call.study, call.platform)
+    cents = call.reserved_cents
+    book(
+        budget=budget,
+        key=f"bonus:{call.key}",
+        what="bonus",
+        reserved=-cents,
+        spent=cents,
+        session=call.session,
+        call=call,
+    )
+    _set_reservation(call, 0)
+
+
+def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
+    """Turn a call's reservation into held slots and screen-outs, and release the rest."""
+    Publication.objects.filter(pk=publication.pk).update(
+        held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
+    )
+    more = call.reserved_cents - places * publication.price_cents - screen_outs * publication.screen_out_cents
+    if more > 0:
+        _book_for(call, "release", -more, budget_of(call.study, call.platform))
+    _set_reservation(call, 0)
+
+
+def release_slots(*, publication: Publication, places: int) -> bool:
+    """Release the money of slots that nobody will fill. Return False if fewer are held."""
+    locked = Publication.objects.select_for_update().get(pk=publication.pk)
+    if places <= 0 or locked.held_slots < places:
+        return False
+    _release_unfilled(locked, places * locked.price_cents)
+    return bool(Publication.objects.filter(pk=locked.pk).update(held_slots=F("held_slots") - places))
+
+
+def release_screen_outs(*, publication: Publication) -> None:
+    """Release the money of screen-outs that will not come any more. The caller has locked the row."""
+    reserved = publication.screen_outs_held
+    if not reserved:
+        return
+    _release_unfilled(publication, reserved * publication.screen_out_cents)
+    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - reserved)
+    publication.screen_outs_held = 0
+
+
+def _release_unfilled(publication: Publication, cents: int) -> None:
+    number = LedgerEntry.objects.filter(publication=publication, what="release").count() + 1
+    book(
+        budget=budget_of(publication.study, publication.platform),
+        key=f"unfilled:{publication.token}:{number}",
+        what="release",
+        reserved=-cents,
+        publication=publication,
+    )
+
+
+@transaction.atomic
+def pay_screen_out(*, session: CrowdSession) -> bool:
+    """Spend the pay of a person who was screened out. Return False if it was booked, or pays nothing."""
+    publication = session.publication
+    if not publication.screen_out_cents:
+        return False
+    CrowdSession.objects.select_for_update().get(pk=session.pk)  # a sync at the same moment waits
+    if _is_booked(_key(session, "screen-out")):
+        return False
+    reserved = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
+        screen_outs_held=F("screen_outs_held") - 1
+    )
+    cents = publication.screen_out_cents
+    return _book_for_session(
+        session, "screen-out", what="screened-out", reserved=-cents * reserved, spent=cents, fact=True
+    )
+
+
+def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
+    """Spend the price of an approved session. Return False if it was paid.
+
+    It comes from the external HIT's held slots or, if those were released, from the rest of the budget.
+
+    Args:
+        fact: whether the crowd paid it already.
+    Raises:
+        OverBudget: the slots were released, and nothing is left.
+    """
+    if _is_booked(_key(session, "reward")):
+        return False
+    publication = session.publication
+    paid_before = unmatched_key(session.platform, session.worker.name, session.external_id)
+    if _is_booked(paid_before):  # the crowd paid it before it counted here
+        _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
+    rejected_before = session.booked == CrowdSession.Booked.RELEASED
+    reserved = 0 if rejected_before else _take_slot(publication)
+    with one_order(session.study, None) as order:
+        if not reserved and not fact:
+            order.add(budget_of(session.study, session.platform).currency, publication.price_cents)
+        return _book_for_session(
+            session,
+            "reward",
+            what="reward",
+            reserved=-publication.price_cents * reserved,
+            spent=publication.price_cents,
+            fact=fact and not reserved,
+        )
+
+
+def unmatched_key(platform: str, worker: str, external_id: str) -> str:
+    """Return the key of ``pay_unmatched`` for pseudonyms of a person, who can be erased, and a submission."""
+    return f"{platform}:{installation_mark('unmatched', worker)[:16]}:{external_id}:unmatched"
+
+
+def pay_unmatched(
+    *, publication: Publication, key: str, session: CrowdSession | None = None, by: User | None = None
+) -> bool:
+    """Spend an unmatched payment of the crowd, for the account that says so. Return False if it was booked."""
+    return book(
+        budget=budget_of(publication.study, publication.platform),
+        key=key,
+        what="unmatched",
+        spent=publication.price_cents,
+        publication=publication,
+        session=session,
+        account=by.pk if by is not None else None,
+        fact=True,
+    )
+
+
+def release_rejected(*, session: CrowdSession) -> bool:
+    """Release the price of a rejected session. Return False if it was released."""
+    publication = session.publication
+    if _is_booked(_key(session, "rejected")) or not _take_slot(publication):
+        return False
+    return _book_for_session(session, "rejected", what="release", reserved=-publication.price_cents)
+
+
+def _book_for_session(session: CrowdSession, key: str, **booking: Any) -> bool:
+    budget = budget_of(session.study, session.platform)
+    key = _key(session, key)
+    return book(budget=budget, key=key, publication=session.publication, session=session, **booking)
+
+
+def _is_booked(key: str) -> bool:
+    return LedgerEntry.objects.filter(key=key).exists()
+
+
+def _take_slot(publication: Publication) -> int:
+    return Publication.objects.filter(pk=publication.pk, held_slots__gt=0).update(
+        held_slots=F("held_slots") - 1
+    )
+
+
+def _key(session: CrowdSession, what: str) -> str:
+    return f"{session.platform}:{session.worker_id}:{session.external_id}:{what}"

@@ -1,0 +1,80 @@
+"""Operations that decide on failed calls, whose money is reserved anew or spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done, retry_call
+from annotation.crowds.sync import SYNC_LATER
+from annotation.models import CrowdCall
+from annotation.money.orders import confirmable
+from annotation.money.parameters import ConfirmRequest
+from annotation.money.previews import Preview, answer_of_step, check_confirmed, preview_call
+from judgments.models import Study
+from judgments.operations import Operation, Outcome, operation, row_of
+
+
+def _decision(
+    step: str, summary: str, decide: Callable[..., Any], message: str, description: str
+) -> Operation:
+    """Return the operation that decides on a failed call; it is an order if the crowd is asked again."""
+    orders = step != "was-done"
+
+    def preview(*, study: Study, call: str) -> Preview:
+        return preview_call(call=_call(study, call), step=step)
+
+    @transaction.atomic
+    def carry_out(
+        *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
+    ) -> Outcome:
+        rows = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
+        locked = rows.get(pk=_call(study, call).pk)
+        current = preview_call(call=locked, step=step)
+        check_confirmed(current, confirm)
+        decide(call=locked, by=by)
+        return Outcome(_(message), answer_of_step(current, [locked]))
+
+    carry_out.__doc__ = description
+    return operation(
+        step,
+        summary,
+        parameters=ConfirmRequest,
+        scope="money",
+        row="call",
+        then=SYNC_LATER if orders else None,
+        preview=preview,
+        orders=orders,
+    )(confirmable(step, preview=preview)(carry_out) if orders else carry_out)
+
+
+retry = _decision(
+    "retry",
+    "Try a call again",
+    retry_call,
+    gettext_noop("It is tried again."),
+    "Try a failed call again. Its money is reserved anew; the crowd is asked in the background.",
+)
+confirm_call = _decision(
+    "was-done",
+    "Say that a call was done",
+    resolve_as_done,
+    gettext_noop("It counts as done."),
+    "End a call as done, after somebody looked at the crowd; its money is spent.",
+)
+repeat_call = _decision(
+    "was-not-done",
+    "Say that a call was not done",
+    resolve_as_not_done,
+    gettext_noop("It is asked for again."),
+    "Ask for a call again from the start, after somebody looked at the crowd.",
+)
+
+
+def _call(study: Study, key: str) -> CrowdCall:
+    return row_of(CrowdCall.objects.filter(study=study).select_related("study"), key)

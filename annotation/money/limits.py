@@ -1,0 +1,226 @@
+"""Limits above studies: what an account and the installation may commit, and what a second person confirms.
+
+Committed is reserved or spent. It counts for the account that asks, not the study's owner: a limit bounds what a stolen
+password or a wrong script can spend, in whichever study. A day counts orders since midnight; released money counts
+again tomorrow, so that nobody makes room by closing studies. The check locks the installation's row, so that two orders
+at once cannot both pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.models import Budget, Commitment, LedgerEntry, SpendingLimit
+from common.amounts import spell_cents
+from common.audit import acting_person
+from common.errors import QuorumError, WrongState
+from judgments.models import Study
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_order: ContextVar[Order | None] = ContextVar("order", default=None)
+_agreed: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
+
+# Payments without work here, which an uploaded list names, and their return once the work is there. A made-up list must
+# not use up what others may spend, so they count for their study and the account that uploaded it.
+CLAIMED = ("unmatched", "matched")
+
+
+class OverLimit(QuorumError):
+    """The order exceeds a limit above the study; nothing was done."""
+
+    status = 409
+    title = "Beyond a limit"
+
+
+class NeedsConfirmation(QuorumError):
+    """The order is so large that a second person must confirm it; nothing was done."""
+
+    status = 409
+    title = "A second person must confirm"
+
+    def __init__(self, message: str, *, cents: int, currency: str) -> None:
+        super().__init__(message)
+        self.cents, self.currency = cents, currency
+
+
+@dataclass(slots=True)
+class Order:
+    """The sum that one account asks for at once."""
+
+    study: int
+    account: int | None
+    cents: int = 0
+    currency: str = ""
+
+    def add(self, currency: str, cents: int) -> None:
+        self.currency, self.cents = currency, self.cents + cents
+
+
+@contextmanager
+def one_order(study: Study, account: int | None) -> Iterator[Order]:
+    """Treat reservations within the block as one order, in one transaction; an inner block joins the outer.
+
+    Raises:
+        OverLimit, NeedsConfirmation: everything within the block is rolled back.
+    """
+    outer = _order.get()
+    if outer is not None and outer.study == study.pk:
+        before, done = outer.cents, False
+        try:
+            yield outer
+            done = True
+        finally:
+            if not done:
+                outer.cents = before
+        return
+    if account is None:
+        person = acting_person()
+        account = person.pk if person is not None else None
+    order = Order(study.pk, account)
+    token = _order.set(order)
+    try:
+        with transaction.atomic():
+            yield order
+            if order.cents:
+                _check(order)
+    finally:
+        _order.reset(token)
+
+
+def as_one_order(service: Callable[P, R]) -> Callable[P, R]:
+    """Make a service with the arguments ``study`` and optionally ``by`` one order."""
+
+    @wraps(service)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        study, by = kwargs["study"], kwargs.get("by")
+        assert isinstance(study, Study)
+        with one_order(study, by.pk if isinstance(by, User) else None):
+            return service(*args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def without_second_person(cents: int) -> Iterator[None]:
+    """Let an order of just this sum pass without a second person within the block."""
+    token = _agreed.set(cents)
+    try:
+        yield
+    finally:
+        _agreed.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingBound:
+    """A limit and the sum that counts towards it; ``whose`` and ``of`` name it."""
+
+    whose: str
+    of: str
+    limit_cents: int | None
+    committed_cents: int
+
+
+def bounds_of(currency: str, account: User | None) -> list[SpendingBound]:
+    """Return the limits of the installation and of an account, with current commitments."""
+    rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
+    common = rows.get(None) or SpendingLimit()
+    bounds = [
+        SpendingBound("this installation", "a day", common.day_cents, cents_committed_today(currency)),
+        SpendingBound("this installation", "all time", common.total_cents, committed_cents(currency)),
+    ]
+    if account is not None:
+        limit, name = rows.get(account.pk), f"the account {account.get_username()}"
+        day = limit.day_cents if limit else common.account_day_cents
+        total = limit.total_cents if limit else common.account_total_cents
+        bounds += [
+            SpendingBound(name, "a day", day, cents_committed_today(currency, account.pk)),
+            SpendingBound(name, "all time", total, committed_cents(currency, account.pk)),
+        ]
+    return bounds
+
+
+def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
+    return SpendingLimit.objects.filter(Q(account=None) | Q(account=account), currency=currency)
+
+
+def _check(order: Order) -> None:
+    """Raise if the order, which is booked in this transaction, exceeds a limit."""
+    if not SpendingLimit.objects.exists():
+        return
+    # the next order waits here, and then counts this one
+    lock = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
+    amount = spell_cents(order.cents, order.currency)
+    if lock is None:
+        raise OverLimit(
+            f"Nothing was done: this asks for {amount}, and this installation has limits, but none in "
+            f"{order.currency}; who manages its limits can set one."
+        )
+    account = User.objects.filter(pk=order.account).first() if order.account else None
+    for bound in bounds_of(order.currency, account):
+        if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
+            before = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
+            raise OverLimit(
+                f"Nothing was done: the limit of {bound.whose} for {bound.of} is "
+                f"{spell_cents(bound.limit_cents, order.currency)}; {before} are committed, and this asks for {amount}."
+            )
+    _check_agreed(order, lock.confirm_cents)
+
+
+def _check_agreed(order: Order, above: int | None) -> None:
+    agreed = _agreed.get()
+    amount = spell_cents(order.cents, order.currency)
+    if agreed is not None and agreed != order.cents:
+        raise WrongState(
+            _("Nothing was done: %(agreed)s were asked for, and now it would take %(asked)s.")
+            % {"agreed": spell_cents(agreed, order.currency), "asked": amount}
+        )
+    if agreed is None and above is not None and order.cents > above:
+        raise NeedsConfirmation(
+            f"Nothing was done yet: this asks for {amount}, and a second person must confirm what is above "
+            f"{spell_cents(above, order.currency)}.",
+            cents=order.cents,
+            currency=order.currency,
+        )
+
+
+def committed_cents(currency: str, account: int | None = None) -> int:
+    """Return the reserved and spent cents of all, without what only a list claims, or of one account."""
+    if account is None:
+        sums = Budget.objects.filter(currency=currency).aggregate(
+            cents=Sum(F("reserved_cents") + F("spent_cents"))
+        )
+        claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIMED)
+        claimed = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
+        return (sums["cents"] or 0) - claimed
+    sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(cents=Sum("cents"))
+    return sums["cents"] or 0
+
+
+def cents_committed_today(currency: str, account: int | None = None) -> int:
+    """Return the cents committed since midnight, without those returned by failed calls of today."""
+    rows = entries_of_today().filter(budget__currency=currency)
+    rows = rows.exclude(what__in=CLAIMED) if account is None else rows.filter(by=account)
+    return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)
+
+
+def entries_of_today() -> QuerySet[Any]:
+    # of the server's day, whatever the zone of who looks
+    midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)
+    rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
+    rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
+    given_back = Q(call__made_at__gte=midnight) | Q(what="matched")  # work that turned out to be paid already
+    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & given_back)

@@ -1,0 +1,120 @@
+"""Operations that move money: pay a bonus or top-ups, and set the budget."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.crowds import Ability
+from annotation.crowds.sync import SYNC_LATER
+from annotation.models import Budget, CrowdCall, CrowdSession
+from annotation.money.ledger import budget_of, set_budget
+from annotation.money.orders import confirmable
+from annotation.money.parameters import BonusRequest, BudgetRequest, TopUpRequest
+from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
+from annotation.money.previews import (
+    answer_of_step,
+    approved_session,
+    check_confirmed,
+    preview_bonus,
+    preview_budget,
+    preview_top_ups,
+)
+from common.errors import WrongState
+from judgments.models import Study
+from judgments.operations import Outcome, operation
+
+
+@operation(
+    "bonus",
+    "Pay a bonus",
+    parameters=BonusRequest,
+    scope="money",
+    then=SYNC_LATER,
+    preview=preview_bonus,
+    orders=True,
+)
+@confirmable("bonus", preview=preview_bonus)
+@transaction.atomic
+def bonus(
+    *,
+    study: Study,
+    by: User | None,
+    worker: str,
+    cents: int,
+    why: str,
+    confirm: str | None = None,
+    seen: str | None = None,
+) -> Outcome:
+    """Ask the crowd to pay a bonus, in the background; /api/crowd-calls/ has the outcome."""
+    session = approved_session(study, worker)
+    number = hold_for_bonus(session)
+    current = preview_bonus(study=study, worker=worker, cents=cents)
+    check_confirmed(current, confirm)
+    if seen is not None:
+        _check_none_since(session, seen)
+    call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
+    return Outcome(
+        _("A bonus for %(worker)s is on its way.") % {"worker": session.worker},
+        answer_of_step(current, [call]),
+    )
+
+
+def _check_none_since(session: CrowdSession, seen: str) -> None:
+    """Raise WrongState if a bonus was asked for after the call that was the newest when the page was loaded."""
+    last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
+    if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
+        raise WrongState(
+            _(
+                "Nothing was paid: a bonus for %(worker)s was asked for since this page was "
+                "loaded, here or in another window; load it again to pay one more."
+            )
+            % {"worker": session.worker}
+        )
+
+
+@operation(
+    "top-up",
+    "Pay top-ups",
+    parameters=TopUpRequest,
+    scope="money",
+    then=SYNC_LATER,
+    preview=preview_top_ups,
+    orders=True,
+)
+@confirmable("top-up", preview=preview_top_ups)
+@transaction.atomic
+def top_up(
+    *, study: Study, by: User | None, why: str, worker: str = "", confirm: str | None = None
+) -> Outcome:
+    """Pay top-ups of all people or of one; the crowd is asked in the background.
+
+    People for whom the budget does not suffice are left out and named.
+    """
+    approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
+    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
+    current = preview_top_ups(study=study, worker=worker)
+    check_confirmed(current, confirm)
+    calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
+    message = ngettext("One bonus is on its way.", "%(n)s bonuses are on their way.", len(calls))
+    message %= {"n": len(calls)}
+    if left_out:
+        message += " " + _("The budget does not reach for %(people)s.") % {"people": ", ".join(left_out)}
+    total = sum(int(call.payload["cents"]) for call in calls)
+    return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": left_out})
+
+
+@operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)
+@transaction.atomic
+def budget(
+    *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
+) -> Outcome:
+    """Set the budget; it cannot fall below spent and reserved money."""
+    if study.platform:  # ensures a row to lock
+        Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.platform).pk)
+    current = preview_budget(study=study, cents=cents)
+    check_confirmed(current, confirm)
+    set_budget(study=study, platform=study.platform, cents=cents, why=why, by=by)
+    return Outcome(_("The budget is changed."), answer_of_step(current, []))

@@ -1,0 +1,154 @@
+"""The active time of sessions that is paid: at most what the server saw, each second once.
+
+It is the time in which the page was visible and the person present. A crowd's own clock includes pauses and would make
+wages look lower; browsers can send any active time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db.models import F, FloatField, Q, QuerySet, Sum
+from django.db.models.functions import Cast
+
+from annotation.models import Assignment, CrowdSession, Judgment
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+CLOCK_TOLERANCE = 5.0  # tolerated difference in seconds between browser and server time per assignment
+PAYABLE = (CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED)
+
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class PaidTime:
+    """A session's active seconds as sent and as paid; ``differs`` if they differ by more than the clocks may."""
+
+    claimed: float
+    paid: float
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    session: int
+    study: int
+    submitted_at: datetime
+    claimed: float
+    spans: list[Span]
+
+
+def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
+    """Return the active time of each payable session of these sessions' workers, in three queries.
+
+    A worker with several HITs, also of several studies, does not work twice at once: time paid for an earlier
+    assignment is not paid again. A HIT reclaimed again and again is paid for one lease with its extensions. Revised
+    answers keep the time of the first submission.
+    """
+    claimed: defaultdict[int, float] = defaultdict(float)
+    paid: defaultdict[int, float] = defaultdict(float)
+    differs: set[int] = set()
+    by_worker = _pages_by_worker(sessions)
+    limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
+    for pages in by_worker.values():
+        together, paid_seconds = _SpanUnion(), 0.0
+        for page in sorted(pages, key=lambda page: page.submitted_at):
+            together.add(page.spans)
+            lease_seconds = _SpanUnion.of(page.spans).seconds
+            at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
+            allowed = max(limits[page.study], at_once)  # the study's people can make a lease longer
+            seconds = min(page.claimed, lease_seconds, allowed, together.seconds - paid_seconds)
+            paid_seconds += seconds
+            claimed[page.session] += page.claimed
+            paid[page.session] += seconds
+            if page.claimed > seconds + CLOCK_TOLERANCE:
+                differs.add(page.session)
+    return {pk: PaidTime(claimed[pk], paid[pk], pk in differs) for pk in claimed}
+
+
+def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
+    """Return the seconds of a lease with all its extensions, by study."""
+    crowds = {pk: design_of(study).crowd for pk, study in Study.objects.in_bulk(set(studies)).items()}
+    return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
+
+
+def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
+    # In other studies, what the crowd has named: a made-up session would take the time of whose id it bears.
+    known = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
+    every = CrowdSession.objects.filter(known, worker__in=sessions.values("worker"), status__in=PAYABLE)
+    claims = dict(
+        Judgment.objects.filter(assignment__session__in=every, replaces__isnull=True)
+        .values("assignment")
+        .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
+        .order_by()
+        .values_list("assignment", "seconds")
+    )
+    rows = Assignment.objects.filter(session__in=every).order_by("session", "hit", "accepted_at", "pk")
+    pages: defaultdict[int, list[_Page]] = defaultdict(list)
+    lapsed: list[Assignment] = []
+    for row in rows.only(
+        "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
+    ).iterator():
+        assert row.session_id is not None  # guaranteed by the query
+        lapsed = [
+            earlier
+            for earlier in lapsed
+            if (earlier.session_id, earlier.hit_id) == (row.session_id, row.hit_id)
+        ]
+        seconds = claims.get(row.pk) or 0.0
+        if seconds:
+            assert row.submitted_at is not None  # guaranteed by its judgments
+            lease_spans = _spans_held([*lapsed, row])
+            page = _Page(row.session_id, row.study_id, row.submitted_at, seconds, lease_spans)
+            pages[row.worker_id].append(page)
+        elif row.state == Assignment.State.EXPIRED:
+            lapsed.append(row)  # its answers and times moved to the row that replaced it
+    return pages
+
+
+def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
+    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one."""
+    ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
+    spans: list[Span] = []
+    for row, end in zip(rows, ends, strict=True):
+        last = min(filter(None, (end, row.expires_at)))
+        start = row.accepted_at
+        for gap in row.gaps:
+            left, back = map(datetime.fromisoformat, gap)
+            spans.append((start, min(left, last)))
+            start = back
+        spans.append((start, last))
+    return [(start, end) for start, end in spans if start < end]
+
+
+@dataclass(slots=True)
+class _SpanUnion:
+    spans: list[Span] = field(default_factory=list)  # disjoint and ordered
+    length: timedelta = timedelta()
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> _SpanUnion:
+        union = cls()
+        union.add(spans)
+        return union
+
+    @property
+    def seconds(self) -> float:
+        return self.length.total_seconds()
+
+    def add(self, spans: Iterable[Span]) -> None:
+        for start, end in spans:
+            later: list[Span] = []
+            while self.spans and self.spans[-1][1] >= start:
+                first, last = self.spans.pop()
+                if first > end:
+                    later.append((first, last))
+                    continue
+                self.length -= last - first
+                start, end = min(start, first), max(end, last)
+            self.spans += [(start, end), *reversed(later)]
+            self.length += end - start

@@ -1,0 +1,96 @@
+"""The parameters of operations that move money."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.utils.html import is_html_input
+
+from common.parameters import Parameters
+
+MOST_CENTS = 10**9
+MOST_LIMIT = 10**14
+LONGEST_WHY = 1000
+
+
+class CentsField(serializers.IntegerField):
+    """Whole cents. A form sends an amount such as 12.30 instead, in a field ``amount``."""
+
+    default_error_messages = {"amount": "Expected an amount such as 12.30."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        style = {"name": "amount", "kind": "text", "inputmode": "decimal"}
+        super().__init__(max_value=MOST_CENTS, style=style, **kwargs)
+
+    def get_value(self, dictionary: Any) -> Any:
+        text = dictionary.get("amount") if is_html_input(dictionary) else None
+        if text is None:
+            return super().get_value(dictionary)
+        try:
+            return Decimal(text) * 100
+        except ArithmeticError:  # no number, or one beyond any
+            return Decimal("NaN")
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, Decimal):
+            if not data.is_finite() or not 0 <= data <= MOST_CENTS or data != data.to_integral_value():
+                self.fail("amount")
+            data = int(data)
+        return super().to_internal_value(data)
+
+
+class ConfirmRequest(Parameters):
+    """The preview's word, and the reason."""
+
+    why = serializers.CharField(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, help_text="For the log."
+    )
+
+
+class Thanks(Parameters):
+    """The reason, which the workers read."""
+
+    why = serializers.CharField(
+        max_length=LONGEST_WHY,
+        label="What the participant reads with it",
+        help_text="What the workers read with it.",
+    )
+
+
+class TopUpRequest(Thanks):
+    """The reason, and whose top-ups are paid."""
+
+    worker = serializers.CharField(default="", allow_blank=True, help_text="Only this worker's; empty: all.")
+
+
+class BonusRequest(Thanks):
+    """A worker, and how much."""
+
+    worker = serializers.CharField(help_text="Whose work was approved.", style={"list": "crowd-workers"})
+    cents = CentsField(min_value=1, label="Amount", help_text="Without the crowd's fee.")
+
+
+class BudgetRequest(ConfirmRequest):
+    """All that may be spent."""
+
+    cents = CentsField(min_value=0, label="All that may be spent", help_text="Fees and bonuses included.")
+
+
+def _limit_field(help_text: str) -> serializers.IntegerField:
+    return serializers.IntegerField(required=False, min_value=0, max_value=MOST_LIMIT, help_text=help_text)
+
+
+class LimitsRequest(Parameters):
+    """The limits of an account, or of the whole installation; a sum that is left out limits nothing."""
+
+    account = serializers.CharField(
+        default="", allow_blank=True, help_text="Of staff; empty: the whole installation."
+    )
+    currency = serializers.RegexField(r"^[A-Z]{3}$", help_text="Three letters, such as USD.")
+    day_cents = _limit_field("A day, in cents.")
+    total_cents = _limit_field("In all: reserved and spent.")
+    account_day_cents = _limit_field("Each account without its own, a day.")
+    account_total_cents = _limit_field("Each account without its own, in all.")
+    confirm_cents = _limit_field("A second person confirms an order above it.")

@@ -1,0 +1,189 @@
+"""Previews of operations that move money.
+
+A preview has the cost and a ``confirm`` word derived from all of it: the operation runs only while the same preview
+would be given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.crowds import Ability, backend_of
+from annotation.models import Budget, CrowdCall, CrowdSession, at_crowd
+from annotation.money.wages import Overclaim, Pay, overclaims_of, pay_of_sessions
+from annotation.work.joining import find_worker
+from common.amounts import spell_cents
+from common.errors import QuorumError, WrongState
+from judgments.drawing.keys import content_key
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+
+class NotConfirmed(QuorumError):
+    """The confirmation does not fit the current state; nothing was done."""
+
+    status = 409
+    title = "Not what was confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The effect of a step.
+
+    Attributes:
+        total_cents: its cost with fees.
+        left_cents: neither spent nor reserved now.
+        facts: further data, as JSON.
+    """
+
+    study: Study
+    step: str
+    total_cents: int
+    left_cents: int
+    facts: Mapping[str, Any]
+
+    @property
+    def confirm(self) -> str:
+        """Return the word of this preview, independent of the rest of the budget."""
+        return content_key("money", self.study.slug, self.step, self.total_cents, dict(self.facts))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "total_cents": self.total_cents,
+            "currency": currency_of(self.study),
+            "left_cents": self.left_cents,
+            "enough": self.total_cents <= self.left_cents,
+            **self.facts,
+            "confirm": self.confirm,
+        }
+
+
+def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
+    session = approved_session(study, worker)
+    _can_pay(study)
+    fee = backend_of(study).bonus_fee(cents)
+    bonuses = CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count()
+    facts = {
+        "worker": worker,
+        "session": session.pk,
+        "bonus_cents": cents,
+        "fee_cents": fee,
+        "bonuses_before": bonuses,
+    }
+    return Preview(study, "bonus", cents + fee, left_cents(study), facts)
+
+
+def approved_session(study: Study, name: str) -> CrowdSession:
+    worker = find_worker(study, name)
+    session = (
+        CrowdSession.objects.filter(study=study, worker=worker, status="approved").order_by("-pk").first()
+    )
+    if session is None:
+        raise WrongState(
+            _("Nothing was paid: no work of %(worker)s was approved; a bonus belongs to approved work.")
+            % {"worker": worker}
+        )
+    return session
+
+
+def _can_pay(study: Study) -> None:
+    backend = backend_of(study)
+    if Ability.BONUS not in backend.can:
+        raise WrongState(
+            _("Nothing was paid: the crowd %(title)s pays no bonuses.") % {"title": backend.title}
+        )
+
+
+def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
+    """Preview bonuses for approved sessions below the floor, if any: of all people or of one."""
+    _can_pay(study)
+    if worker:
+        find_worker(study, worker)
+    return top_ups_of(study, pay_of_sessions(study), overclaims_of(study), worker)
+
+
+def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], worker: str = "") -> Preview:
+    """Return ``preview_top_ups`` from known figures."""
+    backend = backend_of(study)
+    wanting = sorted(
+        (pay.session, pay.top_up_cents)
+        for pay in pays
+        if pay.top_up_cents and pay.approved and (not worker or pay.worker == worker)
+    )
+    cents = sum(missing for _, missing in wanting)
+    fees = sum(backend.bonus_fee(missing) for _, missing in wanting)
+    facts = {
+        "payments": len(wanting),
+        "bonus_cents": cents,
+        "fee_cents": fees,
+        "claims_not_paid": sum(not worker or claim.worker == worker for claim in claims),
+        "worker": worker,
+        "of": content_key("top-ups", wanting),
+    }
+    return Preview(study, "top-up", cents + fees, left_cents(study), facts)
+
+
+def preview_budget(*, study: Study, cents: int) -> Preview:
+    """Preview a new budget; ``total_cents`` is the increase."""
+    if not study.platform:
+        raise WrongState(
+            _("Nothing was changed: the budget of a study that was never opened is in its design.")
+        )
+    budget = at_crowd(Budget, study).first()
+    before = budget.budget_cents if budget else 0
+    facts = {"place": study.platform, "budget_cents": cents, "budget_cents_before": before}
+    return Preview(study, "budget", max(0, cents - before), left_cents(study), facts)
+
+
+def preview_call(*, call: CrowdCall, step: str) -> Preview:
+    """Preview retrying a failed call, or resolving an indeterminate one.
+
+    An indeterminate call cannot be retried, except a publication, which is found if it exists.
+    """
+    if call.state != CrowdCall.State.FAILED:
+        raise WrongState(_("Nothing was changed: only a failed call can be decided on."))
+    found_again = call.kind == Ability.PUBLISH and step == "retry"
+    if call.unsure != (step != "retry") and not found_again:
+        fitting = "was-done or was-not-done" if call.unsure else "retry"
+        raise WrongState(_("Nothing was changed: of this call expected %(fitting)s.") % {"fitting": fitting})
+    cents = int(call.payload.get("cents", 0))
+    new = 0 if call.reserved_cents or step == "was-done" else cents
+    facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}
+    return Preview(call.study, step, new, left_cents(call.study), facts)
+
+
+def currency_of(study: Study) -> str:
+    """Return the currency of the study's budget, or of its design before there is one."""
+    budget = at_crowd(Budget, study).first()
+    return budget.currency if budget else design_of(study).currency
+
+
+def left_cents(study: Study) -> int:
+    budget = at_crowd(Budget, study).first()
+    return budget.left_cents if budget else 0
+
+
+def check_confirmed(preview: Preview, confirm: str | None) -> None:
+    """Raise NotConfirmed unless this preview was confirmed; a page (None) confirms nothing."""
+    if confirm is not None and confirm != preview.confirm:
+        total = spell_cents(preview.total_cents, currency_of(preview.study))
+        raise NotConfirmed(
+            f"Nothing was done: it is not what was confirmed, or no longer; now it would take {total}. Look "
+            "at the preview again, and send its confirm."
+        )
+
+
+def answer_of_step(preview: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
+    """Return the answer of an HTTP call."""
+    return {
+        "step": preview.step,
+        "total_cents": preview.total_cents,
+        "currency": currency_of(preview.study),
+        "left_cents": left_cents(preview.study),
+        "calls": [call.pk for call in calls],
+    }

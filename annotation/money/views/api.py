@@ -1,0 +1,196 @@
+"""Operations that move money over HTTP: a preview, then its ``confirm`` under an ``Idempotency-Key``."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any, ClassVar
+
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.api import work
+from annotation.models import CrowdCall
+from annotation.models.money import KEY_LENGTH
+from annotation.money import previews
+from annotation.money.views import idempotency
+from common.errors import NotThere
+from common.parameters import Parameters
+from judgments.access.permissions import require, staff_of, studies_of, study_for
+from judgments.models import Study
+from judgments.operations import Operation
+
+KEY = OpenApiParameter(
+    "Idempotency-Key",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    required=True,
+    description=f"1 to {KEY_LENGTH} visible characters of your choice, new for every new request. The same request "
+    "under the same key is answered as the first time and changes nothing.",
+)
+REPLAYED = "Idempotency-Replayed"
+
+
+class PreviewReply(work.Schema):
+    """The effect of the step; further members depend on the step."""
+
+    step = serializers.CharField()
+    total_cents = serializers.IntegerField(help_text="Of the budget, fees included.")
+    currency = serializers.CharField()
+    left_cents = serializers.IntegerField(help_text="Neither spent nor reserved now.")
+    enough = serializers.BooleanField()
+    confirm = serializers.CharField(help_text="Send it back to have this done.")
+
+
+class DoneReply(work.Schema):
+    """The result of the step."""
+
+    step = serializers.CharField()
+    total_cents = serializers.IntegerField()
+    currency = serializers.CharField()
+    left_cents = serializers.IntegerField(help_text="Afterwards.")
+    calls = serializers.ListField(
+        child=serializers.IntegerField(), help_text="To follow under /api/crowd-calls/."
+    )
+    left_out = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Workers for whose top-ups the budget does not reach.",
+    )
+    request = serializers.IntegerField(
+        required=False,
+        help_text="Nothing is done yet: another account must confirm /api/spending-requests/{id}/.",
+    )
+
+
+PREVIEWS: dict[Any, Any] = {
+    200: PreviewReply,
+    400: work.Problem,
+    404: work.Problem,
+    409: OpenApiResponse(work.Problem, description="Not possible now."),
+}
+DONE: dict[Any, Any] = {
+    202: DoneReply,
+    400: work.Problem,
+    404: work.Problem,
+    409: OpenApiResponse(
+        work.Problem,
+        description="Not what was confirmed, beyond the budget, or not possible now; nothing was done.",
+    ),
+    422: OpenApiResponse(work.Problem, description="The key came before with another request."),
+}
+
+
+class MoneyView(APIView):
+    """GET previews the cost; POST does it, once. Both are for who may spend the study's money."""
+
+    scope: ClassVar[str] = "money"
+    reading: ClassVar[str] = "annotation.view_budget"
+    operation: ClassVar[Operation]
+    previewed: ClassVar[type[Parameters]]
+    confirmed: ClassVar[type[Parameters]]
+
+    def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
+        """Return the study, and the row in the address as an argument of the operation."""
+        return study_for(request, self.kwargs["slug"], self.operation.right), {}
+
+    def get(self, request: Request, **address: str) -> Response:
+        study, row = self.study_and_row(request)
+        assert self.operation.preview is not None
+        parameters = self.previewed.read(request.query_params)
+        preview: previews.Preview = self.operation.preview(study=study, **parameters, **row)
+        return Response(preview.as_json(), headers={"Cache-Control": "no-store"})
+
+    def post(self, request: Request, **address: str) -> Response:
+        study, row = self.study_and_row(request)
+        sent, operation, by = request.data, self.operation, staff_of(request)
+        key = _key_of(request)  # after the body: one of another type is 415
+        parameters = {"why": "", **self.confirmed.read(sent)}
+        assert operation.do is not None
+        do = partial(operation.do, study=study, by=by, **parameters, **row)
+        answer, replayed = idempotency.run_once(
+            key=key,
+            study=study,
+            step=operation.name,
+            request={**parameters, **row},
+            by=by,
+            do=lambda: do().value,
+        )
+        headers = {REPLAYED: "true"} if replayed else {}
+        return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
+
+
+class CallView(MoneyView):
+    def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
+        key = self.kwargs["id"]
+        calls = CrowdCall.objects.filter(study__in=studies_of(request)).select_related("study")
+        known = key.isascii() and key.isdecimal() and len(key) <= 18
+        call = calls.filter(pk=int(key)).first() if known else None
+        if call is None:
+            raise NotThere(_("There is no call %(key)r.") % {"key": key[:20]})
+        require(request, self.operation.right, call.study)
+        return call.study, {"call": call.pk}
+
+
+def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
+    """Return the address of an operation that moves money.
+
+    Args:
+        preview, of: the summary and the description of its preview in the schema.
+    """
+    of_call = operation.row == "call"
+    name, parameters = operation.name.replace("-", "_"), operation.parameters
+    previewed = type("Previewed", (parameters,), {"why": None})
+    base = CallView if of_call else MoneyView
+    view = type(
+        f"{name.title()}View",
+        (base,),
+        {"operation": operation, "previewed": previewed, "confirmed": _with_confirm(parameters)},
+    )
+    operation_id = f"{'crowd_calls' if of_call else 'studies'}_{name}"
+    described: type[MoneyView] = extend_schema_view(
+        get=extend_schema(
+            parameters=[previewed] if previewed().fields else [],
+            responses=PREVIEWS,
+            operation_id=f"{operation_id}_preview",
+            summary=preview,
+            description=of,
+        ),
+        post=extend_schema(
+            request=_with_confirm(parameters),
+            parameters=[KEY],
+            responses=DONE,
+            operation_id=operation_id,
+            summary=operation.summary,
+            description=operation.description,
+        ),
+    )(view)
+    start = "crowd-calls/<str:id>" if of_call else "studies/<str:slug>"
+    return path(f"{start}/{operation.name}/", described.as_view(), name=f"do-{operation.name}")
+
+
+@cache  # a component of the schema is one class
+def _with_confirm(parameters: type[Parameters]) -> type[Parameters]:
+    members = {"confirm": serializers.CharField(), "__doc__": parameters.__doc__}
+    return type(parameters.__name__, (parameters,), members)
+
+
+def _key_of(request: Request) -> str:
+    key = request.headers.get("Idempotency-Key", "").strip()
+    if len(key) > 1 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if not 1 <= len(key) <= KEY_LENGTH or not key.isascii() or not key.isprintable():
+        raise ValidationError(
+            {
+                "Idempotency-Key": [
+                    f"is missing or none; expected a header of 1 to {KEY_LENGTH} visible characters."
+                ]
+            }
+        )
+    return key

@@ -1,0 +1,76 @@
+"""The cost of a draft beside its plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from annotation.crowds import backend_for
+from annotation.money.forecast import Forecast, forecast_of_design
+from annotation.money.wages import top_up
+from common.errors import DesignError
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables.crowd import Crowd
+from judgments.studies.pages import PlanPart
+from judgments.studies.study_page import add_plan_part
+from judgments.templatetags.judgments_tags import cents
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCost:
+    """The money of a plan; ``fair_cents`` is the reward that would reach the floor, 0 if the reward does."""
+
+    crowd: Crowd
+    sends_people: bool
+    forecast: Forecast
+    fair_cents: int
+    currency: str
+
+    @property
+    def missing_cents(self) -> int:
+        return max(0, self.forecast.cents - self.crowd.budget_cents)
+
+    @property
+    def left_cents(self) -> int:
+        return max(0, self.crowd.budget_cents - self.forecast.cents)
+
+
+def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
+    forecast = forecast_of_design(design, hits=hits, items=items)
+    crowd = design.crowd
+    missing = top_up(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
+    return PlanCost(
+        crowd=crowd,
+        sends_people=backend_for(design).sends_people,
+        forecast=forecast,
+        fair_cents=crowd.reward_cents + missing if missing else 0,
+        currency=design.currency,
+    )
+
+
+def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
+    """Return problems that prevent opening, or pay people too little."""
+    cost = cost_of_plan(design, hits, items)
+    problems = []
+    if cost.sends_people and cost.missing_cents:
+        problems.append(
+            DesignError(
+                f"The study costs {cents(cost.forecast.cents, cost.currency)} with fees: the budget is "
+                f"{cents(cost.missing_cents, cost.currency)} "
+                "short, and it cannot be opened.",
+                field="crowd.budget_cents",
+            )
+        )
+    if cost.fair_cents:
+        problems.append(
+            DesignError(
+                f"At this pace an hour earns less than the floor; a page of work would have to "
+                f"pay {cents(cost.fair_cents, cost.currency)}.",
+                field="crowd.reward_cents",
+            )
+        )
+    return problems
+
+
+add_plan_part(
+    PlanPart(template="admin/annotation/parts/plan_cost.html", facts=cost_of_plan, problems=problems_of_cost)
+)

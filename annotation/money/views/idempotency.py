@@ -1,0 +1,54 @@
+"""Requests with a key of the caller: a repeated one gets the first answer and changes nothing.
+
+See draft-ietf-httpapi-idempotency-key-header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from annotation.crowds.sync import sync_if_calls_wait
+from annotation.models import MoneyRequest
+from common.errors import QuorumError
+from judgments.drawing.keys import content_key
+from judgments.models import Study
+
+
+class KeyUsed(QuorumError):
+    """The key was used for another request; nothing was done."""
+
+    status = 422
+    title = "The key was used for something else"
+
+
+def run_once(
+    *, key: str, study: Study, step: str, request: Mapping[str, Any], by: User, do: Callable[[], Any]
+) -> tuple[dict[str, Any], bool]:
+    """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a repetition.
+
+    A failure leaves no record and may be repeated with the same key.
+
+    Raises:
+        KeyUsed: the key was used for another request.
+    """
+    digest = content_key(study.slug, step, dict(request))
+    with transaction.atomic():
+        try:
+            with transaction.atomic():  # a concurrent request with the same key waits here
+                row = MoneyRequest.objects.create(by=by, key=key, study=study, step=step, digest=digest)
+        except IntegrityError:
+            row = MoneyRequest.objects.get(by=by, key=key)
+            if row.digest != digest:
+                raise KeyUsed(
+                    f"Nothing was done: the Idempotency-Key {key[:80]!r} came before with another request; expected a "
+                    "new key for every new request."
+                ) from None
+            return dict(row.answer), True
+        row.answer = do()
+        row.save(update_fields=["answer"])
+    sync_if_calls_wait(study, by)
+    return dict(row.answer), False

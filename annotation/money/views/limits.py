@@ -1,0 +1,127 @@
+"""The page "Money" of the installation: limits, commitments, and orders that wait for a second person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from annotation.models import SpendingLimit, SpendingRequest
+from annotation.money.account_limits import SUMS, lock_row, refuse_rules_of_one_account, spending_by_account
+from annotation.money.orders import CONFIRM, confirm_request, refuse_request
+from common.amounts import AmountField
+from common.errors import QuorumError, WrongState
+from judgments.admin.base import QuorumAdmin, signed_in
+
+if TYPE_CHECKING:
+    _Form = forms.ModelForm[SpendingLimit]
+else:
+    _Form = forms.ModelForm
+
+LATEST = 20
+
+
+class LimitForm(_Form):
+    account = forms.ModelChoiceField(
+        queryset=User.objects.filter(is_staff=True).order_by("username"),
+        required=False,
+        empty_label=gettext_lazy("the whole installation"),
+        help_text=gettext_lazy("An account's own limits hold instead of those for each account."),
+        widget=UnfoldAdminSelectWidget,
+    )
+    currency = forms.RegexField(
+        r"^[A-Z]{3}$",
+        initial="USD",
+        help_text=gettext_lazy("Three letters, such as USD."),
+        widget=UnfoldAdminTextInputWidget,
+    )
+    day_cents = AmountField(gettext_lazy("A day"), gettext_lazy("Empty: no limit."))
+    total_cents = AmountField(gettext_lazy("In all"), gettext_lazy("Reserved and spent. Empty: no limit."))
+    account_day_cents = AmountField(
+        gettext_lazy("Each account, a day"), gettext_lazy("Of accounts without limits of their own.")
+    )
+    account_total_cents = AmountField(
+        gettext_lazy("Each account, in all"), gettext_lazy("Of accounts without limits of their own.")
+    )
+    confirm_cents = AmountField(
+        gettext_lazy("A second person confirms above"),
+        gettext_lazy("For one order. Empty: nobody need confirm."),
+    )
+
+    class Meta:
+        model = SpendingLimit
+        fields = ["account", "currency", *SUMS]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        try:
+            refuse_rules_of_one_account(values.get("account"), values)
+        except WrongState as problem:
+            raise forms.ValidationError(str(problem)) from problem
+        same = SpendingLimit.objects.filter(account=values.get("account"), currency=values.get("currency"))
+        if same.exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError(_("There are such limits already; change those."))
+        return values
+
+
+@admin.register(SpendingLimit)
+class SpendingLimitAdmin(QuorumAdmin):
+    form = LimitForm
+    add_label = "Set a limit"
+
+    def get_urls(self) -> list[URLPattern]:
+        deciding = path(
+            "requests/<int:pk>/<str:decision>/",
+            self.admin_site.admin_view(require_POST(self.decide_view)),
+            name="annotation_spendingrequest_decide",
+        )
+        return [deciding, *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> TemplateResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        rows = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Money"),
+            "spending_by_account": spending_by_account(),
+            "waiting": list(rows.filter(state="waiting").order_by("pk")[:LATEST]),
+            "waiting_count": rows.filter(state="waiting").count(),
+            "decided": list(rows.exclude(state="waiting")[:LATEST]),
+            "may_change": self.has_change_permission(request),
+            "may_add": self.has_add_permission(request),
+            "may_confirm": request.user.has_perm(CONFIRM),
+        }
+        return TemplateResponse(request, "admin/annotation/spending.html", context)
+
+    def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
+        with transaction.atomic():
+            if obj.account is not None:
+                lock_row(obj.currency)
+            super().save_model(request, obj, form, change)
+
+    def decide_view(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:
+        by = signed_in(request)
+        if not by.has_perm(CONFIRM) or not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            if decision == "confirm":
+                messages.success(request, confirm_request(request=pk, by=by).words)
+            else:
+                refuse_request(request=pk, by=by, why=request.POST.get("why", ""))
+                messages.success(request, _("Request %(pk)s is refused.") % {"pk": pk})
+        except QuorumError as error:
+            messages.error(request, str(error))
+        return redirect("admin:annotation_spendinglimit_changelist")

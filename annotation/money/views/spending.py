@@ -1,0 +1,119 @@
+"""Orders that a second person confirms, and limits with commitments, over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import ClassVar
+
+from django.core.exceptions import PermissionDenied
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.api import work
+from annotation.models import SpendingRequest
+from annotation.money.account_limits import SEE_LIMITS, SET_LIMITS, set_limits, spending_by_account
+from annotation.money.orders import CONFIRM, confirm_request, refuse_request
+from annotation.money.parameters import LimitsRequest
+from common.parameters import Parameters
+from judgments.access.permissions import staff_of, token_of
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+
+
+class RefusalRequest(Parameters):
+    """The reason."""
+
+    why = serializers.CharField(default="", allow_blank=True, max_length=500)
+
+
+class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
+    """An order above the installation's sum."""
+
+    study = Related("study.slug")
+    asked_by = Related("asked_by.username", optional=True)
+    decided_by = Related("decided_by.username", optional=True)
+    values = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = SpendingRequest
+        fields = [
+            "id", "study", "operation", "values", "cents", "currency", "state", "asked_by", "door",
+            "asked_at", "decided_by", "decided_at", "words",
+        ]  # fmt: skip
+
+
+DECIDED = {200: SpendingRequestSerializer, 403: work.Problem, 409: work.Problem}
+
+
+class SpendingRequestResource(Resource):
+    """Orders that a second person confirms."""
+
+    reading, scope = CONFIRM, "money"
+    queryset = SpendingRequest.objects.select_related("study", "asked_by", "decided_by")
+    serializer_class = SpendingRequestSerializer
+    filterset_class = filters_of(SpendingRequest, "state", "operation", study=study_filter())
+
+    @extend_schema(request=None, responses=DECIDED)
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, pk: str) -> Response:
+        """Carry it out, once, by another account than asked for it."""
+        row = self.get_object()
+        if not staff_of(request).has_perm(CONFIRM):
+            raise PermissionDenied
+        return self._answer(confirm_request(request=row.pk, by=staff_of(request)))
+
+    @extend_schema(request=RefusalRequest, responses=DECIDED)
+    @action(detail=True, methods=["post"])
+    def refuse(self, request: Request, pk: str) -> Response:
+        """End it without doing it; who asked may do so too."""
+        row, by = self.get_object(), staff_of(request)
+        if not by.has_perm(CONFIRM) and by.pk != row.asked_by_id:
+            raise PermissionDenied
+        return self._answer(refuse_request(request=row.pk, by=by, **RefusalRequest.read(request.data)))
+
+    def _answer(self, row: SpendingRequest) -> Response:
+        return Response(self.get_serializer(row).data)
+
+
+class StandingReply(work.Schema):
+    """The commitments and limits of an account, or of the installation (an empty name); null: no limit."""
+
+    account = serializers.CharField()
+    currency = serializers.CharField()
+    today_cents = serializers.IntegerField(help_text="Asked for since midnight.")
+    day_cents = serializers.IntegerField(allow_null=True)
+    committed_cents = serializers.IntegerField(help_text="Reserved or spent.")
+    total_cents = serializers.IntegerField(allow_null=True)
+    confirm_cents = serializers.IntegerField(allow_null=True, help_text="Above it a second person confirms.")
+
+
+class SpendingView(APIView):
+    """The commitments and limits of accounts, for who may see the limits."""
+
+    scope: ClassVar[str] = "money"
+
+    @extend_schema(responses={200: StandingReply(many=True), 403: work.Problem}, operation_id="spending")
+    def get(self, request: Request) -> Response:
+        token = token_of(request)
+        if not staff_of(request).has_perm(SEE_LIMITS) or (token is not None and token.limited):
+            raise PermissionDenied
+        return self._spending()
+
+    @extend_schema(
+        request=LimitsRequest,
+        responses={200: StandingReply(many=True), 403: work.Problem, 404: work.Problem, 409: work.Problem},
+        operation_id="spending_limits",
+    )
+    def put(self, request: Request) -> Response:
+        """Set all limits of an account, or of the whole installation, in one currency."""
+        token, by = token_of(request), staff_of(request)
+        if not by.has_perms(SET_LIMITS) or (token is not None and token.limited):
+            raise PermissionDenied
+        set_limits(by=by, **LimitsRequest.read(request.data))
+        return self._spending()
+
+    def _spending(self) -> Response:
+        return Response(StandingReply([asdict(row) for row in spending_by_account()], many=True).data)

@@ -1,0 +1,178 @@
+"""Wages: what sessions earn in an hour, and what lifts them to the study's floor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from statistics import median
+
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.crowds import backend_of
+from annotation.models import Assignment, CrowdCall, CrowdSession, at_crowd
+from annotation.money.paid_time import PAYABLE, paid_times
+from common.amounts import spell_seconds
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+SECONDS_AN_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """The pay of one session.
+
+    Attributes:
+        session: row id.
+        seconds: active time, at most what the server saw.
+        reward_cents, bonus_cents: without fees, including pending bonuses.
+        wage_cents: the hourly pay at that pace.
+        top_up_cents: the difference to the study's floor, rounded up.
+    """
+
+    session: int
+    worker: str
+    seconds: float
+    reward_cents: int
+    bonus_cents: int
+    wage_cents: int
+    top_up_cents: int
+    approved: bool
+
+    @property
+    def minutes(self) -> float:
+        return self.seconds / 60
+
+    @property
+    def cents(self) -> int:
+        return self.reward_cents + self.bonus_cents
+
+
+@dataclass(frozen=True, slots=True)
+class Overclaim:
+    """A session with more active time sent by the browser than the server saw. The excess is not paid.
+
+    Attributes:
+        claimed: seconds sent; the judgments keep them.
+        seen: seconds between claim and submission, within the lease, not paid for other work.
+    """
+
+    session: int
+    worker: str
+    claimed: float
+    seen: float
+
+    @property
+    def sentence(self) -> str:
+        return _("claimed %(claimed)s, server saw %(seen)s") % {
+            "claimed": spell_seconds(self.claimed),
+            "seen": spell_seconds(self.seen),
+        }
+
+
+def pay_of_sessions(study: Study) -> list[Pay]:
+    """Return submitted and approved sessions with known time, the lowest wage first, in five queries."""
+    return pay_and_claims(study)[0]
+
+
+def overclaims_of(study: Study) -> list[Overclaim]:
+    """Return sessions with more time sent than the server saw, the largest difference first."""
+    return pay_and_claims(study)[1]
+
+
+def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
+    """Return ``pay_of_sessions`` and ``overclaims_of`` from the same five queries."""
+    floor = design_of(study).crowd.floor_cents_per_hour
+    rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
+    if not rows:  # nobody was paid: avoid a scan of all judgments
+        return [], []
+    times, bonuses = paid_times(_counted(study)), _bonuses(study)
+    pays, claims = [], []
+    for pk, worker, reward, status in rows:
+        time = times.get(pk)
+        if time is None:
+            continue
+        if time.differs:
+            claims.append(Overclaim(session=pk, worker=worker, claimed=time.claimed, seen=time.paid))
+        if not time.paid:
+            continue
+        cents = reward + bonuses.get(pk, 0)
+        pays.append(
+            Pay(
+                session=pk,
+                worker=worker,
+                seconds=time.paid,
+                reward_cents=reward,
+                bonus_cents=bonuses.get(pk, 0),
+                wage_cents=round(cents * SECONDS_AN_HOUR / time.paid),
+                top_up_cents=top_up(cents, time.paid, floor),
+                approved=status == CrowdSession.Status.APPROVED,
+            )
+        )
+    pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
+    claims.sort(key=lambda claim: (claim.seen - claim.claimed, claim.session))
+    return pays, claims
+
+
+def _counted(study: Study) -> QuerySet[CrowdSession]:
+    sessions = at_crowd(CrowdSession, study)
+    return sessions.filter(status__in=PAYABLE)
+
+
+def _bonuses(study: Study) -> dict[int, int]:
+    """Return bonus cents by session: paid, pending or indeterminate, which keep their reservation."""
+    sums: dict[int, int] = {}
+    calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
+    refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
+    for session, payload in calls.exclude(refused).values_list("session", "payload"):
+        sums[session] = sums.get(session, 0) + int(payload.get("bonus_cents", 0))
+    return sums
+
+
+def top_up(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
+    """Return the difference to the floor for these seconds, rounded up to a cent."""
+    due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
+    return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
+
+
+@dataclass(frozen=True, slots=True)
+class Wages:
+    """A summary of wages, in cents an hour.
+
+    Attributes:
+        counted: sessions with known time.
+        top_up_cents: the sum that lifts all approved ones to the floor.
+    """
+
+    counted: int
+    median_cents: int | None
+    lowest_cents: int | None
+    floor_cents: int
+    below: int
+    top_ups: int
+    top_up_cents: int
+    top_up_fee_cents: int
+
+
+def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
+    backend = backend_of(study)
+    wages = [pay.wage_cents for pay in pays]
+    wanting = [pay for pay in pays if pay.top_up_cents and pay.approved]
+    return Wages(
+        counted=len(pays),
+        median_cents=round(median(wages)) if wages else None,
+        lowest_cents=min(wages, default=None),
+        floor_cents=design_of(study).crowd.floor_cents_per_hour,
+        below=sum(pay.top_up_cents > 0 for pay in pays),
+        top_ups=len(wanting),
+        top_up_cents=sum(pay.top_up_cents for pay in wanting),
+        top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in wanting),
+    )
+
+
+def local_cost_cents(study: Study) -> int:
+    """Return the reward of all approved assignments, for people paid by other means."""
+    approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
+    return approved * design_of(study).crowd.reward_cents

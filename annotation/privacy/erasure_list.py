@@ -1,0 +1,112 @@
+"""The list of erasures, without names, which repeats them after a copy was restored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from annotation.models import Erasure, Worker
+from annotation.privacy.erasing import erase_person, keep_erasure, mark_of, people_of
+from common.errors import QuorumError, WrongState
+from judgments.models import Study
+
+NAMES = ("mark", "way", "content", "at", "previous", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Numbers of repeated, added and known erasures; and studies that are not here.
+
+    ``waiting`` has the reasons for people who must be paid first: repeat the call afterwards.
+    """
+
+    again: int
+    entered: int
+    known: int
+    unknown: list[str]
+    waiting: list[str] = field(default_factory=list)
+
+
+def erasure_list() -> Iterator[dict[str, Any]]:
+    """Yield every erasure, oldest first, as ``replay`` reads it; none names a person."""
+    for row in Erasure.objects.select_related("study").order_by("pk"):
+        yield {
+            "study": row.study.slug,
+            **{name: getattr(row, name) for name in NAMES},
+            "at": row.at.isoformat(),
+        }
+
+
+def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
+    """Yield people who take part in a study that they were erased from, and did before: a copy was restored.
+
+    Somebody who came later, perhaps under the same name, is another person, or wants to take part again.
+    """
+    studies = Study.objects.filter(pk__in=Erasure.objects.values("study"))
+    for study in studies:
+        erased = {row.mark: row for row in Erasure.objects.filter(study=study).select_related("study")}
+        for worker in people_of(study).iterator():
+            row = erased.get(mark_of(worker))
+            if row is not None and worker.created_at <= row.at:
+                yield row, worker
+
+
+def replay(lines: Path) -> Replayed:
+    """Repeat the erasures of a list, each in its own transaction; a repeated call goes on.
+
+    Raises:
+        QuorumError: the file is no such list; nothing is changed.
+    """
+    rows = _read(lines)
+    again = entered = known = 0
+    unknown: list[str] = []
+    waiting: list[str] = []
+    by_mark: dict[int, dict[str, list[int]]] = {}
+    for row in rows:
+        study = Study.objects.filter(slug=row["study"]).first()
+        if study is None:
+            unknown.append(row["study"])
+            continue
+        at = datetime.fromisoformat(row["at"])
+        stored = Erasure.objects.filter(study=study, mark=row["mark"], at=at).exists()
+        if study.pk not in by_mark:
+            marks = by_mark.setdefault(study.pk, {})
+            for worker in people_of(study):
+                marks.setdefault(mark_of(worker), []).append(worker.pk)
+        keys = by_mark[study.pk].get(row["mark"], ())
+        people = list(people_of(study).filter(pk__in=keys, created_at__lte=at)) if keys else []
+        try:
+            for person in people:
+                erase_person(
+                    study=study,
+                    worker=person,
+                    way=row["way"],
+                    withdraw=row["content"].get("withdrawn", False),
+                    listed_row=None if stored else row,
+                    texts=not row["content"].get("retention", False),
+                )
+        except WrongState as error:
+            waiting.append(f"{study.slug}: {error}")
+            continue
+        again += bool(people)
+        if not people and not stored:
+            keep_erasure(study=study, row=row)
+            entered += 1
+        known += stored and not people
+    return Replayed(again, entered, known, unknown, waiting)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError):
+        rows = None
+    if rows is None or not all(isinstance(row, dict) and {"study", *NAMES} <= row.keys() for row in rows):
+        raise QuorumError(
+            f"{path} is no list of erasures; expected lines of `erase_person --list`. Nothing was changed."
+        )
+    return rows

@@ -1,0 +1,55 @@
+"""Participants who leave a study: they are erased at once, or their request is stored."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.models import Assignment, ErasureRequest, Participation, Worker
+from annotation.privacy.erasing import Erased, erase_person, why_not_erasable
+from annotation.work.joining import require_participation
+from annotation.work.slots.release import release_slots
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+NOT_OFFERED, ON_REQUEST, AT_ONCE = "no", "on-request", "at-once"
+
+
+def leave(*, study: Study, worker: Worker) -> Erased | ErasureRequest:
+    """Let a participant leave: erase them at once, or store their request. Asking twice changes nothing.
+
+    If they are still to be paid, an erasure that the design offers at once becomes a request.
+    """
+    offered = design_of(study).erasure
+    if offered.offered == NOT_OFFERED or not worker.is_person:
+        raise WrongState(_("Nothing was changed: please write to the researchers of this study."))
+    require_participation(study=study, worker=worker)
+    if offered.offered == AT_ONCE and not why_not_erasable(study, worker):
+        return erase_person(study=study, worker=worker, way=offered.way, asked_at=timezone.now())
+    return _ask(study, worker)
+
+
+@transaction.atomic
+def _ask(study: Study, worker: Worker) -> ErasureRequest:
+    request, created = ErasureRequest.objects.get_or_create(study=study, worker=worker)
+    if not created and request.state == ErasureRequest.State.WAITING:
+        return request
+    if not created:
+        request.state, request.answer, request.decided_at = ErasureRequest.State.WAITING, "", None
+        request.asked_at = timezone.now()
+        request.save()
+    release_slots(
+        Assignment.objects.filter(study=study, worker=worker, session=None), Assignment.State.RETURNED
+    )
+    Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.ACTIVE).update(
+        standing=Participation.Standing.PAUSED
+    )
+    note_event(study=study, what="erasure-asked", sentence="A participant asks to be erased.")
+    return request
+
+
+def request_of(study: Study, worker: Worker) -> ErasureRequest | None:
+    return ErasureRequest.objects.filter(study=study, worker=worker).first()

@@ -1,0 +1,149 @@
+"""The operations on personal data: erase a person, decline a request, and change the consent text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import pgettext
+from rest_framework import serializers
+
+from annotation.models import Case, Erasure, ErasureRequest, QualityRule
+from annotation.privacy.consent import change_consent
+from annotation.privacy.erasing import Erased, erase_person, erasure_of, find_person
+from annotation.privacy.erasure_requests import request_of
+from annotation.quality.flags import unpause_worker
+from annotation.work.joining import find_worker
+from common.errors import WrongState
+from common.parameters import Parameters, Reason
+from judgments.access.roles import Right, note_event
+from judgments.models import Study
+from judgments.operations import Outcome, operation
+
+LONGEST_NAME = 200
+WORKER = "Name or pseudonym, or the crowd’s own id."
+
+
+class EraseRequest(Parameters):
+    """The person, and what goes with them."""
+
+    worker = serializers.CharField(max_length=LONGEST_NAME, label="Participant", help_text=WORKER)
+    way = serializers.ChoiceField(
+        choices=Erasure.Way.choices,
+        required=False,
+        initial=Erasure.Way.IDENTITY.value,
+        label="What is erased",
+        help_text="Only who they are (identity, the default), or their judgments as well (all).",
+    )
+    withdraw = serializers.BooleanField(
+        default=False,
+        label="Remove the files of releases from this server",
+        help_text="Also remove the files of releases from this server; their versions and hashes stay.",
+    )
+    confirm = serializers.CharField(
+        max_length=LONGEST_NAME,
+        label="Type the name again",
+        help_text="The same name again: nothing can be brought back.",
+    )
+
+
+@operation("erase-person", "Erase a person", parameters=EraseRequest, right=Right.OWN, scope="workers")
+def erase(
+    *,
+    study: Study,
+    by: User | None,
+    worker: str,
+    confirm: str,
+    way: str = Erasure.Way.IDENTITY,
+    withdraw: bool = False,
+) -> Outcome:
+    """Remove a person's identity from a study, for good. Their judgments stay without a name, or go as well."""
+    if confirm.strip() != worker.strip():
+        raise WrongState(pgettext("staff", "Nothing was erased: the name typed again is another one."))
+    person = find_person(study, worker)
+    if person is None:
+        before = erasure_of(study, worker)
+        assert before is not None
+        message = pgettext("staff", "Nothing was changed: the person was erased already, on %(day)s.")
+        return Outcome(
+            message % {"day": date_format(timezone.localtime(before.at))}, Erased(before, already=True)
+        )
+    request = request_of(study, person)
+    done = erase_person(
+        study=study,
+        worker=person,
+        way=way,
+        withdraw=withdraw,
+        by=by,
+        asked_at=request.asked_at if request else None,
+    )
+    message = pgettext(
+        "staff",
+        "The person is erased. Receipt, shown once: %(receipt)s. Give it to the person: it proves which rows of "
+        "published releases were theirs.",
+    )
+    return Outcome(message % {"receipt": done.receipt}, done)
+
+
+class DeclineRequest(Reason):
+    """Whose request is declined."""
+
+    worker = serializers.CharField(max_length=LONGEST_NAME, help_text=WORKER)
+
+
+@operation(
+    "decline-erasure",
+    "Decline a request to be erased",
+    parameters=DeclineRequest,
+    right=Right.OWN,
+    scope="workers",
+)
+@transaction.atomic
+def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
+    """Decline a participant's request. They read the reason on their own page."""
+    person = find_worker(study, worker)
+    waiting = ErasureRequest.objects.filter(study=study, worker=person, state=ErasureRequest.State.WAITING)
+    if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
+        raise WrongState(
+            pgettext("staff", "Nothing was changed: %(name)s has no request that waits.")
+            % {"name": person.name}
+        )
+    flags = Case.objects.filter(study=study, worker=person, state=Case.State.OPEN)
+    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # another pause is not ours to end
+        unpause_worker(study=study, worker=person)
+    note_event(
+        study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by
+    )
+    return Outcome(pgettext("staff", "The request is declined; the person reads why."))
+
+
+class ConsentRequest(Reason):
+    """The new text, in full, and in other languages of the participants' pages."""
+
+    consent = serializers.CharField(
+        max_length=20_000,
+        trim_whitespace=False,
+        style={"base_template": "textarea.html"},
+        label="Consent",
+        help_text="The new text; it may use Markdown.",
+    )
+    translations = serializers.DictField(
+        child=serializers.CharField(max_length=20_000, allow_blank=True, trim_whitespace=False),
+        required=False,
+        help_text="By language; a language that is left out shows the text above.",
+    )
+
+
+@operation("change-consent", "Change the consent text", parameters=ConsentRequest)
+def change(
+    *, study: Study, by: User | None, consent: str, why: str, translations: Mapping[str, str] | None = None
+) -> Outcome:
+    """Make a new version of the consent text. Participants agree to it before they begin another page of work."""
+    version = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
+    if version is None:
+        return Outcome(pgettext("staff", "The text is the same as before; nothing was changed."))
+    message = pgettext("staff", "The consent text has version %(n)s. Who comes back is asked again.")
+    return Outcome(message % {"n": version.number}, version)

@@ -1,0 +1,116 @@
+"""Disputed units, which a person decides, over HTTP."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api import work
+from annotation.models import Adjudication
+from annotation.quality import operations
+from annotation.quality import reviews as services
+from annotation.work.sheet.pictures import preview_picture_url
+from annotation.work.worksheet import shown_unit
+from judgments.access.permissions import staff_of, token_of
+from judgments.api.resources import (
+    Related,
+    Resource,
+    RowSerializer,
+    create_action,
+    filters_of,
+    row_action,
+    study_filter,
+)
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+
+class AdjudicationSerializer(RowSerializer[Adjudication]):
+    """A disputed unit before a person. The votes are hidden from who is still to decide it."""
+
+    study = Related("study.slug")
+    unit = Related("unit.key")
+    adjudicator = Related("adjudicator.username")
+    sent_by = Related("sent_by.username", optional=True)
+    withdrawn_by = Related("withdrawn_by.username", optional=True)
+    votes = serializers.SerializerMethodField()
+    answer = serializers.JSONField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = Adjudication
+        fields = [
+            "id", "study", "unit", "adjudicator", "state", "value", "answer", "reason", "votes", "sent_by",
+            "sent_at", "decided_at", "withdrawn_by", "withdrawn_at",
+        ]  # fmt: skip
+
+    @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
+    def get_votes(self, row: Adjudication) -> dict[str, int] | None:
+        """Return the votes when it was sent; null to who decides it, until they did."""
+        column = row.adjudicator_id == self.context["request"].user.pk
+        return None if column and row.state == Adjudication.State.WAITING else row.votes
+
+
+class AdjudicationResource(Resource):
+    """Disputed units that a person decides."""
+
+    reading, scope = "annotation.view_adjudication", "workers"
+    queryset = Adjudication.objects.select_related("study", "unit", "adjudicator", "sent_by", "withdrawn_by")
+    serializer_class = AdjudicationSerializer
+    filterset_class = filters_of(
+        Adjudication, "state", study=study_filter(), unit="unit__key", adjudicator="adjudicator__username"
+    )
+    orderings = {"id": "pk", "sent_at": "sent_at"}
+
+    def rows_for(
+        self, queryset: QuerySet[Adjudication], studies: QuerySet[Study], request: Request
+    ) -> QuerySet[Adjudication]:
+        token = token_of(request)
+        seen = Q(study__in=studies)
+        if token is None or not token.limited:
+            seen |= Q(adjudicator=staff_of(request))
+        return queryset.filter(seen)
+
+    create = create_action(
+        operations.send_units,
+        reply=AdjudicationSerializer,
+        many=True,
+        responses={404: work.Problem, 409: work.NOT_NOW},
+    )
+    withdraw = row_action(
+        operations.withdraw, "withdraw", reply=AdjudicationSerializer, responses={404: work.Problem}
+    )
+
+    @extend_schema(
+        responses={200: work.ShownUnit, 404: work.Problem},
+        description="The unit as its adjudicator sees it, for them alone.",
+    )
+    @action(detail=True, methods=["get"])
+    def task(self, request: Request, pk: str) -> Response:
+        """Return the unit as shown."""
+        adjudication = self._own(request)
+        shown = shown_unit(
+            services.page_unit_of(adjudication),
+            design=design_of(adjudication.study),
+            picture_url=lambda page_unit: preview_picture_url(adjudication.unit.item),
+        )
+        return Response(shown, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(
+        request=operations.DecideRequest,
+        responses={200: AdjudicationSerializer, 404: work.Problem, 409: work.NOT_NOW},
+        description="The final answer, by the adjudicator alone, as they see the unit; the same again is harmless.",
+    )
+    @action(detail=True, methods=["post"])
+    def decide(self, request: Request, pk: str) -> Response:
+        adjudication, answer = self._own(request), operations.DecideRequest.read(request.data)
+        decided = services.decide(
+            adjudication=adjudication, answer=answer["value"], reason=answer.get("reason", "")
+        )
+        return Response(self.get_serializer(decided).data)
+
+    def _own(self, request: Request) -> Adjudication:
+        return services.own_adjudication(user=staff_of(request), pk=self.get_object().pk)

@@ -1,0 +1,108 @@
+"""Findings of detectors, exclusions, and decisions on work, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework import serializers
+
+from annotation.api import work
+from annotation.models import Case, Exclusion
+from annotation.quality import operations
+from judgments.api.resources import (
+    OperationView,
+    Related,
+    Resource,
+    RowSerializer,
+    TrueOrFalse,
+    filters_of,
+    row_action,
+    study_filter,
+)
+
+DECIDED_BEFORE = {
+    409: OpenApiResponse(work.Problem, description="It was decided before; nothing was changed.")
+}
+
+PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.NOT_NOW}
+
+
+class ExclusionSerializer(RowSerializer[Exclusion]):
+    """A worker whose answers in a study do not count."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name")
+    evidence = serializers.DictField(read_only=True)
+    made_by = Related("made_by.username", optional=True)
+    lifted_by = Related("lifted_by.username", optional=True)
+
+    class Meta:
+        model = Exclusion
+        fields = [
+            "id", "study", "worker", "rule", "why", "evidence", "made_by", "made_at", "lifted_by",
+            "lifted_at", "lifted_why",
+        ]  # fmt: skip
+
+
+class ExclusionResource(Resource):
+    """Exclusions, including lifted ones."""
+
+    reading, scope = "annotation.view_exclusion", "workers"
+    queryset = Exclusion.objects.select_related("study", "worker", "made_by", "lifted_by")
+    serializer_class = ExclusionSerializer
+    filterset_class = filters_of(
+        Exclusion,
+        "rule",
+        study=study_filter(),
+        worker="worker__name",
+        lifted=TrueOrFalse(field_name="lifted_at", lookup_expr="isnull", exclude=True),
+    )
+
+
+class CaseSerializer(RowSerializer[Case]):
+    """A detector's finding about a worker."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name")
+    evidence = serializers.DictField(read_only=True)
+    decided_by = Related("decided_by.username", optional=True)
+
+    class Meta:
+        model = Case
+        fields = [
+            "id", "study", "worker", "rule", "action", "evidence", "answers", "state", "opened_at",
+            "decided_by", "decided_at", "decision",
+        ]  # fmt: skip
+
+
+class CaseResource(Resource):
+    """Findings of the detectors, and the decisions on them."""
+
+    reading, scope = "annotation.view_case", "workers"
+    queryset = Case.objects.select_related("study", "worker", "decided_by")
+    serializer_class = CaseSerializer
+    filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")
+
+    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED_BEFORE)
+    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED_BEFORE)
+
+
+class ChangedReply(work.Schema):
+    """The number of changes; the others were so already."""
+
+    changed = serializers.IntegerField()
+
+
+class ChangedView(OperationView):
+    """Answer with the number of changes."""
+
+    reply = ChangedReply
+    responses: ClassVar[dict[Any, Any]] = {200: ChangedReply, **PROBLEMS}
+
+
+class ExclusionView(OperationView):
+    """Answer with the exclusion."""
+
+    reply = ExclusionSerializer
+    responses: ClassVar[dict[Any, Any]] = {200: ExclusionSerializer, **PROBLEMS}

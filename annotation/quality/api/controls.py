@@ -1,0 +1,116 @@
+"""Control items and how workers fare on them, over HTTP."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.api import work
+from annotation.quality.control_figures import FIGURES, AnswerCounts, ControlFigures, sum_used_up_alarms
+from judgments.access.permissions import study_for
+from judgments.api.resources import Resource, UnitSerializer
+from judgments.cached_figures import cached_figures, required_figures
+from judgments.models import Study, Unit
+
+
+class ControlItemSerializer(UnitSerializer):
+    """A control item with its right answer and workers' results, in any HIT."""
+
+    seen = serializers.SerializerMethodField()
+    right = serializers.SerializerMethodField()
+    suspect = serializers.SerializerMethodField(help_text="Whether careful workers miss it.")
+
+    class Meta(UnitSerializer.Meta):
+        fields = [*UnitSerializer.Meta.fields, "control_kind", "seen", "right", "suspect"]
+
+    def _counts(self, unit: Unit) -> AnswerCounts:
+        figures: ControlFigures = self.context["view"].figures
+        return figures.by_unit.get(unit.pk, AnswerCounts(0, 0))
+
+    def get_seen(self, unit: Unit) -> int:
+        """The number of answers."""
+        return self._counts(unit).seen
+
+    def get_right(self, unit: Unit) -> int:
+        """The number of right answers."""
+        return self._counts(unit).right
+
+    def get_suspect(self, unit: Unit) -> bool:
+        return unit.pk in self.context["view"].suspects
+
+
+def control_figures_of(study: Study) -> ControlFigures:
+    return required_figures(cached_figures(study, FIGURES, wait=True))
+
+
+@extend_schema_view(list=extend_schema(operation_id="studies_control_items", responses=ControlItemSerializer))
+class ControlItemResource(Resource):
+    """The control items of a study with workers' results."""
+
+    reading, scope = "annotation.view_judgment", "judgments"
+    queryset = Unit.objects.none()
+    serializer_class = ControlItemSerializer
+    orderings: ClassVar[dict[str, str]] = {"position": "position", "id": "pk"}
+    figures = ControlFigures({}, [], [])
+    suspects: frozenset[int] = frozenset()
+
+    def get_queryset(self) -> QuerySet[Unit]:
+        if getattr(self, "swagger_fake_view", False):
+            return Unit.objects.none()
+        study = study_for(self.request, self.kwargs["slug"])
+        self.figures = control_figures_of(study)
+        self.suspects = frozenset(unit.pk for row in self.figures.suspects for unit in row.units)
+        return (
+            Unit.objects.filter(study=study, control=True)
+            .exclude(control_kind=Unit.ControlKind.QUIZ)
+            .select_related("study", "item", "reference", "first", "second", "pair")
+        )
+
+
+class FaredSerializer(work.Schema):
+    """Answers on one kind of control items."""
+
+    kind = serializers.CharField()
+    seen = serializers.IntegerField()
+    right = serializers.IntegerField()
+
+
+class ControlsSerializer(work.Schema):
+    """All answers on control items together."""
+
+    by_kind = FaredSerializer(many=True)
+    suspects = serializers.ListField(child=serializers.CharField(), help_text="Units, the surest first.")
+    used_up = serializers.DictField(
+        child=serializers.IntegerField(allow_null=True),
+        help_text="Workers who met every item, and what their pages lacked.",
+    )
+
+
+class ControlsView(APIView):
+    scope: ClassVar[str] = "judgments"
+
+    @extend_schema(
+        responses={200: ControlsSerializer, 404: work.Problem},
+        operation_id="studies_controls",
+        summary="How workers fare on control items",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Results by the kind of item, and items that careful workers miss."""
+        study = study_for(request, slug)
+        figures = control_figures_of(study)
+        return Response(
+            {
+                "by_kind": [
+                    {"kind": kind, "seen": counts.seen, "right": counts.right}
+                    for kind, counts in figures.by_kind
+                ],
+                "suspects": [unit.key for entry in figures.suspects for unit in entry.units],
+                "used_up": sum_used_up_alarms(study),
+            }
+        )

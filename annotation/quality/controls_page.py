@@ -1,0 +1,104 @@
+"""The page "Check questions" of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.quality.control_figures import (
+    FIGURES,
+    AnswerCounts,
+    describe_control_item,
+    sum_used_up_alarms,
+)
+from annotation.quality.operations import strike
+from judgments.admin.base import picture_address
+from judgments.cached_figures import cached_figures, required_figures
+from judgments.kinds import Kind
+from judgments.models import Item, Study, Unit
+from judgments.studies.designs import design_of
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
+
+ITEMS_ON_A_PAGE = 60
+KIND_WORDS = {
+    "degraded": gettext_noop("degraded"),
+    "repeated": gettext_noop("repeated"),
+    "known-good": gettext_noop("known-good"),
+    "reference": gettext_noop("reference"),
+    "quiz": gettext_noop("quiz"),
+    "control": gettext_noop("control"),
+}
+
+
+@dataclass(slots=True)
+class ControlGroup:
+    image: Item
+    picture: str
+    items: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def keys(self) -> str:
+        return " ".join(item["unit"].key for item in self.items if not item["unit"].withdrawn)
+
+
+def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCounts]) -> list[ControlGroup]:
+    groups: list[ControlGroup] = []
+    before: Unit | None = None
+    for unit in units:
+        together = (
+            kind.grouped
+            and before is not None
+            and before.item_id == unit.item_id
+            and before.position == unit.position - 1
+        )
+        if not together:
+            groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
+        groups[-1].items.append(
+            {"unit": unit, "counts": counts.get(unit.pk), **describe_control_item(kind, unit)}
+        )
+        before = unit
+    return groups
+
+
+@study_page(
+    "controls",
+    "Check questions",
+    order=30,
+    shown=lambda study: study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0,
+    group=Group.LIVE,
+    before=Group.DESIGN,
+)
+def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    units = (
+        Unit.objects.filter(study=study, control=True)
+        .exclude(control_kind=Unit.ControlKind.QUIZ)
+        .select_related("item__dataset", "reference", "first", "second")
+        .order_by("position")
+    )
+    page = Paginator(units, ITEMS_ON_A_PAGE).get_page(request.GET.get("page"))
+    counted = cached_figures(study, FIGURES)
+    figures = required_figures(counted)
+    context |= {
+        "counted": counted,
+        "page": page,
+        "groups": group_by_image(context["kind"], list(page.object_list), figures.by_unit),
+        "figures": figures,
+        "by_kind": [(_(KIND_WORDS[name]), counts) for name, counts in figures.by_kind],
+        "design": design_of(study),
+        "pool": study.notes.get("control_pool"),
+        "alarm": sum_used_up_alarms(study),
+        "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
+    }
+    return TemplateResponse(request, "admin/annotation/study_controls.html", context)
+
+
+add_operation(strike, label="Withdraw check questions", fields=())

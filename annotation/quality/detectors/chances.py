@@ -1,0 +1,28 @@
+"""Chances of the binomial distribution, and a chance in words."""
+
+from __future__ import annotations
+
+import scipy
+from django.utils.translation import gettext as _
+
+from common.amounts import thousands
+
+
+def describe_chance(p: float) -> str:
+    if p >= 0.1:
+        return _("about %(n)s in 100") % {"n": round(100 * p)}
+    if p < 1e-6:
+        return _("less than 1 in a million")
+    digits = round(1 / p)
+    size = 10 ** max(0, len(str(digits)) - 2)
+    return _("about 1 in %(n)s") % {"n": thousands(digits // size * size)}
+
+
+def binomial_at_most(count: int, n: int, chance: float) -> float:
+    """Return P(X <= count) for X ~ binomial(n, chance)."""
+    return 1.0 if count >= n else float(scipy.special.bdtr(count, n, min(max(chance, 0.0), 1.0)))
+
+
+def binomial_at_least(count: int, n: int, chance: float) -> float:
+    """Return P(X >= count) for X ~ binomial(n, chance)."""
+    return 1.0 if count <= 0 else float(scipy.special.bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))

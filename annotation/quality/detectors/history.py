@@ -1,0 +1,200 @@
+"""The history of one worker's judgments, as detectors examine it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from quorum.numeric.arrays import Floats, Ints
+
+WINDOW = 300  # only the latest judgments are examined
+MOST_OTHERS_TEXTS = 2_000  # compared with the worker's texts
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFormat:
+    """The form of a study's answers.
+
+    Attributes:
+        values: the number of possible answers; 0 for open answers.
+        sided: whether two candidates are on randomly drawn sides.
+        agreement_distance: up to which answers agree: 0 for nominal answers, a tenth of the scale (at least half a
+            step) for quantities.
+        written: whether people write whole texts.
+        recorded: whether the page counts how they write.
+        hidden_line: whether the page holds a line for programs.
+    """
+
+    values: int
+    sided: bool
+    agreement_distance: float
+    written: bool = False
+    recorded: bool = False
+    hidden_line: bool = False
+
+    @classmethod
+    def from_values(
+        cls, values: Sequence[float], *, level: str, sided: bool, **writing: bool
+    ) -> AnswerFormat:
+        nominal = level == "nominal" or not values
+        length = 0.0 if nominal else max(values) - min(values)
+        distance = max(length / (len(values) - 1) / 2, length / 10) if length else 0.0
+        return cls(values=len(values), sided=sided, agreement_distance=distance, **writing)
+
+
+class WrittenAnswer(NamedTuple):
+    """A written answer.
+
+    Attributes:
+        signals: the page's counts of how it was written (docs/honest-answers.md), if any.
+        word: the word that only the page's hidden line named; "" without such a line.
+        at: its place in the order of all answers of the study.
+    """
+
+    text: str
+    signals: Mapping[str, int] = {}
+    word: str = ""
+    at: int = 0
+
+
+class OthersText(NamedTuple):
+    worker: int
+    unit: int
+    text: str
+    at: int = 0
+
+
+class OwnJudgment(NamedTuple):
+    """One judgment of the worker. Floats are nan where they do not apply.
+
+    Attributes:
+        assignment: a number that identifies the assignment.
+        seen: the answer as seen; ``value`` has the unit's order.
+        left: 1.0 for the left option, 0.0 for the right.
+        right: 1.0 or 0.0 on a control item.
+        same: on a repeated unit, 1.0 for an equal answer, else 0.0.
+        pasted: 1.0 if text was pasted into an open answer, else 0.0.
+        written: the text, of kinds whose answers are texts.
+    """
+
+    assignment: int
+    unit: int
+    seen: float
+    value: float
+    left: float = NAN
+    seconds: float = NAN
+    right: float = NAN
+    same: float = NAN
+    pasted: float = NAN
+    written: WrittenAnswer | None = None
+
+    @property
+    def is_control(self) -> bool:
+        """Return whether it is a control item that counts, or a repeated unit."""
+        return not (math.isnan(self.right) and math.isnan(self.same))
+
+
+NUMBER_FIELDS = OwnJudgment._fields.index("written")  # fields before it are numbers
+
+
+class OthersJudgment(NamedTuple):
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of ``OwnJudgment``'s fields.
+
+    Attributes:
+        total: the worker's judgments in the study, or on control items for detectors with ``controls_only``.
+        fresh: how many of them are new since the last look.
+        labels: (V,) the values in the others' answers.
+        others: (N, V) how many others gave each value to the unit of each judgment.
+        others_seconds: (M,) their times on these units.
+        written: the worker's texts by judgment; None for other answers.
+        others_texts: the latest texts of others in the study, of all units.
+    """
+
+    answers: AnswerFormat
+    total: int
+    fresh: int
+    assignment: Ints
+    unit: Ints
+    seen: Floats
+    value: Floats
+    left: Floats
+    seconds: Floats
+    right: Floats
+    same: Floats
+    pasted: Floats
+    labels: Floats
+    others: Ints
+    others_seconds: Floats
+    written: Sequence[WrittenAnswer | None] = ()
+    others_texts: Sequence[OthersText] = ()
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @property
+    def others_count(self) -> Ints:
+        return self.others.sum(axis=1)
+
+    @property
+    def others_same(self) -> Ints:
+        """Return (N,) how many others gave the worker's answer."""
+        return (self.others * (self.labels[None, :] == self.value[:, None])).sum(axis=1)
+
+
+def make_history(
+    judgments: Sequence[OwnJudgment],
+    others: Mapping[int, Sequence[OthersJudgment]],
+    *,
+    answers: AnswerFormat,
+    total: int,
+    fresh: int,
+    others_texts: Sequence[OthersText] = (),
+) -> History:
+    latest = judgments[-WINDOW:]
+    numbers = [judgment[:NUMBER_FIELDS] for judgment in latest]
+    columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS).T
+    unit = columns[1].astype(np.int64)
+    values: list[float] = []
+    rows: list[int] = []
+    seconds: list[float] = []
+    for row, judgment in enumerate(unit.tolist()):
+        for other in others.get(judgment, ()):
+            values.append(other.value)
+            rows.append(row)
+            seconds.append(other.seconds)
+    others_values = np.array(values, dtype=np.float64)
+    known = ~np.isnan(others_values)
+    labels, places = np.unique(others_values[known], return_inverse=True)
+    counts = np.zeros((len(latest), len(labels)), dtype=np.int64)
+    np.add.at(counts, (np.array(rows, dtype=np.int64)[known], places), 1)
+    times = np.array(seconds, dtype=np.float64)
+    return History(
+        answers=answers,
+        total=total,
+        fresh=fresh,
+        assignment=columns[0].astype(np.int64),
+        unit=unit,
+        seen=columns[2],
+        value=columns[3],
+        left=columns[4],
+        seconds=columns[5],
+        right=columns[6],
+        same=columns[7],
+        pasted=columns[8],
+        labels=labels,
+        others=counts,
+        others_seconds=times[~np.isnan(times)],
+        written=[judgment.written for judgment in latest],
+        others_texts=others_texts,
+    )

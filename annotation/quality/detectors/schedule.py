@@ -1,0 +1,44 @@
+"""When detectors look at a worker, and the part of alpha that each look spends.
+
+Statistical detectors look at a worker repeatedly. Each look spends a part of ``alpha``, so that the probability of
+*ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound, valid under any
+dependence). Looks are due at ``least`` judgments, then at steps that grow by a quarter, up to 125; the k-th spends
+alpha / (k (k + 1)), which sums to alpha over all k. They happen after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to
+eight pages apart; a look that passes several due numbers spends all their parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+GROWTH = 4  # the next look is due after a quarter more judgments
+LONGEST_STEP = 125
+GROWTH_OF_PAGES, LONGEST_PAGES = 2, 8
+
+
+def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
+    due = least
+    while True:
+        yield due
+        due += min(max(due // growth, 1), longest)
+
+
+def pages_since_look(pages: int) -> int:
+    """Return how many pages a look after page ``pages`` (from 1) covers; 0 if none is due."""
+    before = 0
+    for due in look_schedule(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
+        if due >= pages:
+            return pages - before if due == pages else 0
+        before = due
+    return 0
+
+
+def alpha_share(least: int, *, total: int, fresh: int) -> float:
+    """Return the share of alpha for a look after ``total`` judgments, ``fresh`` of them new."""
+    share = 0.0
+    for number, due in enumerate(look_schedule(least), start=1):
+        if due > total:
+            return share
+        if due > total - fresh:
+            share += 1 / (number * (number + 1))
+    return share

@@ -1,0 +1,212 @@
+"""Read workers' judgments from the database, as detectors examine them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from annotation.models import Assignment, Judgment, Worker
+from annotation.models.assignments import FINISHED_STATES
+from annotation.quality.controls import ControlAnswer, control_answers
+from annotation.quality.detectors.history import (
+    MOST_OTHERS_TEXTS,
+    NAN,
+    WINDOW,
+    AnswerFormat,
+    History,
+    OthersJudgment,
+    OthersText,
+    OwnJudgment,
+    WrittenAnswer,
+    make_history,
+)
+from annotation.quality.detectors.honesty import hidden_word, is_pasted
+from judgments.kinds import KINDS, Kind
+from judgments.models import Study, Unit
+from judgments.studies.designs import kind_of
+
+ROWS_AT_ONCE = 2_000
+
+# an integer key of the HIT is read faster than the assignment's UUID
+VALUE_COLUMNS = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
+OPEN_COLUMNS = (*VALUE_COLUMNS, "signals")
+WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
+
+
+class SubmittedPage(NamedTuple):
+    worker: int
+    judgments: Sequence[OwnJudgment]
+
+
+def answer_format_of(study: Study) -> AnswerFormat:
+    kind = kind_of(study)
+    # read the stored JSON, as in _with_design_settings
+    writing = study.design.get("writing", {})
+    return AnswerFormat.from_values(
+        kind.outcomes,
+        level=kind.aggregation.level,
+        sided=kind.two_sided,
+        written=kind.writes_captions,
+        recorded=bool(writing.get("record")),
+        hidden_line=bool(writing.get("hidden_line")),
+    )
+
+
+def finished_judgments(study: Study) -> QuerySet[Judgment]:
+    finished = Assignment.objects.filter(study=study).finished()
+    return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
+
+
+@dataclass(slots=True)
+class _JudgmentReader:
+    """Turn rows of ``columns`` into records; ``seed`` is set if pages have a hidden line."""
+
+    kind: Kind
+    numbers: dict[int, int]
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, study: Study) -> _JudgmentReader:
+        hidden = study.design.get("writing", {}).get("hidden_line")
+        return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
+
+    def read(self, row: tuple[Any, ...]) -> OwnJudgment:
+        """Build a record from ``columns``; ignore later columns."""
+        assignment, unit, value, presented, seconds = row[:5]
+        seen = left = pasted = NAN
+        written = None
+        if value is None:
+            pasted = float(is_pasted(row[5]))
+            written = self._read_text(row) if self.kind.writes_captions else None
+        else:
+            value = self.kind.outcome_of(value)
+            seen = self.kind.sides.from_canonical(value, side=presented == Judgment.Presented.SECOND_LEFT)
+            left = float(seen == 1) if presented and seen in (1, 2) else NAN
+        return OwnJudgment(
+            self.numbers.setdefault(assignment, len(self.numbers)),
+            unit,
+            seen,
+            NAN if value is None else value,
+            left,
+            NAN if seconds is None else seconds,
+            pasted=pasted,
+            written=written,
+        )
+
+    def _read_text(self, row: tuple[Any, ...]) -> WrittenAnswer:
+        signals, text, hit, worker, at = row[5:10]
+        word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit or "", worker=worker)
+        return WrittenAnswer(text, signals, word, at)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        if self.kind.writes_captions:
+            return WRITTEN_COLUMNS
+        return OPEN_COLUMNS if self.kind.is_open else VALUE_COLUMNS
+
+
+def count_submitted_pages(study: Study, worker: int) -> int:
+    return Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False).count()
+
+
+def count_judgments(study: Study, worker: int) -> int:
+    finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
+    return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
+
+
+def history_of(
+    study: Study, worker: int, *, total: int, pages: int, others: bool, texts: bool = False
+) -> History:
+    """Return the worker's latest judgments and, if ``others``, those of others on the same units.
+
+    ``texts`` adds others' answers to any unit. ``total`` counts the worker's judgments in the study; those of the
+    latest ``pages`` are new to the detectors.
+    """
+    reader = _JudgmentReader.of(study)
+    current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
+    of_worker = current.filter(assignment__study=study, assignment__worker=worker)
+    judgments = [
+        reader.read(row) for row in reversed(of_worker.order_by("-pk").values_list(*reader.columns)[:WINDOW])
+    ]
+    last = len(reader.numbers) - pages
+    fresh = sum(judgment.assignment >= last for judgment in judgments)
+    answers_of_others: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
+    if others:
+        theirs = current.filter(unit__in=[judgment.unit for judgment in judgments]).exclude(
+            assignment__worker=worker
+        )
+        for unit, value, seconds in theirs.values_list("unit_id", "value", "seconds"):
+            answers_of_others[unit].append(
+                OthersJudgment(
+                    NAN if value is None else reader.kind.outcome_of(value),
+                    NAN if seconds is None else seconds,
+                )
+            )
+    latest: list[OthersText] = []
+    if texts:
+        theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
+        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:MOST_OTHERS_TEXTS]
+        latest = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
+    return make_history(
+        judgments,
+        answers_of_others,
+        answers=answer_format_of(study),
+        total=total,
+        fresh=fresh,
+        others_texts=latest,
+    )
+
+
+def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
+    """Return the worker's answers on control items; those of the latest ``pages`` are new."""
+    finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
+    latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
+    answers = control_answers(study, workers=[worker.pk])
+    kind = kind_of(study)
+    judgments = [_control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
+    fresh = sum(answer.assignment in latest for answer in answers)
+    return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=fresh)
+
+
+def _control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
+    right = float(kind.is_right(answer.answer, answer.expected))
+    repeated = answer.control_kind == Unit.ControlKind.REPEATED
+    return OwnJudgment(
+        number, answer.unit, NAN, NAN, right=NAN if repeated else right, same=right if repeated else NAN
+    )
+
+
+def pages_of(study: Study) -> Iterator[SubmittedPage]:
+    """Yield the finished pages of a study in order of submission."""
+    kind = kind_of(study)
+    known: dict[tuple[UUID, int], OwnJudgment] = {
+        (answer.assignment, answer.unit): _control_judgment(answer, kind, 0)
+        for answer in control_answers(study)
+    }
+    reader = _JudgmentReader.of(study)
+    in_order = finished_judgments(study).order_by(
+        "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
+    )
+    rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
+    for assignment, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(-2)):
+        page = list(group)
+        yield SubmittedPage(page[0][-1], list(_with_control_results(page, reader, assignment, known)))
+
+
+def _with_control_results(
+    rows: Iterable[tuple[Any, ...]],
+    reader: _JudgmentReader,
+    assignment: UUID,
+    known: dict[tuple[UUID, int], OwnJudgment],
+) -> Iterator[OwnJudgment]:
+    for row in rows:
+        judgment = reader.read(row)
+        control = known.get((assignment, judgment.unit))
+        yield judgment if control is None else judgment._replace(right=control.right, same=control.same)

@@ -1,0 +1,125 @@
+"""Let detectors look at workers page by page, in the order in which pages came; without a database."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from annotation.quality.detectors.base import Finding, Rule
+from annotation.quality.detectors.history import (
+    MOST_OTHERS_TEXTS,
+    WINDOW,
+    AnswerFormat,
+    History,
+    OthersJudgment,
+    OthersText,
+    OwnJudgment,
+    make_history,
+)
+from annotation.quality.detectors.schedule import pages_since_look
+from annotation.quality.histories import SubmittedPage
+
+
+@dataclass(slots=True)
+class JudgmentLog:
+    answers: AnswerFormat
+    _pages: Counter[int] = field(default_factory=Counter)
+    _unseen: Counter[int] = field(default_factory=Counter)
+    _given: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
+    _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))
+    _texts: list[OthersText] = field(default_factory=list)
+
+    def add(self, page: SubmittedPage) -> None:
+        self._pages[page.worker] += 1
+        self._unseen[page.worker] += len(page.judgments)
+        self._given[page.worker].extend(page.judgments)
+        for judgment in page.judgments:
+            self._votes[judgment.unit].append((page.worker, OthersJudgment(judgment.value, judgment.seconds)))
+            if judgment.written is not None:
+                self._texts.append(
+                    OthersText(page.worker, judgment.unit, judgment.written.text, judgment.written.at)
+                )
+
+    def count(self, worker: int) -> int:
+        return len(self._given[worker])
+
+    def take_new_judgments(self, worker: int) -> int:
+        """Return the number of judgments since the last look; 0 if no look is due."""
+        if not pages_since_look(self._pages[worker]):
+            return 0
+        return self._unseen.pop(worker, 0)
+
+    def history(self, worker: int, *, fresh: int, others: bool = True, texts: bool = False) -> History:
+        judgments = self._given[worker]
+        votes: Mapping[int, Sequence[OthersJudgment]] = {}
+        if others:
+            votes = {
+                judgment.unit: [vote for who, vote in self._votes[judgment.unit] if who != worker]
+                for judgment in judgments[-WINDOW:]
+            }
+        theirs = (judgment for judgment in reversed(self._texts) if judgment.worker != worker)
+        latest = list(islice(theirs, MOST_OTHERS_TEXTS)) if texts else []
+        return make_history(
+            judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=latest
+        )
+
+    def control_history(self, worker: int, *, fresh: int) -> History:
+        return control_history(self._given[worker], answers=self.answers, fresh=fresh)
+
+
+def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
+    """Build a history of control items from all judgments, the last ``fresh`` of them new."""
+    known = [judgment for judgment in judgments if judgment.is_control]
+    new = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
+    return make_history(known, {}, answers=answers, total=len(known), fresh=new)
+
+
+def examine_latest_page(
+    log: JudgmentLog, worker: int, *, rules: Iterable[Rule]
+) -> list[tuple[Rule, Finding]]:
+    """Return the findings after the worker's latest page, if a look is due."""
+    fresh = log.take_new_judgments(worker)
+    if not fresh:
+        return []
+    total = log.count(worker)
+    applying = [rule for rule in rules if rule.applies_to(log.answers)]
+    at_large = [rule for rule in applying if not rule.controls_only and rule.is_due(total=total, fresh=fresh)]
+    findings: list[tuple[Rule, Finding]] = []
+    if at_large:
+        others = any(rule.needs_others for rule in at_large)
+        texts = any(rule.needs_texts for rule in at_large)
+        history = log.history(worker, fresh=fresh, others=others, texts=texts)
+        findings += collect_findings(at_large, history, judgments=total)
+    if len(at_large) < len(applying) and (known := log.control_history(worker, fresh=fresh)).fresh:
+        on_controls = [
+            rule
+            for rule in applying
+            if rule.controls_only and rule.is_due(total=known.total, fresh=known.fresh)
+        ]
+        findings += collect_findings(on_controls, known, judgments=total)
+    return findings
+
+
+def collect_findings(
+    rules: Iterable[Rule], history: History, *, judgments: int
+) -> list[tuple[Rule, Finding]]:
+    examined = ((rule, rule.examine(history)) for rule in rules)
+    return [
+        (rule, replace(finding, judgments=judgments)) for rule, finding in examined if finding is not None
+    ]
+
+
+def replay(
+    pages: Iterable[SubmittedPage], *, rules: Sequence[Rule], answers: AnswerFormat
+) -> dict[int, dict[str, Finding]]:
+    """Return the first finding of each detector by worker."""
+    log = JudgmentLog(answers)
+    findings: dict[int, dict[str, Finding]] = {}
+    for page in pages:
+        log.add(page)
+        open_rules = [rule for rule in rules if rule.name not in findings.get(page.worker, {})]
+        for rule, finding in examine_latest_page(log, page.worker, rules=open_rules):
+            findings.setdefault(page.worker, {})[rule.name] = finding
+    return findings

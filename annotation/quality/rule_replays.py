@@ -1,0 +1,165 @@
+"""Whom detectors would have flagged in a study's finished work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Assignment, Participation, QualityRule, Worker
+from annotation.models.assignments import LIVE_STATES
+from annotation.quality.detectors import RULES
+from annotation.quality.detectors.base import Finding, Rule
+from annotation.quality.histories import answer_format_of, finished_judgments, pages_of
+from annotation.quality.looks import replay
+from annotation.quality.rules import RECOMMENDED, make_study_rule
+from common.errors import WrongState
+from judgments.models import Study
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWorker:
+    """A worker whom a detector would have flagged after ``answers`` answers.
+
+    An exclusion would invalidate ``judgments`` and reopen ``slots`` now.
+    """
+
+    worker: str
+    answers: int
+    words: str
+    numbers: Mapping[str, Any]
+    judgments: int
+    slots: int
+    standing: str
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The findings of one detector.
+
+    ``applies`` is False if it does not fit the kind, or if no answer has the data it needs (``unrecorded``).
+    """
+
+    rule: str
+    settings: Mapping[str, Any]
+    applies: bool
+    unrecorded: bool
+    workers: int
+    judgments: int
+    slots: int
+    found: tuple[FoundWorker, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Replay:
+    return replay_rules(study=study, rules=[(rule, settings)])[0]
+
+
+def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
+    """Replay the finished work in order of submission with each detector, without excluded workers."""
+    detectors = [make_study_rule(study, name, settings) for name, settings in rules]
+    if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
+        raise WrongState(
+            _(
+                "The raters of study %(slug)r are anonymous places in published totals, not "
+                "persons; detectors look at persons only."
+            )
+            % {"slug": study.slug}
+        )
+    answers = answer_format_of(study)
+    pages = list(pages_of(study))
+    findings = replay(pages, rules=detectors, answers=answers)
+    people = _StudyWorkers.of(study)
+    readable = {
+        rule.name: any(rule.can_examine(judgment) for page in pages for judgment in page.judgments)
+        for rule in detectors
+    }
+    return [
+        _build_replay(
+            rule,
+            findings,
+            people,
+            applies=rule.applies_to(answers) and (readable[rule.name] or not pages),
+            unrecorded=rule.only_flags and answers.written and not readable[rule.name],
+        )
+        for rule in detectors
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _StudyWorkers:
+    names: Mapping[int, tuple[str, bool]]
+    judgments: Mapping[int, int]
+    slots: Mapping[int, int]
+    standing: Mapping[int, str]
+
+    @classmethod
+    def of(cls, study: Study) -> _StudyWorkers:
+        live = Assignment.objects.filter(study=study, state__in=LIVE_STATES)
+        workers = Worker.objects.filter(assignments__study=study).distinct()
+        return cls(
+            names={
+                pk: (name, source == Worker.Source.REHEARSAL)
+                for pk, name, source in workers.values_list("pk", "name", "source")
+            },
+            judgments=Counter(finished_judgments(study).values_list("assignment__worker_id", flat=True)),
+            slots=Counter(live.filter(hit__isnull=False).values_list("worker_id", flat=True)),
+            standing=dict(Participation.objects.filter(study=study).values_list("worker_id", "standing")),
+        )
+
+
+def _build_replay(
+    rule: Rule,
+    findings_by_worker: Mapping[int, Mapping[str, Finding]],
+    people: _StudyWorkers,
+    *,
+    applies: bool,
+    unrecorded: bool,
+) -> Replay:
+    hits = []
+    for worker, findings in findings_by_worker.items():
+        if rule.name not in findings:
+            continue
+        finding = findings[rule.name]
+        name, simulated = people.names[worker]
+        hits.append(
+            FoundWorker(
+                worker=name,
+                answers=finding.judgments,
+                words=finding.sentence,
+                numbers=finding.evidence,
+                judgments=people.judgments[worker],
+                slots=people.slots[worker],
+                standing=people.standing.get(worker, Participation.Standing.ACTIVE),
+                simulated=simulated,
+            )
+        )
+    return Replay(
+        rule=rule.name,
+        settings=rule.model_dump(mode="json"),
+        applies=applies,
+        unrecorded=unrecorded,
+        workers=len(people.names),
+        judgments=sum(hit.judgments for hit in hits),
+        slots=sum(hit.slots for hit in hits),
+        found=tuple(sorted(hits, key=lambda hit: hit.worker)),
+    )
+
+
+def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the named detectors, default all, with the study's or the recommended settings."""
+    unknown = [name for name in names if name not in RULES]
+    if unknown:
+        raise WrongState(
+            _("There is no rule %(unknown)r; expected some of %(rules)s.")
+            % {"unknown": unknown[0], "rules": ", ".join(RULES)}
+        )
+    settings: dict[str, Mapping[str, Any]] = {name: chosen for name, _, chosen in RECOMMENDED}
+    settings |= dict(QualityRule.objects.filter(study=study).values_list("rule", "settings"))
+    return [(name, settings.get(name, {})) for name in names or RULES]

@@ -1,0 +1,162 @@
+"""The pages "Detectors" and "Replay" of a study."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from rest_framework import serializers
+
+from annotation.models import Case, Judgment, QualityRule
+from annotation.quality.detectors import RULES, describe_evidence
+from annotation.quality.histories import answer_format_of, finished_judgments
+from annotation.quality.operations import RuleSettingsRequest, set_rule, settings_from_query
+from annotation.quality.rule_replays import FoundWorker, Replay, replay_rule
+from annotation.quality.rules import RECOMMENDED, make_study_rule
+from common.errors import QuorumError, WrongState, sentence_of
+from judgments.design.editing.rows import DETECTORS
+from judgments.models import Study
+from judgments.studies.designs import design_of
+from judgments.studies.pages import Context, Group, StudyStep
+from judgments.studies.step_form import add_operation, read_posted_parameters
+from judgments.studies.study_page import add_step, page_address, study_page
+
+MOST_TO_REPLAY = 50_000  # judgments; more are replayed by the command only
+SETTING_LABELS = {
+    "least": gettext_noop("Looks from so many answers"),
+    "alpha": gettext_noop("False alarms at most (alpha)"),
+    "control-accuracy least": gettext_noop("Looks from so many check questions"),
+    "control-accuracy threshold": gettext_noop("Least share right"),
+    "disagreement of_crowd": gettext_noop("Share of the others' agreement"),
+    "canary words": gettext_noop("Answers with the word"),
+    "pasted-text share": gettext_noop("Share pasted"),
+    "phrasing copies": gettext_noop("Answers like others'"),
+    "phrasing length": gettext_noop("Characters of an answer that counts"),
+    "phrasing share": gettext_noop("Share of answers like others'"),
+    "phrasing similar": gettext_noop("Alike from this similarity (0.5 to 1)"),
+    "typing keys": gettext_noop("Keys of an answer that counts"),
+    "typing per_second": gettext_noop("Too fast above (characters a second)"),
+    "typing share": gettext_noop("Share of answers typed so"),
+    "typing spread": gettext_noop("Too even below (spread over median)"),
+    "repeat-consistency least": gettext_noop("Looks from so many repeats"),
+    "repeat-consistency threshold": gettext_noop("Least share answered alike"),
+    "side-bias tolerance": gettext_noop("Habit that is let pass (share beyond half)"),
+    "straight-lining tolerance": gettext_noop("Tolerance towards long runs (0 to 1)"),
+    "too-fast of_crowd": gettext_noop("Share of the others' time"),
+    "too-fast seconds": gettext_noop("Too fast below (seconds)"),
+    "too-fast share": gettext_noop("Share of answers so fast"),
+}
+
+ACTIONS = {
+    QualityRule.Action.FLAG.value: gettext_noop("flag for review"),
+    QualityRule.Action.PAUSE.value: gettext_noop("pause the participant until somebody looked"),
+    QualityRule.Action.EXCLUDE.value: gettext_noop("exclude the participant"),
+}
+
+
+@study_page("rules", "Detectors", order=46, group=Group.LIVE, before=Group.DESIGN)
+def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
+    chosen = {name: (action, settings) for name, action, settings in RECOMMENDED}
+    waiting = (
+        {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
+    )
+    chosen |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
+    of_rules = Case.objects.filter(study=study).order_by().values_list("rule")
+    cases: dict[str, int] = dict(of_rules.annotate(flags=Count("pk")))
+    answers = answer_format_of(study)
+    rules = []
+    for name, kind in RULES.items():
+        row = rows.get(name)
+        action, settings = (row.action, row.settings) if row else chosen[name]
+        rules.append(
+            {
+                "name": name,
+                "title": _(kind.title),
+                "about": _(kind.description),
+                "measured": _(kind.false_alarms) if kind.false_alarms else "",
+                "only_flags": kind.only_flags,
+                "applies": kind.applies_to(answers),
+                "unrecorded": answers.written and not kind.applies_to(answers) and kind.only_flags,
+                "row": row,
+                "waits": name in waiting,
+                "action": action,
+                "settings": _setting_fields(study, name, settings),
+                "cases": cases.get(name, 0),
+            }
+        )
+    context |= {
+        "rules": rules,
+        "actions": [(value, _(label)) for value, label in ACTIONS.items()],
+        "watching": sum(row.enabled for row in rows.values()),
+        "waiting": len(waiting),
+    }
+    return TemplateResponse(request, "admin/annotation/study_rules.html", context)
+
+
+def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    try:
+        rule = make_study_rule(study, name, settings)
+    except WrongState:  # a row of another version: the form starts from the rule's own settings
+        rule = make_study_rule(study, name, {})
+    return [
+        {
+            "name": key,
+            "label": setting_label(name, key),
+            "value": f"{value:g}",
+            "whole": isinstance(value, int),
+        }
+        for key, value in rule.model_dump().items()
+    ]
+
+
+def setting_label(rule: str, setting: str) -> str:
+    return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
+
+
+@study_page("replay", order=0, under="rules")
+def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Show whom a detector would have flagged in finished work, with the settings of the query."""
+    name = request.GET.get("rule", "")
+    # count at most the bound, with revised ones: excluding these would make the database look at all rows
+    answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
+    count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
+    if count <= MOST_TO_REPLAY:
+        count = finished_judgments(study).count()
+    context |= {"subtitle": _("Replay"), "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
+    try:
+        if count <= MOST_TO_REPLAY:
+            settings = settings_from_query(study, name, request.GET.dict())
+            result = replay_rule(study=study, rule=name, settings=settings)
+            context["replay"] = result
+            context["found"] = [(worker, _evidence_of(result, worker)) for worker in result.found]
+            context["rule_title"] = _(RULES[name].title)
+    except QuorumError as error:
+        context["problem"] = str(error)
+    except serializers.ValidationError as error:
+        context["problem"] = sentence_of(error.detail)
+    return TemplateResponse(request, "admin/annotation/study_replay.html", context)
+
+
+def _evidence_of(replay: Replay, worker: FoundWorker) -> str:
+    return describe_evidence(
+        replay.rule, {"words": worker.words, "numbers": worker.numbers, "settings": replay.settings}
+    )
+
+
+def _try_rule(request: HttpRequest, study: Study) -> HttpResponse:
+    values = read_posted_parameters(request, RuleSettingsRequest)
+    query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
+    return redirect(f"{page_address(study, 'replay')}?{query}")
+
+
+DETECTORS.update({name: rule.title for name, rule in RULES.items()})
+add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
+add_step(StudyStep(name="try-rule", label="Try a detector", run=_try_rule, permission="view"))

@@ -1,0 +1,102 @@
+"""The page "Work" of a study: finished work, approved or rejected there."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.db.models import Avg, Count
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.models import Assignment, CrowdCall
+from annotation.quality.controls import ControlTally, control_tallies
+from annotation.quality.operations import answer_appeal, approve, approve_unopposed, reject
+from annotation.quality.reviews import reasons_against
+from annotation.snapshots import has_many_assignments
+from judgments.cached_figures import cached_figures
+from judgments.figures import Figures, add_figures
+from judgments.models import Study
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
+
+ON_A_PAGE = 50
+STATE_LABELS = {
+    "submitted": gettext_noop("waiting"),
+    "approved": gettext_noop("approved"),
+    "rejected": gettext_noop("rejected"),
+    "invalidated": gettext_noop("invalidated"),
+    "apart": gettext_noop("kept apart"),
+}
+
+CONTROL_TALLIES = add_figures(
+    Figures(
+        "answers on check questions",
+        control_tallies,
+        rows=lambda counts: sum(count.n for count in counts),
+        from_json=lambda rows: [ControlTally(*row) for row in rows],
+        many=has_many_assignments,
+    )
+)
+
+
+@study_page("work", "Work", order=43, group=Group.LIVE)
+def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
+    counts = dict.fromkeys(STATE_LABELS, 0) | dict(
+        work.order_by().values_list("state").annotate(n=Count("pk"))
+    )
+    chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")
+    if chosen in STATE_LABELS:
+        work = work.filter(state=chosen)
+    else:
+        chosen = ""
+    # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
+    pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), ON_A_PAGE)
+    pages.count = counts[chosen] if chosen else sum(counts.values())
+    page = pages.get_page(request.GET.get("page"))
+    rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
+    work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
+    # a query of its own: joined to the sorted rows, the database would read the judgments of all work
+    answers = {
+        pk: (count, seconds)
+        for pk, count, seconds in Assignment.objects.filter(
+            pk__in=[assignment.pk for assignment in work_shown]
+        )
+        .order_by()
+        .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
+    }
+    counted = cached_figures(study, CONTROL_TALLIES)
+    against = reasons_against(
+        study, {assignment.worker_id for assignment in work_shown}, known=counted.value, signs=True
+    )
+    context |= {
+        "counted": counted,
+        "page": page,
+        "work": [
+            {
+                "one": assignment,
+                "given": answers[assignment.pk][0],
+                "seconds": answers[assignment.pk][1],
+                "against": against.get(assignment.worker_id, []),
+            }
+            for assignment in work_shown
+        ],
+        "asked": CrowdCall.objects.filter(
+            study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
+        ).count()
+        if study.platform
+        else 0,
+        "states": [
+            {"name": name, "label": _(label), "count": counts[name]} for name, label in STATE_LABELS.items()
+        ],
+        "chosen": chosen,
+    }
+    return TemplateResponse(request, "admin/annotation/study_work.html", context)
+
+
+add_operation(approve, label="Approve work", fields=())
+add_operation(reject, label="Reject work", fields=())
+add_operation(answer_appeal, label="Add a note", fields=())
+add_operation(approve_unopposed, label="Approve what nothing speaks against", fields=())

@@ -1,0 +1,124 @@
+"""The crowd of a rehearsal, and the simulated workers in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Participation, Worker
+from annotation.rehearsal.sorts import SORTS
+from common.errors import WrongState
+from judgments.drawing.draws import rng_for
+from judgments.kinds import Kind
+from judgments.models import HIT, Study
+from judgments.studies.designs import design_of
+
+ACCURACY_SPREAD = 0.1  # careful workers' accuracy differs from the crowd's by at most this
+
+SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
+
+    More workers are added if a HIT needs more. A newcomer, as likely to be a spammer, replaces a worker whom a detector
+    stops.
+    """
+
+    workers: int = 20
+    spammers: float = 0.1
+    accuracy: float = 0.85
+    drop_outs: float = 0.05
+    speed: float = 1.0
+    seed: int = 0
+    sorts: str = "fast"
+    rules: bool = False
+
+    @property
+    def sort_names(self) -> list[str]:
+        return [name.strip() for name in self.sorts.split(",")]
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{name} is {value:g}; expected {expected}"
+            for name, value, expected, right in (
+                ("workers", self.workers, "1 to 100,000", 1 <= self.workers <= 100_000),
+                ("spammers", self.spammers, "a share from 0 to 1", 0 <= self.spammers <= 1),
+                ("accuracy", self.accuracy, "a chance from 0 to 1", 0 <= self.accuracy <= 1),
+                ("drop_outs", self.drop_outs, "a chance from 0 to 0.9", 0 <= self.drop_outs <= 0.9),
+                ("speed", self.speed, "more than 0, at most 100", 0 < self.speed <= 100),
+                ("seed", self.seed, "0 or more", self.seed >= 0),
+            )
+            if not right
+        ]
+        unknown = [name for name in self.sort_names if name not in SORTS]
+        if unknown:
+            wrong.append(f"sorts names {unknown[0]!r}; expected some of {', '.join(SORTS)}")
+        if wrong:
+            raise WrongState(f"The rehearsal was not begun: {'; '.join(wrong)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A simulated worker. ``accuracy`` is None for a spammer."""
+
+    worker: Worker
+    accuracy: float | None
+    seconds: float
+    sort: str = ""
+    number: int = 0
+
+    def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
+        return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
+
+
+def people_of(study: Study, crowd: Crowd) -> list[Person]:
+    """Return enough workers for each HIT and for drop-outs, and the newcomers of a continued rehearsal."""
+    most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
+    total = max(crowd.workers, most + 2)
+    rng = rng_for(crowd.seed, "rehearsal crowd")
+    careless = set(rng.permutation(total)[: round(crowd.spammers * total)].tolist())
+    people = []
+    spammer = 0
+    for number in range(total):
+        accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
+        pace = pace_of(rng)
+        sort = crowd.sort_names[spammer % len(crowd.sort_names)] if number in careless else ""
+        spammer += bool(sort)
+        people.append(_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
+    there = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
+    people += [create_newcomer(study, crowd, number) for number in range(total, there)]
+    return people
+
+
+def create_newcomer(study: Study, crowd: Crowd, number: int) -> Person:
+    rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
+    spams = bool(rng.random() < crowd.spammers)
+    sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""
+    accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
+    return _person(study, crowd, number, accuracy=accuracy, pace=pace_of(rng), sort=sort)
+
+
+def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: float, sort: str) -> Person:
+    base = design_of(study).seconds_per_unit / crowd.speed
+    worker, _ = Worker.objects.get_or_create(
+        study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
+    )
+    Participation.objects.get_or_create(study=study, worker=worker, defaults={"completion_code": "REHEARSE"})
+    if sort:
+        pace = SORTS[sort].pace * (1.0 if SORTS[sort].steady else pace)
+    return Person(
+        worker=worker,
+        accuracy=None if sort else min(max(accuracy, 0.0), 1.0),
+        seconds=base * pace,
+        sort=sort,
+        number=number,
+    )
+
+
+def pace_of(rng: np.random.Generator) -> float:
+    """Draw a lognormal factor on seconds with mean 1, so that a careful crowd takes the planned hours."""
+    return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))

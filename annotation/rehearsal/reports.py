@@ -1,0 +1,165 @@
+"""The report of a rehearsal: what was recovered, and who was stopped."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Assignment, Case, Judgment, Participation, QualityRule
+from annotation.quality.controls import control_answers, control_records
+from annotation.rehearsal.crowd import Person
+from annotation.rehearsal.truths import rehearsal_of
+from annotation.work.answers.checks import answer_key
+from judgments.models import HIT, Study
+from judgments.studies.designs import design_of, kind_of
+
+CAREFUL = "careful"
+
+
+@dataclass(frozen=True, slots=True)
+class SortReport:
+    """The results of one kind of people; "careful" are the honest ones.
+
+    Attributes:
+        stopped: those paused or excluded by a detector; for careful people these are false alarms.
+        flagged: others with a flag.
+        answers: quartiles of the number of answers until they were stopped, or None.
+        kept: judgments that are still included.
+    """
+
+    sort: str
+    people: int
+    stopped: int
+    flagged: int
+    answers: tuple[float, float, float] | None
+    judgments: int
+    kept: int
+
+
+def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
+    """Return one report per kind, careful people first; empty if no detector is enabled."""
+    if not QualityRule.objects.filter(study=study, enabled=True).exists():
+        return ()
+    rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
+    judgments: Counter[int] = Counter()
+    included: Counter[int] = Counter()
+    for worker, state in rows.values_list("assignment__worker_id", "assignment__state").iterator(2000):
+        judgments[worker] += 1
+        included[worker] += state != "invalidated"
+    stopped_at: dict[int, int] = {}
+    flagged: set[int] = set()
+    cases = Case.objects.filter(study=study).order_by("answers", "pk")
+    for worker, action, answers in cases.values_list("worker_id", "action", "answers"):
+        if action == QualityRule.Action.FLAG:
+            flagged.add(worker)
+        else:
+            stopped_at.setdefault(worker, answers)
+    active = set(
+        Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE).values_list(
+            "worker_id", flat=True
+        )
+    )
+    by_sort: defaultdict[str, list[int]] = defaultdict(list)
+    for worker in judgments:
+        by_sort[sort_of.get(worker, "") or CAREFUL].append(worker)
+    reports = []
+    for sort in sorted(by_sort, key=lambda name: (name != CAREFUL, name)):
+        workers = by_sort[sort]
+        took = [stopped_at[worker] for worker in workers if worker in stopped_at and worker not in active]
+        low, middle, high = np.quantile(took, [0.25, 0.5, 0.75]).tolist() if took else (0.0, 0.0, 0.0)
+        reports.append(
+            SortReport(
+                sort=sort,
+                people=len(workers),
+                stopped=len(took),
+                flagged=sum(worker in flagged and worker in active for worker in workers),
+                answers=(low, middle, high) if took else None,
+                judgments=sum(judgments[worker] for worker in workers),
+                kept=sum(included[worker] for worker in workers),
+            )
+        )
+    return tuple(reports)
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalReport:
+    """The results of a rehearsal and its parameters.
+
+    Attributes:
+        hours: simulated working time of all workers.
+        units: judged units with an answer.
+        recovered: share whose consensus is the truth, from included answers as in ``aggregate``. Graded: the
+            grade nearest to the mean, a half rounded down.
+        undecided: share that ended in a tie.
+        controls_careful, controls_spammers: accuracy on control items; None without any.
+        invalidated: judgments of excluded workers.
+    """
+
+    workers: int
+    spammers: int
+    hits: int
+    judgments: int
+    returned: int
+    hours: float
+    units: int
+    recovered: float
+    undecided: float
+    controls_careful: float | None
+    controls_spammers: float | None
+    seed: int
+    invalidated: int = 0
+    by_sort: tuple[SortReport, ...] = ()
+
+
+def report_of_rehearsal(
+    study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int
+) -> RehearsalReport:
+    kind = kind_of(study)
+    people = list(people)
+    careless = {person.worker.pk for person in people if person.accuracy is None}
+    answers: list[tuple[int, int, Any]] = []
+    seen: Counter[bool] = Counter()
+    right: Counter[bool] = Counter()
+    seconds = 0.0
+    count = 0
+    rows = (
+        Judgment.objects.of_study(study)
+        .current()
+        .values_list("unit_id", "unit__control", answer_key(kind), "seconds", "assignment__worker_id")
+    )
+    for unit, control, value, took, worker in rows.iterator(2000):
+        count += 1
+        seconds += took or 0.0
+        if not control:
+            answers.append((unit, worker, value))
+    checks = control_answers(study)
+    for check in checks:
+        seen[check.worker in careless] += 1
+        right[check.worker in careless] += kind.is_right(check.answer, check.expected)
+    records = control_records(checks, rule=design_of(study).controls, kind=kind)
+    used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
+    outcomes = (
+        kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
+    )
+    recovered = sum(rehearsal_of(study).recovers(outcome, truth[unit]) for unit, outcome in outcomes.items())
+    judged = len({unit for unit, _, _ in answers})
+    return RehearsalReport(
+        workers=len(people),
+        spammers=len(careless),
+        hits=HIT.objects.filter(study=study, open_slots=0).count(),
+        judgments=count,
+        returned=Assignment.objects.filter(study=study, state=Assignment.State.RETURNED).count(),
+        hours=seconds / 3600,
+        units=judged,
+        recovered=recovered / judged if judged else float("nan"),
+        undecided=sum(outcome.tie for outcome in outcomes.values()) / judged if judged else float("nan"),
+        controls_careful=right[False] / seen[False] if seen[False] else None,
+        controls_spammers=right[True] / seen[True] if seen[True] else None,
+        seed=seed,
+        invalidated=Judgment.objects.of_study(study).filter(assignment__state="invalidated").count(),
+        by_sort=reports_by_sort(study, {person.worker.pk: person.sort for person in people}),
+    )

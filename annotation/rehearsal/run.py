@@ -1,0 +1,188 @@
+"""Run a rehearsal: simulated workers take turns until no work of the study is left."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
+from annotation.models import Assignment, Worker
+from annotation.models.assignments import LIVE_STATES
+from annotation.quality.rules import copy_rules, recommend_rules
+from annotation.rehearsal.crowd import Crowd, Person, create_newcomer, pace_of, people_of
+from annotation.rehearsal.reports import RehearsalReport, report_of_rehearsal
+from annotation.rehearsal.truths import rehearsal_of, truths_of
+from annotation.rehearsal.writing import written_answer
+from annotation.work.answers.checks import answer_key
+from annotation.work.claims import claim_assignment
+from annotation.work.sheet.units import page_units_of
+from annotation.work.slots.release import expire_overdue, return_assignment
+from annotation.work.submissions import submit_assignment
+from common.errors import Busy, WrongState
+from judgments.access.roles import note_event
+from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.draws import rng_for
+from judgments.models import HIT, Study
+from judgments.studies.designs import kind_of
+from judgments.studies.generation.progress import Progress, no_progress
+
+NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
+
+
+def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
+    """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
+    with _locked(study):
+        _begin(study, crowd)
+        reached = Study.State.OPEN  # after an interruption, another call continues
+        try:
+            people = people_of(study, crowd)
+            truth = truths_of(study, crowd.seed)
+            people = _answer_all(study, people, truth, crowd, progress)
+            reached = Study.State.CLOSED
+        finally:
+            _end(study, crowd, state=reached)
+    return report_of_rehearsal(study, people, truth, crowd.seed)
+
+
+@contextmanager
+def _locked(study: Study) -> Iterator[None]:
+    """Refuse a second rehearsal at the same time. The kernel drops the lock of a killed process."""
+    folder = settings.DATA_DIR / "locks"
+    folder.mkdir(exist_ok=True)
+    with open(folder / f"rehearsal-{study.pk}", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(f"Study {study.slug!r} is being rehearsed at this moment.") from None
+        yield
+
+
+@transaction.atomic
+def _begin(study: Study, crowd: Crowd) -> None:
+    rehearsal_of(study)
+    expire_overdue(study=study)
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
+        raise WrongState(
+            _("Study %(slug)r has no HITs to rehearse; generate them first.") % {"slug": study.slug}
+        )
+    people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
+    if people.filter(state__in=LIVE_STATES).exists():
+        raise WrongState(
+            _(
+                "Study %(slug)r holds judgments of people or waits for some; duplicate it and "
+                "rehearse the copy."
+            )
+            % {"slug": study.slug}
+        )
+    copy_rules(study=locked)
+    if crowd.rules:
+        recommend_rules(study=locked)
+    before = locked.notes.get("rehearsal", {})
+    if before and {field.name: before.get(field.name, field.default) for field in fields(crowd)} != asdict(
+        crowd
+    ):
+        settings_before = ", ".join(
+            f"{name} {_format_setting(before[name])}" for name in asdict(crowd) if name in before
+        )
+        raise WrongState(
+            _(
+                "Study %(slug)r was rehearsed with %(said)s; say the same to go on, or duplicate "
+                "it and rehearse the copy."
+            )
+            % {"slug": study.slug, "said": settings_before}
+        )
+    locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
+    locked.simulated, locked.state = True, Study.State.OPEN
+    locked.opened_at = locked.opened_at or timezone.now()
+    locked.save(update_fields=["notes", "simulated", "state", "opened_at"])
+    study.refresh_from_db()
+
+
+@transaction.atomic
+def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
+    locked.state = state
+    locked.closed_at = timezone.now() if state == Study.State.CLOSED else None
+    locked.save(update_fields=["notes", "state", "closed_at"])
+    study.refresh_from_db()
+    if state == Study.State.CLOSED:
+        sentence = f"Rehearsed: {crowd.workers} simulated workers began to answer it."
+        note_event(study=study, what="rehearsed", sentence=sentence, crowd=asdict(crowd))
+
+
+def _format_setting(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _answer_all(
+    study: Study, people: list[Person], truth: dict[int, Any], crowd: Crowd, progress: Progress
+) -> list[Person]:
+    """Let workers take turns until no work is left; return all, including newcomers."""
+    total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
+    rng = rng_for(crowd.seed, "rehearsal turns")
+    people, waiting = list(people), list(people)
+    most = NEWCOMERS * len(people)
+    done = Assignment.objects.filter(study=study).finished().count()
+    while waiting:
+        person = waiting[int(rng.integers(len(waiting)))]
+        try:
+            claim = claim_assignment(study=study, worker=person.worker)
+        except (WorkPaused, WorkerExcluded):
+            waiting.remove(person)
+            if len(people) < most:
+                people.append(create_newcomer(study, crowd, len(people)))
+                waiting.append(people[-1])
+            continue
+        if claim is None:
+            waiting.remove(person)
+            continue
+        try:
+            if rng.random() < crowd.drop_outs:
+                return_assignment(assignment=claim.assignment)
+                continue
+            _answer(claim.assignment, person, truth, crowd.seed)
+        except AlreadyEnded:  # only another process can have ended this assignment
+            raise WrongState(
+                _("Study %(slug)r is rehearsed by another process at the same time; rehearse a copy instead.")
+                % {"slug": study.slug}
+            ) from None
+        done += 1
+        progress(min(1.0, done / total), f"{done:,} of {total:,} pages of work")
+    return people
+
+
+def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
+    """Submit the person's answers; a careful one repeats an answer to a repeated unit as often as they are right."""
+    hit = assignment.hit
+    rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
+    kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
+    answers = []
+    answers_by_unit: dict[str, Any] = {}
+    for page_unit in sorted(
+        page_units_of(assignment), key=lambda page_unit: page_unit.unit.control_kind == REPEATED
+    ):
+        right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
+        wanted = answers_by_unit.get(page_unit.unit.content.get(REPEATS, ""), truth[page_unit.unit.pk])
+        canonical = answers_by_unit[page_unit.unit.key] = rehearsal.draw_answer(
+            page_unit.unit, wanted, right=right, rng=rng
+        )
+        seconds = max(0.3, person.seconds * pace_of(rng))
+        answer = person.ticks(
+            kind, page_unit.position, kind.sides.from_canonical(canonical, side=page_unit.side)
+        )
+        about = {"position": page_unit.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
+        if kind.writes_captions:
+            about |= written_answer(assignment, person, answer, seed)
+        answers.append(about)
+    submit_assignment(assignment=assignment, answers=answers)

@@ -1,0 +1,64 @@
+"""Sorts of careless workers, and the answers that each of them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from judgments.kinds import Kind
+
+# kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
+Tick = Callable[[Kind, int, int, Any], Any]
+
+# What a program might say of any picture.
+PASTED = (
+    "A vibrant scene unfolds as people gather together in a lively outdoor setting",
+    "The subject is captured in a moment of quiet concentration against a soft background",
+    "A carefully composed view shows several objects arranged in a warm and inviting light",
+    "An everyday moment is shown in rich detail with a clear sense of depth and movement",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A kind of careless worker.
+
+    Attributes:
+        pace: seconds as a share of a careful worker's; ``steady`` if all are equally fast.
+        tick: returns the answer, as seen.
+    """
+
+    name: str
+    about: str
+    pace: float
+    steady: bool
+    tick: Tick
+
+
+def _draw(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn
+
+
+def _same(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
+
+
+def _in_turn(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn if kind.is_open else (kind.values[0], kind.values[-1])[(position + person) % 2]
+
+
+def _paste(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return PASTED[(position + person) % len(PASTED)] if kind.writes_captions else drawn
+
+
+SORTS: dict[str, Sort] = {
+    sort.name: sort
+    for sort in (
+        Sort("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
+        Sort("random", "answers at random, as slowly as others", 1.0, False, _draw),
+        Sort("one-sided", "gives the same answer all the time, twice as fast as others", 0.5, False, _same),
+        Sort("alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _in_turn),
+        Sort("pasting", "pastes what a program wrote, where texts are asked for", 0.3, True, _paste),
+    )
+}

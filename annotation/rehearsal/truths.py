@@ -1,0 +1,105 @@
+"""The true answers of a rehearsed study, drawn from its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from common.errors import WrongState
+from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.kinds import Rehearsal
+from judgments.models import Caption, Output, Study, System, Unit
+from judgments.models.datasets import OutputQuerySet
+from judgments.studies.designs import design_of, kind_of
+
+# quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
+QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+# Of the best and the worst system, from one in the middle: where two meet, and where captions are judged alone.
+APART, GRADES_APART = 2.0, 0.5
+
+
+def rehearsal_of(study: Study) -> Rehearsal:
+    rehearsal = kind_of(study).rehearsal
+    if rehearsal is None:
+        raise WrongState(
+            _("Study %(slug)r cannot be rehearsed: its protocol draws no simulated answers.")
+            % {"slug": study.slug}
+        )
+    return rehearsal
+
+
+def truths_of(study: Study, seed: int) -> dict[int, Any]:
+    """Return the true answer by unit id.
+
+    Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
+    (QUALITY). Triplets of one pair share their truth, and so do repetitions. Systems that meet in pairs, of which the
+    best alone is named, or whose captions are graded, differ, as drawn by the seed: of alike ones no study would find
+    the better.
+    """
+    rehearsal, kind = rehearsal_of(study), kind_of(study)
+    best_alone = kind.names_best and not design_of(study).answers.worst
+    apart = 0.0
+    if kind.rehearses_systems or best_alone:
+        apart = APART
+    elif kind.judges_one_caption:
+        apart = GRADES_APART
+    above = _systems_above(study, seed, apart) if apart else {}
+    human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
+    captions = Output.objects.annotations().filter(system__dataset=study.dataset)
+    of_texts = _above_of_texts(captions, above) if above and not kind.rehearses_systems else {}
+    outputs = captions.values_list("item_id", "caption_id", "system_id")
+    by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
+    truths: dict[int, Any] = {}
+    of_key: dict[str, Any] = {}
+    again: dict[int, str] = {}
+    rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
+    for unit in rows.iterator(2000):
+        if unit.control_kind == REPEATED:
+            again[unit.pk] = unit.content[REPEATS]
+            continue
+        if unit.control:
+            truths[unit.pk] = unit.expected
+            continue
+        qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
+        if kind.judges_one_caption and unit.first:
+            qualities = [qualities[0] + of_texts.get((unit.item_id, unit.first.text), 0.0)]
+        if above and unit.pair:
+            systems = unit.pair.first_system_id, unit.pair.second_system_id
+            qualities = [
+                quality + above.get(system or 0, 0.0)
+                for quality, system in zip(qualities, systems, strict=True)
+            ]
+        if best_alone:
+            qualities = [
+                QUALITY["machine"] + of_texts.get((unit.item_id, option["text"]), 0.0)
+                for option in unit.content["options"]
+            ]
+        rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
+        truths[unit.pk] = of_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
+    return truths | {pk: of_key[key] for pk, key in again.items()}
+
+
+def _systems_above(study: Study, seed: int, apart: float) -> dict[int, float]:
+    """Return how much better the captions of each system are than usual ones."""
+    rows = System.objects.filter(dataset=study.dataset).order_by("name")
+    systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
+    return dict(zip(systems, np.linspace(-apart, apart, len(systems)).tolist(), strict=True))
+
+
+def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
+    """Return by how much a text of an image is better: as its systems are on average."""
+    differences: dict[tuple[int, str], list[float]] = {}
+    for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
+        differences.setdefault((item, text), []).append(above.get(system, 0.0))
+    return {text_of_item: float(np.mean(values)) for text_of_item, values in differences.items()}
+
+
+def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
+    if caption.item_id is not None:
+        return QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
+    return QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]

@@ -1,0 +1,58 @@
+"""How simulated workers write a text, and what the page counts of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Assignment
+from annotation.quality.detectors.honesty import hidden_word
+from annotation.rehearsal.crowd import Person, pace_of
+from judgments.drawing.draws import rng_for
+from judgments.studies.designs import design_of
+
+GAP, GAP_SPREAD = 220.0, 0.67  # of a person's keys: median in ms, and spread over it (benchmarks/honesty.py)
+
+
+def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
+    long = len(text)
+    if person.sort == "pasting":
+        counts = {
+            "text": long,
+            "from_paste": long,
+            "pastes": 1,
+            "keys": 0,
+            "bursts": 0,
+            "typing_ms": 0,
+            "away": 1,
+        }
+        return {"pasted": long} | (counts if record else {})
+    if not record:
+        return {}
+    deletions = int(rng.binomial(long, 0.06))
+    keys, bursts, gap = long + 2 * deletions, 1 + int(rng.poisson(2)), GAP * pace_of(rng)
+    return {
+        "text": long,
+        "from_keys": long,
+        "from_paste": 0,
+        "pastes": 0,
+        "deletions": deletions,
+        "away": 0,
+        "keys": keys,
+        "bursts": bursts,
+        "typing_ms": round(gap * max(0, keys - bursts)),
+        "gap_ms": round(gap),
+        "gap_spread_ms": round(gap * GAP_SPREAD * float(rng.uniform(0.6, 1.4))),
+    }
+
+
+def written_answer(assignment: Assignment, person: Person, text: str, seed: int) -> dict[str, Any]:
+    """Return the text as the person writes it, and the page's counts, from a random stream of its own."""
+    design, hit, name = design_of(assignment.study), assignment.hit, person.worker.name
+    key = hit.key if hit else ""
+    if design.writing.hidden_line and person.sort == "pasting":  # the program read the page
+        text = f"{text}, {hidden_word(seed=design.seed, hit=key, worker=name)} so"
+    rng = rng_for(seed, f"writing {key} {name} {text}")
+    signals = signals_of(person, text, record=design.writing.record, rng=rng)
+    return {"answer": text} | ({"signals": signals} if signals else {})

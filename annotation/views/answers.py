@@ -1,0 +1,150 @@
+"""Answers that are saved, submitted, or changed after that; from a script or a plain form."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, resolve_url
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.errors import AnswersMissing, TooLate, TooLateToChange
+from annotation.views.common import (
+    FORM,
+    errors_as_pages,
+    frame_of,
+    own_assignment_of,
+    read_form,
+    render_sheet,
+    save_draft,
+    see_other,
+    submit_answers,
+)
+from annotation.views.script_calls import answers_of_call, body_of_call, by_content, errors_as_json
+from annotation.work.answers.checks import open_positions
+from annotation.work.answers.form_answers import undecided_positions
+from annotation.work.answers.revisions import changeable_until, revise_judgments
+from annotation.work.sheet.units import page_units_of
+from annotation.work.submissions import advice_on, save_answers, submit_and_claim
+from judgments.studies.designs import kind_of
+
+
+@errors_as_json
+def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    assignment = own_assignment_of(request, slug, assignment_id)
+    answers = answers_of_call(request)
+    save_answers(assignment=assignment, answers=answers)
+    advice = advice_on(assignment, answers)
+    return JsonResponse({"saved": True} | ({"advice": advice} if advice else {}))
+
+
+@errors_as_json
+def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    """Submit and claim the next page."""
+    assignment = own_assignment_of(request, slug, assignment_id)
+    if frame_of(request) is not None:  # a frame has one assignment only
+        submit_answers(request, assignment, answers_of_call(request))
+        return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
+    submission, claim = submit_and_claim(assignment=assignment, answers=answers_of_call(request))
+    message = _("Your page of work is submitted.")
+    reply: dict[str, Any] = {"said": message, "next": None, "where": resolve_url("annotation:work", slug)}
+    if claim is not None:
+        assignment_held = claim.assignment
+        left = (
+            (assignment_held.expires_at - timezone.now()).total_seconds() if assignment_held.expires_at else 0
+        )
+        reply |= {"next": str(assignment_held.pk), "left": max(0, int(left))}
+    if changeable_until(submission.assignment) is not None:
+        reply["change"] = resolve_url("annotation:change", slug, assignment_id)
+    if reply["next"] is None or reply["next"] != body_of_call(request).get("ahead"):
+        messages.success(request, message)
+    return JsonResponse(reply)
+
+
+@errors_as_json
+def _change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    assignment = own_assignment_of(request, slug, assignment_id)
+    changed = revise_judgments(assignment=assignment, answers=answers_of_call(request))
+    messages.success(request, _change_message(changed))
+    return JsonResponse({"next": None, "where": resolve_url("annotation:work", slug)})
+
+
+def _change_message(changed: list[int]) -> str:
+    if not changed:
+        return _("Nothing was different: your answers stay as they are.")
+    return _("Your answers are changed; what you submitted first is kept beside them.")
+
+
+@errors_as_pages
+def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    save_draft(request, own_assignment_of(request, slug, assignment_id))
+    messages.success(request, _("Saved. You can go on now or later."))
+    return see_other("annotation:work", slug)
+
+
+save = never_cache(require_POST(by_content(_save_json, _save_form)))
+
+
+@never_cache
+@require_http_methods(FORM)
+def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("annotation:work", slug)
+    return by_content(_submit_json, _submit_form)(request, slug=slug, assignment_id=assignment_id)
+
+
+@errors_as_pages
+def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    assignment = own_assignment_of(request, slug, assignment_id)
+    page_units = page_units_of(assignment)
+    kind = kind_of(assignment.study)
+    answers, unfinished = read_form(request, assignment, page_units, final=True)
+    try:
+        if unfinished:
+            draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
+            raise AnswersMissing(open_positions(page_units, draft, kind=kind))
+        if missing := undecided_positions(request.POST, page_units, kind):
+            save_answers(assignment=assignment, answers=answers)
+            raise AnswersMissing(missing)
+        submission = submit_answers(request, assignment, answers)
+    except TooLate:
+        if frame_of(request) is None:  # what is late in a crowd's frame is kept apart already
+            save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
+        raise
+    except AnswersMissing as error:
+        assignment.refresh_from_db(fields=["answers"])
+        return render_sheet(request, assignment, page_units, missing=error.missing, status=422)
+    if not submission.repeated and frame_of(request) is None:  # a frame's last step says it
+        messages.success(request, _("Your page of work is submitted."))
+    return see_other("annotation:work", slug)
+
+
+@never_cache
+@require_http_methods(FORM)
+def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    view = by_content(_change_json, _change_form) if request.method == "POST" else _change_form
+    return view(request, slug=slug, assignment_id=assignment_id)
+
+
+@errors_as_pages
+def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    assignment = own_assignment_of(request, slug, assignment_id)
+    until = changeable_until(assignment)
+    if until is None or until <= timezone.now():
+        raise TooLateToChange(_("Your answers stay as you submitted them: the time to change them is over."))
+    page_units = page_units_of(assignment)
+    if request.method != "POST":
+        return render_sheet(request, assignment, page_units, revising=True)
+    answers, unfinished = read_form(request, assignment, page_units, final=True)
+    if missing := [*unfinished, *undecided_positions(request.POST, page_units, kind_of(assignment.study))]:
+        return render_sheet(
+            request, assignment, page_units, revising=True, missing=missing, unfinished=unfinished, status=422
+        )
+    changed = revise_judgments(assignment=assignment, answers=answers)
+    messages.success(request, _change_message(changed))
+    return see_other("annotation:work", slug)

@@ -1,0 +1,85 @@
+"""The lease of a page of work: more time, the next page reserved beside it, and the page given back."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_POST
+
+from annotation.crowds.sessions import end_session
+from annotation.models import Assignment, CrowdSession
+from annotation.views.common import (
+    FORM,
+    errors_as_pages,
+    frame_of,
+    own_assignment_of,
+    render_sheet,
+    save_draft,
+    see_other,
+    worker_page,
+)
+from annotation.views.script_calls import by_content, errors_as_json
+from annotation.work.leases import Lease, extend_lease, reserve_next
+from annotation.work.slots.release import return_assignment
+
+
+def _lease_as_json(lease: Lease) -> dict[str, int]:
+    return {
+        "left": max(0, int((lease.expires_at - timezone.now()).total_seconds())),
+        "more": lease.extensions_left,
+    }
+
+
+@gzip_page
+@never_cache
+@require_POST
+@errors_as_json
+def prefetch_next(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    """Return the reserved next page, or 204 if there is none."""
+    claim = reserve_next(assignment=own_assignment_of(request, slug, assignment_id))
+    if claim is None:
+        return HttpResponse(status=204)
+    return render_sheet(request, claim.assignment, claim.page_units)
+
+
+@errors_as_json
+def _extend_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    return JsonResponse(
+        _lease_as_json(extend_lease(assignment=own_assignment_of(request, slug, assignment_id)))
+    )
+
+
+@errors_as_pages
+def _extend_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    assignment = own_assignment_of(request, slug, assignment_id)
+    save_draft(request, assignment)
+    extend_lease(assignment=assignment)
+    messages.success(request, _("You have more time now."))
+    return see_other("annotation:work", slug)
+
+
+extend = never_cache(require_POST(by_content(_extend_json, _extend_form)))
+
+
+@worker_page(FORM)
+def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    assignment = own_assignment_of(request, slug, assignment_id)
+    if request.method == "POST" and "confirm" in request.POST:
+        return_assignment(assignment=assignment)
+        frame = frame_of(request)
+        if frame is not None:
+            end_session(session=frame.session, status=CrowdSession.Status.RETURNED)
+        return render(request, "annotation/returned.html", {"study": assignment.study})
+    if request.method == "POST":
+        save_draft(request, assignment)
+        return see_other("annotation:return", slug, assignment_id)
+    if assignment.state != Assignment.State.ACCEPTED:
+        return redirect("annotation:work", slug)
+    return render(request, "annotation/return.html", {"study": assignment.study, "assignment": assignment})

@@ -1,0 +1,78 @@
+"""Calls of the page's scripts: the JSON that they send, and errors as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, SlotTaken, TooLate, TooLateToChange
+from common.errors import NotThere, QuorumError
+from common.files import can_be_stored
+from common.incoming.json_documents import load_json
+
+MOST_BYTES = 1_000_000
+
+# which note the page shows for an error
+ERROR_CODES: dict[type[QuorumError], str] = {
+    TooLate: "late",
+    SlotTaken: "taken",
+    AlreadyEnded: "over",
+    TooLateToChange: "fixed",
+    NotThere: "unknown",
+}
+View = Callable[..., HttpResponse]
+
+
+def by_content(script: View, form: View) -> View:
+    """Return a view that answers a script's JSON with ``script``, and a form with ``form``."""
+
+    def view(request: HttpRequest, **path: Any) -> HttpResponse:
+        return (script if request.content_type == "application/json" else form)(request, **path)
+
+    return view
+
+
+def errors_as_json(view: View) -> View:
+    """Return a named error as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except QuorumError as error:
+            problem: dict[str, Any] = {"title": _(error.title), "detail": str(error)}
+            why = next((word for kind, word in ERROR_CODES.items() if isinstance(error, kind)), "")
+            if why:
+                problem["why"] = why
+            if isinstance(error, AnswersMissing):
+                problem["missing"] = error.missing
+            if isinstance(error, AnswerProblem) and error.position is not None:
+                problem["position"] = error.position
+            return JsonResponse(problem, status=error.status)
+
+    return wrapped
+
+
+def body_of_call(request: HttpRequest) -> dict[str, Any]:
+    if len(request.body) > MOST_BYTES:
+        raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
+    try:
+        body = load_json(request.body)
+        if b"\\" in request.body and not can_be_stored(body):  # unstorable signs need an escape
+            raise QuorumError(_("Nothing was saved: a text holds signs that cannot be stored."))
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise QuorumError(_('Nothing was saved: expected JSON of the form {"answers": [...]}.'))
+    return body
+
+
+def answers_of_call(request: HttpRequest) -> Any:
+    body = body_of_call(request)
+    if "answers" not in body:
+        raise QuorumError(_('Nothing was saved: expected JSON of the form {"answers": [...]}.'))
+    return body["answers"]

@@ -1,0 +1,187 @@
+"""Check the answers to a page of work, and find those that are invalid or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.errors import AnswerProblem
+from annotation.work.sheet.units import PageUnit
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS, Kind
+
+MOST_SECONDS = 86_400.0
+LONGEST_COMMENT = 2_000
+SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
+# what it may report besides where the design records writing (docs/honest-answers.md)
+WRITING_SIGNALS = (
+    "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
+    "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",
+)  # fmt: skip
+MOST_SIGNAL = 1_000_000
+
+
+def answer_key(kind: Kind) -> str:
+    return "answer" if kind.is_open else "value"
+
+
+def checked_answers(
+    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
+) -> dict[str, dict[str, Any]]:
+    """Check answers and return them by position, in the form in which they are stored.
+
+    Args:
+        answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
+    """
+    kind = KINDS[design.protocol].for_design(design)
+    key = answer_key(kind)
+    if not isinstance(answers, Sequence) or isinstance(answers, str):
+        raise AnswerProblem(
+            _("Nothing was saved: answers must be a list of objects with position and %(key)s.")
+            % {"key": key}
+        )
+    by_position = {page_unit.position: page_unit for page_unit in page_units}
+    checked: dict[str, dict[str, Any]] = {}
+    for answer in answers:
+        if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
+            raise AnswerProblem(
+                _("Nothing was saved: each answer needs position and %(key)s.") % {"key": key}
+            )
+        position = answer["position"]
+        if type(position) is not int or position not in by_position:
+            raise AnswerProblem(
+                _("Nothing was saved: position is %(position)s; expected 1 to %(most)d.")
+                % {"position": abbreviate(position), "most": len(page_units)}
+            )
+        try:
+            value = kind.clean_answer(answer[key], unit=by_position[position].unit, design=design)
+        except ValueError as error:
+            raise AnswerProblem(
+                _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
+                % {"key": key, "position": position, "given": abbreviate(answer[key]), "problem": error},
+                position=position,
+            ) from None
+        if str(position) in checked and checked[str(position)][key] != value:
+            raise AnswerProblem(
+                _("Nothing was saved: position %(position)d is answered twice.") % {"position": position},
+                position=position,
+            )
+        checked[str(position)] = {key: value} | {
+            name: check(answer[name], position)
+            for name, check in OPTIONAL_FIELDS.items()
+            if answer.get(name) is not None
+        }
+        _refuse_unrecorded(checked[str(position)].get("signals", {}), position, design)
+    return checked
+
+
+def split_unfinished(
+    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
+) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
+    """Split a plain form's answers into valid ones and, by position, invalid ones.
+
+    Without scripts an answer is checked only when the form is sent, so invalid text must not be lost.
+    """
+    kind = KINDS[design.protocol].for_design(design)
+    if not (kind.is_open or kind.confidences):
+        return list(answers), {}
+    units = {page_unit.position: page_unit.unit for page_unit in page_units}
+    valid: list[Mapping[str, Any]] = []
+    unfinished: dict[int, Any] = {}
+    for answer in answers:
+        value = answer[answer_key(kind)]
+        if find_problem(value, kind=kind, unit=units[answer["position"]], design=design):
+            unfinished[answer["position"]] = value
+        else:
+            valid.append(answer)
+    return valid, unfinished
+
+
+def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
+    """Return why an answer is invalid, in words for its worker, or ""."""
+    try:
+        kind.clean_answer(value, unit=unit, design=design)
+    except ValueError as error:
+        return str(getattr(error, "says", error))
+    return ""
+
+
+def abbreviate(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _seconds_check(name: str) -> Callable[[Any, int], float]:
+    def check(seconds: Any, position: int) -> float:
+        if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
+            raise AnswerProblem(
+                _(
+                    "Nothing was saved: %(name)s at position %(position)d is %(seconds)s; expected 0 to %(most)d."
+                )
+                % {"name": name, "position": position, "seconds": abbreviate(seconds), "most": MOST_SECONDS},
+                position=position,
+            )
+        return float(seconds)
+
+    return check
+
+
+def _check_comment(comment: Any, position: int) -> str:
+    if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT or "\x00" in comment:
+        raise AnswerProblem(
+            _(
+                "Nothing was saved: the comment at position %(position)d is no text of at most %(most)d characters."
+            )
+            % {"position": position, "most": LONGEST_COMMENT},
+            position=position,
+        )
+    return comment.strip()
+
+
+def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
+    """Refuse signals that the study's participants were not told of."""
+    if not design.writing.record and (more := [name for name in signals if name in WRITING_SIGNALS]):
+        raise AnswerProblem(
+            _(
+                "Nothing was saved: the signals at position %(position)d hold %(name)s, but this study does not "
+                "record how answers are written; expected counts of %(names)s."
+            )
+            % {"position": position, "name": more[0], "names": ", ".join(SIGNALS)},
+            position=position,
+        )
+
+
+def _check_signals(signals: Any, position: int) -> dict[str, int]:
+    fine = isinstance(signals, Mapping) and all(
+        name in (*SIGNALS, *WRITING_SIGNALS) and type(count) is int and 0 <= count <= MOST_SIGNAL
+        for name, count in signals.items()
+    )
+    if not fine:
+        raise AnswerProblem(
+            _(
+                "Nothing was saved: the signals at position %(position)d are none; expected counts of %(names)s."
+            )
+            % {"position": position, "names": ", ".join((*SIGNALS, *WRITING_SIGNALS))},
+            position=position,
+        )
+    return dict(signals)
+
+
+OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
+    "seconds": _seconds_check("seconds"),
+    "wall_seconds": _seconds_check("wall_seconds"),
+    "comment": _check_comment,
+    "signals": _check_signals,
+}
+
+
+def open_positions(
+    page_units: Sequence[PageUnit], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
+) -> list[int]:
+    return [
+        page_unit.position
+        for page_unit in page_units
+        if answer_key(kind) not in answers.get(str(page_unit.position), {})
+    ]

@@ -1,0 +1,133 @@
+"""The draft of an assignment: its row, the answers that are sent to it, and how they are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, UUIDField
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded, TooLate
+from annotation.models import Assignment, Participation, QualityRule, Worker
+from annotation.models.assignments import submission_annotations
+from annotation.quality.flags import refuse_stopped_worker
+from annotation.work.answers.checks import answer_key, checked_answers
+from annotation.work.sheet.units import PageUnit, page_units_of
+from common.audit import log_about
+from common.errors import NotThere
+from common.rows import PreparedQuery, query_parameter
+from judgments.kinds import KINDS, Kind
+from judgments.studies.designs import design_of
+
+_OWN_ASSIGNMENT = PreparedQuery(
+    lambda: Assignment.objects.select_related("study", "hit").filter(
+        pk=query_parameter("assignment", UUIDField()), worker=query_parameter("worker")
+    )
+)
+
+_LOCKED_ASSIGNMENT: PreparedQuery[Any] = PreparedQuery(
+    lambda: (
+        Assignment.objects.select_for_update()
+        .filter(pk=query_parameter("assignment", UUIDField()))
+        .annotate(
+            **submission_annotations,
+            watched=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
+        )
+    )
+)
+
+
+def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
+    try:
+        key = UUID(str(assignment_id))
+    except ValueError:
+        raise NotThere("There is no such assignment.") from None
+    assignment = _OWN_ASSIGNMENT.first(assignment=key, worker=worker.pk)
+    if assignment is None:
+        raise NotThere("There is no such assignment.")
+    assignment.worker = worker
+    log_about(study=assignment.study.slug)
+    return assignment
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAnswers:
+    assignment: Assignment
+    kind: Kind
+    page_units: list[PageUnit]
+    answers: dict[str, dict[str, Any]]
+
+
+def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
+    study = assignment.study
+    page_units = page_units_of(assignment)
+    checked = checked_answers(answers, design=design_of(study), page_units=page_units)
+    return CheckedAnswers(
+        assignment=assignment, kind=KINDS[study.protocol], page_units=page_units, answers=checked
+    )
+
+
+def lock_assignment(assignment: Assignment) -> Assignment:
+    """Lock and return the current row (SQLite locks the whole file)."""
+    locked: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
+    if locked is None:
+        raise NotThere("There is no such assignment.")
+    locked.study = assignment.study
+    locked.has_detectors = locked.watched
+    return locked
+
+
+def refuse_ended(assignment: Assignment) -> None:
+    if assignment.state == Assignment.State.RETURNED:
+        raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
+    if assignment.state == Assignment.State.INVALIDATED:
+        refuse_stopped_worker(Participation.Standing.EXCLUDED)
+    if assignment.state == Assignment.State.RESERVED:
+        raise AlreadyEnded(_("Nothing was changed: finish your current page of work before this one."))
+    if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
+        raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
+    ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
+    if assignment.state == Assignment.State.EXPIRED and not ended and assignment.session_id is None:
+        raise TooLate(
+            _(
+                "No answers were coming, and somebody else needed the place of this page of work; what you had saved "
+                "is kept. Take it up again, or open the study again."
+            )
+        )
+    if assignment.state == Assignment.State.EXPIRED or ended:
+        raise TooLate(
+            _(
+                "The time for this page of work is over and its place may be taken; what you had saved is kept."
+            )
+        )
+
+
+def store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
+    before, key = assignment.answers, answer_key(KINDS[assignment.study.protocol])
+    assignment.answers = merge_answers(before, answers)
+    if _goes_on(before, assignment.answers, key):
+        assignment.answered_at = timezone.now()
+    assignment.save(update_fields=["answers", "answered_at"])
+
+
+def _goes_on(before: Mapping[str, dict[str, Any]], after: Mapping[str, dict[str, Any]], key: str) -> bool:
+    """Return whether an item was answered that had no answer, or an open answer changed."""
+    if key == "answer":
+        return any(answer.get(key) != before.get(position, {}).get(key) for position, answer in after.items())
+    return any(key in answer and key not in before.get(position, {}) for position, answer in after.items())
+
+
+def merge_answers(
+    saved: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Merge given answers into saved ones by member; an answer replaces unfinished input."""
+    instead = {"value", "answer", "unfinished"}
+    details = {
+        position: {name: value for name, value in saved.get(position, {}).items() if name not in instead}
+        for position in answers
+    }
+    return {**saved, **{position: {**details[position], **answer} for position, answer in answers.items()}}

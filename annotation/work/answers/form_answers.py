@@ -1,0 +1,97 @@
+"""Read the answers of a plain form, which is sent without scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from annotation.work.answers.checks import LONGEST_COMMENT, MOST_SECONDS, answer_key
+from annotation.work.sheet.units import PageUnit, screens_of
+from judgments.kinds import Kind
+
+
+def answers_of_form(
+    form: Mapping[str, Any],
+    page_units: Sequence[PageUnit],
+    *,
+    kind: Kind,
+    final: bool,
+    saved: Mapping[str, Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Return the form's answers for ``submit_assignment``, which checks them.
+
+    In a draft (not ``final``), an unticked box of a group means nothing, unless its tick was saved.
+    """
+    # PostgreSQL cannot store U+0000; the rest of the text is kept
+    form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
+    if kind.grouped:
+        values = _read_ticks(form, screens_of(page_units, kind), final=final, saved=saved)
+    else:
+        raw = {
+            page_unit.position: kind.read_form(form, page_unit.position, page_unit.unit)
+            for page_unit in page_units
+        }
+        values = {position: value for position, value in raw.items() if value is not None}
+    return [
+        {
+            "position": position,
+            answer_key(kind): value,
+            **_read_seconds(form.get(f"t{position}")),
+            **_read_comment(form.get(f"c{position}")),
+        }
+        for position, value in values.items()
+    ]
+
+
+def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit], kind: Kind) -> list[int]:
+    """Return the positions of groups with neither a tick nor "none", or both."""
+    if not kind.grouped:
+        return []
+    return [
+        page_unit.position
+        for group in screens_of(page_units, kind)
+        if bool(_ticked_positions(form, group)) == _says_none(form, group)
+        for page_unit in group
+    ]
+
+
+def _read_ticks(
+    form: Mapping[str, Any],
+    groups: Iterator[list[PageUnit]],
+    *,
+    final: bool,
+    saved: Mapping[str, Mapping[str, Any]],
+) -> dict[int, Any]:
+    values: dict[int, Any] = {}
+    for group in groups:
+        ticked, none = _ticked_positions(form, group), _says_none(form, group)
+        # ticks contradict "none": keep the ticks, leave the group open
+        decided = none != bool(ticked) and (none or final)
+        for page_unit in group:
+            taken_back = saved.get(str(page_unit.position), {}).get("value") == 1
+            if page_unit.position in ticked or decided or taken_back:
+                values[page_unit.position] = int(page_unit.position in ticked)
+    return values
+
+
+def _ticked_positions(form: Mapping[str, Any], group: Sequence[PageUnit]) -> set[int]:
+    return {page_unit.position for page_unit in group if form.get(f"u{page_unit.position}") == "1"}
+
+
+def _says_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
+    return f"none{group[0].position}" in form
+
+
+def _read_seconds(text: Any) -> dict[str, float]:
+    """Return the measured time if it is usable; a bad time never refuses an answer."""
+    try:
+        seconds = float(text)
+    except (TypeError, ValueError):
+        return {}
+    return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MOST_SECONDS else {}
+
+
+def _read_comment(text: Any) -> dict[str, str]:
+    """Keep an empty comment: it deletes the saved one."""
+    return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

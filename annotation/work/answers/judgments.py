@@ -1,0 +1,91 @@
+"""Judgments made of checked answers, with signals of texts that were copied."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.models import Assignment, Judgment
+from annotation.work.answers.checks import answer_key
+from annotation.work.sheet.units import PageUnit
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS, Kind
+from judgments.kinds.caption import fold_text
+from judgments.kinds.caption_rules import RULES
+from judgments.studies.designs import design_of
+
+RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.refused, rule.fine))
+
+
+def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
+    """Add copy signals to unsaved judgments of kinds that write captions.
+
+    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
+    images of the study this worker did. ``from_instructions``: 1 if an example has it. Case and punctuation are
+    ignored. Only earlier judgments count, so the first of two copies has no signal.
+    """
+    study = assignment.study
+    if not judgments or not KINDS[study.protocol].writes_captions:
+        return
+    units = [judgment.unit_id for judgment in judgments]
+    current = Judgment.objects.current()
+    others: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    of_others = current.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
+    for unit, text in of_others.values_list("unit_id", "answer"):
+        others[unit][_fold_answer(text)] += 1
+    earlier = current.filter(assignment__study=study, assignment__worker=assignment.worker_id)
+    own_texts = Counter(
+        _fold_answer(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True)
+    )
+    own_texts.update(_fold_answer(judgment.answer) for judgment in judgments)
+    examples = RULE_EXAMPLES | _example_texts(design_of(study))
+    for judgment in judgments:
+        text = _fold_answer(judgment.answer)
+        counts = {
+            "same_as_another": others[judgment.unit_id][text],
+            "same_as_own": own_texts[text] - 1,
+            "from_instructions": int(text in examples),
+        }
+        # a revision starts with the signals of its predecessor
+        reported = {name: count for name, count in judgment.signals.items() if name not in counts}
+        judgment.signals = reported | {name: count for name, count in counts.items() if count}
+
+
+def _example_texts(design: StudyDesign) -> set[str]:
+    return {fold_text(text) for example in design.examples for text in (*example.shown, example.answer)}
+
+
+def _fold_answer(answer: Any) -> str:
+    return fold_text(str(answer))
+
+
+def build_judgment(
+    assignment: Assignment,
+    page_unit: PageUnit,
+    answer: Mapping[str, Any],
+    *,
+    kind: Kind,
+    made_at: datetime | None = None,
+) -> Judgment:
+    key = answer_key(kind)
+    return Judgment(
+        assignment_id=assignment.pk,
+        unit_id=page_unit.unit.pk,
+        **{key: kind.sides.to_canonical(answer[key], side=page_unit.side)},
+        presented=_side_presented(kind, page_unit.side),
+        seconds=answer.get("seconds"),
+        wall_seconds=answer.get("wall_seconds"),
+        comment=answer.get("comment", ""),
+        signals=answer.get("signals", {}),
+        made_at=made_at or assignment.submitted_at or timezone.now(),
+    )
+
+
+def _side_presented(kind: Kind, side: Any) -> str:
+    if not kind.two_sided:
+        return ""
+    return Judgment.Presented.SECOND_LEFT if side else Judgment.Presented.FIRST_LEFT

@@ -1,0 +1,96 @@
+"""Submitted answers that are revised as long as the design allows; earlier ones are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded, TooLateToChange
+from annotation.models import Assignment, Judgment
+from annotation.work.answers.checks import OPTIONAL_FIELDS, answer_key
+from annotation.work.answers.drafts import lock_assignment, read_answers
+from annotation.work.answers.judgments import add_copy_signals, build_judgment
+from annotation.work.sheet.units import PageUnit
+from annotation.work.stopping import settle_submission
+from annotation.work.system_pairs import recount
+from judgments.kinds import KINDS
+from judgments.studies.designs import design_of, stops_early
+
+
+def changeable_until(assignment: Assignment) -> datetime | None:
+    minutes = design_of(assignment.study).crowd.edit_minutes
+    if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
+        return None
+    return assignment.submitted_at + timedelta(minutes=minutes)
+
+
+def current_answers(assignment: Assignment, page_units: Sequence[PageUnit]) -> dict[str, dict[str, Any]]:
+    kind = KINDS[assignment.study.protocol]
+    key = answer_key(kind)
+    rows = {
+        row.unit_id: row for row in Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
+    }
+    return {
+        str(page_unit.position): {key: kind.sides.from_canonical(getattr(row, key), side=page_unit.side)}
+        | {name: value for name in OPTIONAL_FIELDS if (value := getattr(row, name)) not in (None, "", {})}
+        for page_unit in page_units
+        if (row := rows.get(page_unit.unit.pk)) is not None
+    }
+
+
+def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Revise submitted answers and return the changed positions. A repeated call changes nothing.
+
+    Each change adds a judgment and keeps the old one. If an answer is invalid or late, nothing changes.
+    """
+    sheet = read_answers(assignment, answers)
+    key = answer_key(sheet.kind)
+    with transaction.atomic():
+        locked = lock_assignment(assignment)
+        _refuse_late(locked)
+        rows = {
+            row.unit_id: row for row in Judgment.objects.filter(assignment=locked, replaced_by__isnull=True)
+        }
+        now, revised, changed = timezone.now(), [], []
+        for page_unit in sheet.page_units:
+            answer, before = sheet.answers.get(str(page_unit.position)), rows.get(page_unit.unit.pk)
+            if answer is None or before is None:
+                continue
+            earlier = {name: getattr(before, name) for name in OPTIONAL_FIELDS}
+            judgment = build_judgment(locked, page_unit, {**earlier, **answer}, kind=sheet.kind, made_at=now)
+            if (getattr(judgment, key), judgment.comment) == (getattr(before, key), before.comment):
+                continue
+            judgment.replaces = before
+            revised.append(judgment)
+            changed.append(page_unit.position)
+        add_copy_signals(revised, assignment=locked)
+        Judgment.objects.bulk_create(revised)
+        if revised:
+            if stops_early(locked.study):
+                settle_submission(assignment=locked, revised=True)
+            recount(locked.study)
+    return changed
+
+
+def _refuse_late(assignment: Assignment) -> None:
+    until = changeable_until(assignment)
+    if until is not None and until > timezone.now():
+        return
+    if assignment.submitted_at is None:
+        raise AlreadyEnded(_("Nothing was changed: this page of work was never submitted."))
+    raise TooLateToChange(_("Your answers stay as you submitted them: the time to change them is over."))
+
+
+def last_changeable(assignments: Sequence[Assignment]) -> Assignment | None:
+    """Return the assignment submitted last, if it can still be revised."""
+    finished = [assignment for assignment in assignments if assignment.submitted_at is not None]
+    last = max(
+        finished, key=lambda assignment: assignment.submitted_at or assignment.accepted_at, default=None
+    )
+    until = changeable_until(last) if last is not None else None
+    return last if until is not None and until > timezone.now() else None

@@ -1,0 +1,98 @@
+"""The order of a HIT's units and the sides of their options, drawn for each worker."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Worker
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.hits import order_with_twins_apart
+from judgments.drawing.material import screen_of
+from judgments.kinds import KINDS, Kind
+from judgments.models import HIT, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The index of the HIT's unit at each position, and its side, if the kind draws sides."""
+
+    order: list[int]
+    sides: list[Any]
+
+
+def draw_layout(
+    *,
+    design: StudyDesign,
+    hit: HIT,
+    worker: Worker,
+    units: Sequence[Unit],
+    left_out: Collection[int] = (),
+    with_withdrawn: bool = False,
+) -> Layout:
+    """Draw the order and the sides of ``hit`` for ``worker``.
+
+    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. The units of a passage
+    (``Kind.passage``) keep the HIT's order. Those of one screen (``screen_of``) stay together in any order, the same
+    one in all of a passage. A unit and its repetition are kept apart, or the repetition is left out. So are withdrawn
+    units, unless ``with_withdrawn`` is set to read a page as it was published.
+    """
+    kind = KINDS[design.protocol]
+    rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
+    drawn = [
+        _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffled(group, rng)
+        for group in shuffled(_group_indices(kind, units), rng)
+    ]
+    unseen = {
+        index
+        for index, unit in enumerate(units)
+        if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
+    }
+    groups = [
+        shown_group for group in drawn if (shown_group := [index for index in group if index not in unseen])
+    ]
+    twins = _repetitions(units, groups)
+    group_order = order_with_twins_apart(len(groups), twins, rng) if twins else range(len(groups))
+    order = [index for number in group_order for index in groups[number]]
+    shown = sorted(order)
+    rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
+    side_of = dict(zip(shown, kind.sides.draw([units[index] for index in shown], rng), strict=False))
+    return Layout(order=order, sides=[side_of[index] for index in order] if side_of else [])
+
+
+def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
+    groups: dict[Any, list[int]] = {}
+    for index, unit in enumerate(units):
+        if kind.grouped:
+            key: Any = (unit.item_id, unit.control_kind == REPEATED)
+        else:
+            key = kind.passage(unit) or screen_of(unit) or index
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
+
+
+def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
+    """Return a passage in its order; in half of the draws, turn the units of every screen round."""
+    screens = [
+        list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
+    ]
+    if len(screens) == len(passage) or rng.integers(2):
+        return passage
+    return [index for screen in screens for index in reversed(screen)]
+
+
+def _repetitions(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
+    of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
+    heads = [units[group[0]] for group in groups]
+    return {
+        number: of_key[unit.content[REPEATS]]
+        for number, unit in enumerate(heads)
+        if unit.control_kind == REPEATED and unit.content[REPEATS] in of_key
+    }

@@ -1,0 +1,97 @@
+"""The pictures of a page of work: their addresses, their sizes, and the files themselves."""
+
+from __future__ import annotations
+
+import mimetypes
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models.fields.files import FieldFile
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.cache import get_conditional_response, patch_cache_control
+from django.utils.http import http_date, quote_etag
+
+from annotation.models import Assignment
+from annotation.work.sheet.units import PageUnit
+from common.incoming import limits
+from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.scaling import attributes_of, served_path
+from judgments.models import HITUnit, Item
+
+PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
+
+
+def picture_url(*, page_unit: PageUnit, assignment: Assignment) -> str:
+    """Return the address of a picture for the assignment's worker, "" if there is none.
+
+    It has no file name of an upload, which may reveal too much.
+    """
+    item: Item = page_unit.unit.item
+    if item.picture:
+        return reverse("annotation:picture", args=[assignment.pk, page_unit.position])
+    return item.url
+
+
+def preview_picture_url(item: Item) -> str:
+    return reverse("annotation:preview-picture", args=[item.pk]) if item.picture else item.url
+
+
+def add_sizes(shown: dict[str, Any], item: Item | None) -> dict[str, Any]:
+    """Add what lets a browser choose a scaled picture and know its shape to the image of ``shown``."""
+    image = shown.get("image") or {}
+    if item is not None and item.picture and image.get("url") not in (None, "", item.url):
+        image |= attributes_of(item, image["url"])
+    return shown
+
+
+def item_at(assignment: Assignment, position: int) -> Item | None:
+    if assignment.hit_id is None:
+        return None
+    order = assignment.order  # in the worker's order, or the HIT's own if that is empty
+    if not 1 <= position <= (len(order) or position):
+        return None
+    index = order[position - 1] if order else position - 1
+    rows = HITUnit.objects.filter(hit_id=assignment.hit_id).select_related("unit__item").order_by("position")
+    row = rows[index : index + 1].first()
+    return row.unit.item if row is not None else None
+
+
+def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
+    """Return an uploaded picture, cached by this browser only; raise Http404 if missing.
+
+    It is without metadata: the original, or what was scaled to the ``width`` of the address.
+    """
+    if item is None or not item.picture:
+        raise Http404("There is no such picture.")
+    picture: FieldFile = item.picture
+    try:
+        scaled = served_path(item, request.GET.get("width", ""))
+        size, changed = picture.size, picture.storage.get_modified_time(picture.name or "")
+        if scaled:
+            size, changed = scaled.stat().st_size, datetime.fromtimestamp(scaled.stat().st_mtime, UTC)
+    except FileNotFoundError:
+        raise Http404("The picture's file is not there.") from None
+    etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
+    if size > limits().picture_bytes:  # it is read whole
+        raise Http404("The picture is too large to be shown.")
+    unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
+    if unchanged is not None:
+        response = unchanged
+    elif scaled:
+        response = HttpResponse(scaled.read_bytes(), content_type="image/webp")
+        response.headers["Content-Disposition"] = "inline"
+    else:
+        kind = mimetypes.guess_type(picture.name or "")[0] or ""
+        # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
+        with picture.open("rb") as file:
+            content = without_metadata(file.read())
+        response = HttpResponse(
+            content, content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
+        )
+        response.headers["Content-Disposition"] = "inline"  # no file name: it may reveal too much
+    response.headers["ETag"] = etag
+    response.headers["Last-Modified"] = http_date(changed.timestamp())
+    patch_cache_control(response, private=True, max_age=86_400)
+    return response

@@ -1,0 +1,91 @@
+"""The words of a page of work in the reader's language: of the design, of the scripts, of times and pay.
+
+The catalogues translate built-in texts, also when a design repeats them word for word.
+"""
+
+from __future__ import annotations
+
+from django.utils.translation import get_language, gettext, ngettext
+from django.utils.translation import gettext as _
+
+from judgments.design.study_design import StudyDesign, design_in
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+
+def translated_text(text: str) -> str:
+    """Strip a design's text and translate it if it is a built-in one."""
+    text = text.strip()
+    return gettext(text) if text else ""
+
+
+def read_design(study: Study) -> StudyDesign:
+    """Return the design with its texts in the reader's language, as far as available."""
+    return design_in(design_of(study), get_language())
+
+
+def script_words(*, pictures: bool) -> dict[str, str]:
+    """Return the translated sentences by their names in static/js."""
+    return {
+        "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
+        "later": _("{n} for later"),
+        "complete": _("All answered"),
+        "saving": _("Saving"),
+        "saved": _("Saved"),
+        "notSaved": _("Not saved"),
+        "offlineKept": _("Not saved: no connection; your answers are kept in this browser"),
+        "offlineOpen": _("Not saved: no connection; your answers are kept on this page: leave it open"),
+        "troubleKept": _(
+            "Not saved: the server does not answer as it should; your answers are kept in this browser"
+        ),
+        "troubleOpen": _(
+            "Not saved: the server does not answer as it should; "
+            "your answers are kept on this page: leave it open"
+        ),
+        "offlineSubmit": _("No connection: your answers stay here. Try again once it is back."),
+        "advised": _("Not yet submitted: look at the advice first. Then submit again."),
+        "troubleSubmit": _("The server does not answer as it should: your answers stay here. Try again."),
+        "submitting": _("Submitting"),
+        "otherTab": _("Answered in another tab"),
+        "extended": _("You have more time now"),
+        "over": _("The time is over"),
+        "leftMoment": _("less than a minute left"),
+        "leftMinutes": _("{minutes} min left"),
+        "leftHours": _("{hours} h left"),
+        "leftBoth": _("{hours} h {minutes} min left"),
+        "leftDays": _("{days} days left"),
+    }
+
+
+def spell_duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return _("less than a minute")
+    return _("about %(time)s") % {"time": _hours_and_minutes(minutes)}
+
+
+def spell_left(seconds: float) -> str:
+    """Return the rest of a lease, rounded down."""
+    minutes = int(seconds // 60)
+    if minutes < 1:
+        return _("less than a minute left")
+    if minutes >= 2 * 24 * 60:
+        return _("%(days)d days left") % {"days": minutes // (24 * 60)}
+    return _("%(time)s left") % {"time": _hours_and_minutes(minutes)}
+
+
+def spell_pay(cents: int, currency: str) -> str:
+    if not cents:
+        return ""
+    pay = ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
+        "cents": cents
+    }
+    return f"{pay} ({currency})" if currency else pay
+
+
+def _hours_and_minutes(minutes: int) -> str:
+    hours, rest = divmod(minutes, 60)
+    if not hours:
+        return _("%(minutes)d min") % {"minutes": rest}
+    both = {"hours": hours, "minutes": rest}
+    return _("%(hours)d h %(minutes)d min") % both if rest else _("%(hours)d h") % both

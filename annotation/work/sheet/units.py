@@ -1,0 +1,81 @@
+"""The units of a HIT at their positions on a page, and those that are shown together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from annotation.models import Assignment
+from common.rows import PreparedQuery, query_parameter
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.material import UnitSpec, screen_of
+from judgments.kinds import Kind
+from judgments.models import HIT, HITUnit, Unit
+
+UNITS_CACHED = 300  # seconds; then pictures may have been scaled
+
+_HIT_UNITS = PreparedQuery(
+    lambda: (
+        HITUnit.objects.filter(hit=query_parameter("hit"))
+        .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
+        .order_by("position")
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PageUnit:
+    """A unit at its position (from 1) in an assignment; ``side`` is drawn by its kind (``Kind.sides``)."""
+
+    position: int
+    unit: Unit
+    side: Any = None
+
+
+def units_of_hit(hit_id: int) -> list[Unit]:
+    return [row.unit for row in _HIT_UNITS.all(hit=hit_id)]
+
+
+def cached_units_of(hit: HIT) -> list[Unit]:
+    """Return the units of a HIT just read. Requests share them: change none."""
+    return list(_cached_units(hit.pk, hit.version, int(time.time() // UNITS_CACHED)))
+
+
+# 4 MB of HITs of ten; a HIT is asked for twice by each of its workers, within minutes
+@lru_cache(maxsize=128)
+def _cached_units(hit_id: int, version: int, period: int) -> tuple[Unit, ...]:
+    return tuple(units_of_hit(hit_id))
+
+
+def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[PageUnit]:
+    """Place the units in ``order``; if empty, in the HIT's own (imported work, previews)."""
+    shown = [units[index] for index in order] if order else units
+    return [
+        PageUnit(position=index + 1, unit=unit, side=sides[index] if sides else None)
+        for index, unit in enumerate(shown)
+    ]
+
+
+def page_units_of(assignment: Assignment) -> list[PageUnit]:
+    if assignment.hit is None:  # imported judgments of an unknown HIT
+        return []
+    return arrange_units(cached_units_of(assignment.hit), assignment.order, assignment.flips)
+
+
+def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[PageUnit]]:
+    """Yield the units shown together: neighbours of one screen or with the same picture, or single ones."""
+    for _key, group in groupby(
+        page_units,
+        key=lambda page_unit: (
+            _picture_key(page_unit.unit) if kind.grouped else screen_of(page_unit.unit) or page_unit.position
+        ),
+    ):
+        yield list(group)
+
+
+def _picture_key(unit: Any) -> object:
+    return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED

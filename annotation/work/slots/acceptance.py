@@ -1,0 +1,142 @@
+"""Take a slot for a worker, or accept the slot that was reserved for them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AddressFull, NotAdmitted
+from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker
+from annotation.work.joining import instructions_version
+from annotation.work.seats import may_take_seat, note_seat
+from annotation.work.sheet.layout import draw_layout
+from annotation.work.sheet.units import arrange_units, units_of_hit
+from annotation.work.slots.admission import STUDIES_TAKING_WORK, TAKE_SLOT
+from annotation.work.slots.candidates import Candidate, Claim
+from annotation.work.stopping import decided_units, free_slot
+from annotation.work.suitability import own_captions, used_up_alarms
+from common.features import of_features
+from judgments.models import Study
+from judgments.studies.designs import design_of, draws_at_claim, stops_early
+
+RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
+
+
+class SlotLost(Exception):
+    pass
+
+
+def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
+    """Return the values of ``STUDIES_TAKING_WORK``. A rehearsed study is open to simulated workers only."""
+    simulated = worker.source == Worker.Source.REHEARSAL
+    return {"study": study.pk, "worker": worker.pk, "simulated": simulated}
+
+
+def claim_slot(
+    candidate: Candidate,
+    *,
+    reserve: bool = False,
+    session: CrowdSession | None = None,
+    allow_closed: bool = False,
+) -> Claim | None:
+    """Claim a slot of the HIT, in a transaction that holds the pause lock (not needed with ``allow_closed``).
+
+    Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
+
+    Args:
+        reserve: keep the HIT for after the current one.
+        session: the crowd promised it the HIT, so the worker gets it even if its outcome is decided.
+        allow_closed: accept a closed study.
+
+    Raises:
+        AddressFull: the visitor's address holds its share of the seats.
+        SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
+    """
+    study, hit, worker = candidate.study, candidate.hit, candidate.worker
+    promised, session = session is not None, session or candidate.session
+    if session is None and not may_take_seat(study):
+        raise AddressFull
+    welcoming = _admission_values(study, worker)
+    if not TAKE_SLOT[allow_closed](hit=hit.pk, **welcoming):
+        if not STUDIES_TAKING_WORK[allow_closed].all(**welcoming):
+            return None
+        raise SlotLost
+    if candidate.participation.cursor != candidate.cursor:
+        Participation.objects.filter(pk=candidate.participation.pk).update(cursor=candidate.cursor)
+    units = candidate.units
+    settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
+    if draws_at_claim(study):
+        written = own_captions(study, worker).values_list("caption", flat=True)
+        drawings = of_features("arena_drawings")
+        if not drawings:
+            raise NotAdmitted(_("This study is not open for answers."))
+        settled = drawings[0](study=study, hit=hit, worker=worker, own_captions=set(written))
+        units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
+    if all(unit.control or unit.pk in settled for unit in units):
+        if not promised:
+            raise SlotLost  # decided since it was found
+        settled = frozenset()
+    design, now = design_of(study), timezone.now()
+    layout = draw_layout(
+        design=design, hit=hit, worker=worker, units=units, left_out=candidate.left_out | settled
+    )
+    minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if reserve else design.crowd.lease_minutes
+    if candidate.left_out:
+        _note_used_up_controls(candidate)
+    assignment = Assignment(
+        study=study,
+        hit=hit,
+        worker=worker,
+        session=session,
+        external_id=session.external_id if session is not None else "",
+        state=Assignment.State.RESERVED if reserve else Assignment.State.ACCEPTED,
+        slot=free_slot(hit.pk),
+        accepted_at=now,
+        expires_at=now + timedelta(minutes=minutes),
+        order=layout.order,
+        flips=layout.sides,
+        consent_version=candidate.participation.consent_version,
+        instructions_version=instructions_version(design),
+        simulated=worker.source == Worker.Source.REHEARSAL,
+    )
+    assignment.save(force_insert=True)
+    if session is None:  # a panel's session has the seat, and Mechanical Turk counts its people itself
+        note_seat(study, assignment)
+    return Claim(
+        assignment=assignment, created=True, page_units=arrange_units(units, layout.order, layout.sides)
+    )
+
+
+def _note_used_up_controls(candidate: Candidate) -> None:
+    """Count an assignment without control items that the worker has met."""
+    # for the designer, all captions of a control image are one control item
+    items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
+    raised = used_up_alarms(candidate.study, candidate.worker).update(
+        pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
+    )
+    if not raised:  # a worker claims one HIT at a time: nobody else creates this row
+        StudyAlarm.objects.create(
+            study=candidate.study,
+            worker=candidate.worker,
+            what=StudyAlarm.What.CONTROLS_USED_UP,
+            pages=1,
+            missing=items,
+        )
+
+
+def accept_reservation(claim: Claim) -> Claim | None:
+    """Turn a reservation into the current assignment with a full lease; raise as ``claim_slot``."""
+    reserved = claim.assignment
+    if not STUDIES_TAKING_WORK[False].all(**_admission_values(reserved.study, reserved.worker)):
+        return None
+    now = timezone.now()
+    expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)
+    waiting = Assignment.objects.filter(pk=reserved.pk, state=Assignment.State.RESERVED)
+    if not waiting.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
+        raise SlotLost
+    reserved.state, reserved.accepted_at, reserved.expires_at = Assignment.State.ACCEPTED, now, expires_at
+    return Claim(assignment=reserved, created=True, page_units=claim.page_units)

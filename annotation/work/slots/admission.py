@@ -1,0 +1,41 @@
+"""The studies that take work of a worker at this moment, and the statement that takes a slot of theirs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.db.models import BooleanField, Exists, F, Q, QuerySet
+
+from annotation.models import Participation
+from common.rows import PreparedQuery, PreparedUpdate, query_parameter
+from judgments.models import HIT, Study
+
+STUDY_OF_CLAIM, WORKER_OF_CLAIM = query_parameter("study"), query_parameter("worker")
+
+
+def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
+    admitted = Q(
+        participations__worker=WORKER_OF_CLAIM, participations__standing=Participation.Standing.ACTIVE
+    )
+    state = (
+        Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+        if allow_closed
+        else Q(state=Study.State.OPEN, paused_at=None)
+    )
+    simulated = query_parameter("simulated", BooleanField())
+    return Study.objects.filter(admitted, state, pk=STUDY_OF_CLAIM, simulated=simulated).order_by()
+
+
+def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
+    taking_work = Exists(_studies_taking_work(allow_closed))
+    return HIT.objects.filter(taking_work, pk=query_parameter("hit"), open_slots__gt=0)
+
+
+# keys: whether a closed study is accepted
+STUDIES_TAKING_WORK = {
+    closed: PreparedQuery(partial(_studies_taking_work, closed)) for closed in (False, True)
+}
+TAKE_SLOT = {
+    closed: PreparedUpdate(partial(_open_hit, closed), open_slots=F("open_slots") - 1)
+    for closed in (False, True)
+}

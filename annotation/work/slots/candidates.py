@@ -1,0 +1,199 @@
+"""The HIT that a worker holds or may take next, as far as it is found before a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import DateTimeField, Exists, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds.panel.backend import session_with_room
+from annotation.errors import NotJoined
+from annotation.models import Assignment, CrowdSession, Participation, Worker, WrittenCaption
+from annotation.models.assignments import LEASED_STATES
+from annotation.privacy.consent import refuse_old_consent
+from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
+from annotation.work.joining import check_may_work, has_reached_limit
+from annotation.work.sheet.units import PageUnit, cached_units_of, page_units_of
+from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
+from annotation.work.slots.open_hits import next_open_hits, prefer_new_controls
+from annotation.work.slots.release import release_slots
+from annotation.work.slots.silent_leases import end_silent_lease
+from annotation.work.stopping import count_in_work_by_hit
+from annotation.work.suitability import (
+    control_items_met,
+    controls_met_before,
+    may_repeat_controls,
+    units_left_out,
+    used_up_alarms,
+    without_own_captions,
+)
+from common.rows import PreparedQuery, query_parameter
+from judgments.drawing.draws import rng_for
+from judgments.models import HIT, Study, Unit
+from judgments.studies.designs import design_of, stops_early
+
+LOOK_AGAIN = 15  # seconds after which who waits for a page looks again
+
+_NOW = query_parameter("now", DateTimeField())
+_PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
+    lambda: Participation.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM).annotate(
+        wrote=Exists(
+            WrittenCaption.objects.written_by(WORKER_OF_CLAIM, dataset_id=query_parameter("dataset"))
+        ),
+        used_up=Exists(used_up_alarms(STUDY_OF_CLAIM, WORKER_OF_CLAIM)),
+        began=Exists(Assignment.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM)),
+    )
+)
+_LEASES = PreparedQuery(
+    lambda: (
+        Assignment.objects.filter(
+            Q(worker=WORKER_OF_CLAIM) | Q(expires_at__lte=_NOW), study=STUDY_OF_CLAIM, state__in=LEASED_STATES
+        )
+        .select_related("hit")
+        .order_by("state", "accepted_at")
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    assignment: Assignment
+    created: bool
+    page_units: list[PageUnit]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate HIT, with all data that can be read before the transaction."""
+
+    study: Study
+    worker: Worker
+    participation: Participation
+    hit: HIT
+    cursor: int
+    units: list[Unit]
+    left_out: frozenset[int]  # control items that the worker met in another HIT
+    session: CrowdSession | None = None  # for a worker sent by a panel
+
+
+def find_candidate(
+    study: Study, worker: Worker, *, attempt: int = 0, ignored: Assignment | None = None
+) -> Claim | Candidate | None:
+    """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
+
+    Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker or the
+    study is paused. The current assignment ``ignored`` does not count.
+    """
+    participation = _participation(study, worker)
+    leases, overdue = _leases(study, worker)
+    current = next((lease for lease in leases if ignored is None or lease.pk != ignored.pk), None)
+    if current is None or current.state == Assignment.State.RESERVED:  # nothing is begun
+        refuse_stopped_worker(participation.standing)
+        refuse_paused_study(study)
+        refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)
+    if current is not None:
+        return Claim(assignment=current, created=False, page_units=page_units_of(current))
+    design = design_of(study)
+    check_may_work(study=study, design=design, worker=worker)
+    session = None
+    if worker.source == Worker.Source.CROWD:
+        session = session_with_room(study=study, design=design, worker=worker)
+        if session is None:
+            return None
+    if has_reached_limit(study=study, design=design, worker=worker):
+        return None
+    hits = _candidates(study, worker, participation, overdue, end_silent=ignored is None and not attempt)
+    if not hits:
+        return None
+    met = control_items_met(study, worker) if participation.began and may_repeat_controls(study) else {}
+    items = {item for of_hit in met.values() for item in of_hit}
+    if items and not participation.used_up:
+        hits = prefer_new_controls(study, worker, participation, hits, items)
+    hit = _choose_hit(study, worker, hits, attempt)
+    units = cached_units_of(hit)
+    return Candidate(
+        study=study,
+        worker=worker,
+        participation=participation,
+        hit=hit,
+        cursor=hits[0].position,
+        units=units,
+        left_out=units_left_out(hit, worker, units)
+        if hit.pk in met
+        else controls_met_before(study, units, items),
+        session=session,
+    )
+
+
+def _participation(study: Study, worker: Worker) -> Any:
+    """Return the worker's participation, with facts that save most claims a query."""
+    participation = _PARTICIPATIONS.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
+    if participation is None:
+        raise NotJoined(_("You have not joined this study."))
+    return participation
+
+
+def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assignment]]:
+    """Return the worker's leases, accepted before reserved, and the expired leases of the study.
+
+    An expired reservation is the worker's until another worker needs its slot.
+    """
+    now = timezone.now()
+    leases: list[Assignment] = []
+    overdue: list[Assignment] = []
+    for lease in _LEASES.all(study=study.pk, worker=worker.pk, now=now):
+        lease.study = study
+        reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
+        expired = lease.expires_at is not None and lease.expires_at <= now
+        (overdue if expired and not reserved else leases).append(lease)
+    return leases, overdue
+
+
+def _candidates(
+    study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment], *, end_silent: bool
+) -> list[HIT]:
+    """Return HITs with an open slot; release expired and silent leases only if there is none, to save writes."""
+    hits: list[HIT] = []
+    if not any(lease.worker_id == worker.pk for lease in overdue):
+        hits = next_open_hits(study, worker, participation)
+    if not hits and overdue:
+        expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=[lease.pk for lease in overdue])
+        release_slots(expired, Assignment.State.EXPIRED)
+        hits = next_open_hits(study, worker, participation)
+    if not hits and end_silent and end_silent_lease(study, worker, participation):
+        hits = next_open_hits(study, worker, participation)
+    return hits
+
+
+def free_a_page(*, study: Study, worker: Worker) -> bool:
+    """Release leases for a worker who holds none, as a claim would; return whether a page is there for them."""
+    participation = _participation(study, worker)
+    _own, overdue = _leases(study, worker)
+    goes_on = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
+    return bool(_candidates(study, worker, participation, overdue if goes_on else [], end_silent=goes_on))
+
+
+def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
+    """Return whether a worker to whom nothing is left may get a page that others hold."""
+    if study.state != Study.State.OPEN or has_reached_limit(
+        study=study, design=design_of(study), worker=worker
+    ):
+        return False
+    mine = Assignment.objects.filter(study=study, worker=worker)
+    others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
+    held = others.filter(assignments__in=Assignment.objects.filter(study=study, state__in=LEASED_STATES))
+    return without_own_captions(held, study=study, worker=worker).exists()
+
+
+def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
+    """Draw a HIT; with early stopping, take one with little in work, so that votes follow one another."""
+    if stops_early(study):
+        in_work = count_in_work_by_hit([hit.pk for hit in hits])
+        ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))
+        return ordered[attempt % len(ordered)]
+    rng = rng_for(attempt, f"hit {worker.name} {hits[0].key}")
+    return hits[int(rng.integers(len(hits)))]

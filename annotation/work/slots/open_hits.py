@@ -1,0 +1,72 @@
+"""The next HITs with open slots that a worker may get."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+from django.db.models import Exists, IntegerField, OuterRef, QuerySet
+
+from annotation.models import Assignment, Worker
+from annotation.models.assignments import LIVE_STATES
+from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
+from annotation.work.suitability import hits_with_new_controls, without_own_captions
+from common.rows import PreparedQuery, query_parameter
+from judgments.drawing.controls.pool import Mark
+from judgments.models import HIT, Study
+from judgments.studies.designs import stops_early
+
+WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
+WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
+
+HITS_SEARCHED = 64  # HITs to search for new control items before old ones are left out
+
+
+def _fresh_hits(size: int) -> QuerySet[HIT]:
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=WORKER_OF_CLAIM)
+    open_hits = HIT.objects.filter(~Exists(mine), study=STUDY_OF_CLAIM, open_slots__gt=0)
+    return open_hits.filter(position__gte=query_parameter("cursor", IntegerField())).order_by("position")[
+        :size
+    ]
+
+
+_FRESH_HITS = {size: PreparedQuery(partial(_fresh_hits, size)) for size in (WINDOW, WIDE_WINDOW)}
+
+
+def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
+    """Return the next open HITs from the cursor on; HITs returned or expired come last."""
+    size = WIDE_WINDOW if stops_early(study) else WINDOW
+    if not participation.wrote:
+        window = _FRESH_HITS[size].all(study=study.pk, worker=worker.pk, cursor=participation.cursor)
+        if window:
+            return window
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    open_hits = (
+        hits_without_own_captions(study, worker, participation).filter(open_slots__gt=0).order_by("position")
+    )
+    fresh = open_hits.filter(~Exists(mine))
+    window = list(fresh.filter(position__gte=participation.cursor)[:size]) if participation.wrote else []
+    if not window and participation.cursor:
+        window = list(fresh[:size])  # slots released behind the cursor
+    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE_STATES)))[:size])
+
+
+def hits_without_own_captions(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]:
+    hits = HIT.objects.filter(study=study)
+    return without_own_captions(hits, study=study, worker=worker) if participation.wrote else hits
+
+
+def prefer_new_controls(
+    study: Study, worker: Worker, participation: Any, window: list[HIT], met: Collection[Mark]
+) -> list[HIT]:
+    """Return HITs with only new control items, from ``window`` or further on; else ``window``."""
+    fresh = hits_with_new_controls(study, window, met)
+    if fresh:
+        return fresh
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    further = hits_without_own_captions(study, worker, participation).filter(
+        open_slots__gt=0, position__gt=window[-1].position
+    )
+    ahead = list(further.filter(~Exists(mine)).order_by("position")[:HITS_SEARCHED])
+    return hits_with_new_controls(study, ahead, met)[:WINDOW] or window

@@ -1,0 +1,52 @@
+"""Return assignments or let them expire, which releases their slots."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded
+from annotation.models import Assignment
+from annotation.models.assignments import LEASED_STATES, AssignmentQuerySet
+from annotation.work.stopping import reopen_slots
+from judgments.models import Study
+
+
+def return_assignment(*, assignment: Assignment) -> None:
+    """Return a HIT and keep its draft. A repeated call changes nothing."""
+    if release_slots(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
+        assignment.state = Assignment.State.RETURNED
+        return
+    assignment.refresh_from_db(fields=["state"])
+    if assignment.state not in (Assignment.State.RETURNED, Assignment.State.EXPIRED):
+        raise AlreadyEnded(
+            _("Your answers were submitted and stay; this page of work cannot be returned any more.")
+        )
+
+
+def expire_overdue(*, study: Study) -> int:
+    overdue = Assignment.objects.overdue(timezone.now()).filter(study=study)
+    return release_slots(overdue, Assignment.State.EXPIRED)
+
+
+def release_reserved(*, study: Study) -> int:
+    reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
+    return release_slots(reserved, Assignment.State.EXPIRED)
+
+
+@transaction.atomic
+def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
+    """End accepted or reserved assignments with ``state``, reopen their slots, and return their number.
+
+    Assignments, ordered by id, are locked before HITs, to avoid deadlocks.
+    """
+    ended = wanted.filter(state__in=LEASED_STATES).select_for_update().order_by("pk")
+    rows = list(ended.values_list("pk", "hit_id", "study_id"))
+    Assignment.objects.filter(pk__in=[pk for pk, _hit, _study in rows]).update(state=state)
+    for study in Study.objects.filter(pk__in={study for _pk, _hit, study in rows}):
+        freed = Counter(hit for _pk, hit, owner in rows if owner == study.pk and hit is not None)
+        reopen_slots(study=study, freed=freed)
+    return len(rows)

@@ -1,0 +1,79 @@
+"""Leases whose workers have been silent for long, which end where somebody waits for a page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Case, Exists, F, OuterRef, Q, When
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from annotation.models import Assignment, Worker
+from annotation.models.assignments import LEASED_STATES, LIVE_STATES
+from annotation.work.seats import FEWEST_SEATS, may_take_seat, people_beside
+from annotation.work.sheet.units import cached_units_of
+from annotation.work.slots.open_hits import hits_without_own_captions
+from annotation.work.slots.release import release_slots
+from judgments.models import Study
+from judgments.studies.designs import design_of, stops_early
+
+# after which an unanswered page of somebody who answered others makes room, or later if it takes longer
+LONGEST_UNANSWERED = timedelta(minutes=5)
+
+SHORTEST_PAUSE = timedelta(minutes=1)
+ITEMS_IN_A_PAUSE = 3
+
+
+def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
+    """End the lease that has been silent longest, for a worker to whom nothing is left; return how many ended.
+
+    First one of an address (of IPv6 the /64) where more people hold seats than a household has, if its answers have
+    stopped; then one without an answer whose worker had time for the whole page, as without scripts all answers come
+    at its end; then one of an address where several hold seats.
+    """
+    if worker.source != Worker.Source.LOCAL:
+        return 0  # a crowd promised the slots of its workers
+    if study.state != Study.State.OPEN or stops_early(study):
+        return 0  # nobody could take the slot, or perhaps nobody needs it
+    if not may_take_seat(study):
+        return 0
+    now = timezone.now()
+    spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
+    leases = Assignment.objects.annotate(
+        since=Coalesce("answered_at", "accepted_at"),
+        people=people_beside("assignment"),
+        spoke=Exists(spoke.filter(worker=OuterRef("worker"))),
+    )
+    quiet = leases.select_related("hit").filter(
+        Q(people__gt=1) | Q(answers={}),
+        since__lte=now - longest_pause(study),
+        study=study,
+        state__in=LEASED_STATES,
+        worker__source=Worker.Source.LOCAL,
+        hit__in=hits_without_own_captions(study, worker, participation).filter(
+            ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
+        ),
+    )
+    kind = Case(When(people__gt=FEWEST_SEATS, then=0), When(answers={}, then=1), default=2)
+    longest_first = quiet.order_by(kind, F("people").desc(nulls_last=True), "since")
+    longest = next((lease for lease in longest_first if lease.since <= now - _patience(lease, study)), None)
+    if longest is None:
+        return 0
+    # an answer that arrives now keeps the slot
+    still = Assignment.objects.filter(pk=longest.pk, answered_at=longest.answered_at)
+    return release_slots(still, Assignment.State.EXPIRED)
+
+
+def _patience(lease: Any, study: Study) -> timedelta:
+    """Return the time without an answer after which a lease makes room."""
+    if lease.answers:
+        return longest_pause(study)
+    items = len(lease.order) or len(cached_units_of(lease.hit))
+    page = max(longest_pause(study), items * timedelta(seconds=design_of(study).seconds_per_unit))
+    return max(page, LONGEST_UNANSWERED) if lease.spoke and (lease.people or 1) == 1 else page
+
+
+def longest_pause(study: Study) -> timedelta:
+    """Return the time without an answer after which somebody is no longer at work."""
+    return max(SHORTEST_PAUSE, ITEMS_IN_A_PAUSE * timedelta(seconds=design_of(study).seconds_per_unit))

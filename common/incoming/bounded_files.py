@@ -1,0 +1,98 @@
+"""Files from outside, packed or not, which are read within the limits."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext
+
+from common.amounts import thousands
+from common.errors import QuorumError
+from common.incoming import HEAD, READ_AT_ONCE, SMALL_ENOUGH, Excess, limits, spend
+
+GZIP_MAGIC = b"\x1f\x8b"
+DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what gzip raises
+
+
+class TextRefused(QuorumError):
+    title = "The file cannot be used"
+
+
+def uploaded_text(file: UploadedFile, *, most: int = HEAD) -> str:
+    """Return an uploaded text of at most so many bytes."""
+    values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(most)}
+    if (file.size or 0) > most:
+        raise TextRefused(gettext("%(name)s has %(size)s bytes; expected at most %(most)s.") % values)
+    try:
+        text: str = file.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TextRefused(
+            gettext("%(name)s is not UTF-8 (byte %(byte)s); please save it as UTF-8.")
+            % (values | {"byte": error.start + 1})
+        ) from None
+    if "\x00" in text:
+        raise TextRefused(gettext("%(name)s holds the character U+0000, which cannot be stored.") % values)
+    return text
+
+
+def open_bounded(path: Path) -> io.BufferedReader:
+    """Open a file, unpacked if it is gzip. Reading raises Excess, BeyondHead, or what gzip raises for damage."""
+    return io.BufferedReader(_BoundedFile(path.open("rb")), READ_AT_ONCE)
+
+
+class _Pieces:
+    """A file read piece by piece: from Python 3.12 on gzip reads 128 KiB ahead, by which its growth is measured."""
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(min(size, io.DEFAULT_BUFFER_SIZE))
+
+
+class _BoundedFile(io.RawIOBase):
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file, self._source = file, file  # type: io.BufferedReader, Any
+        self._packed = file.peek(2)[:2] == GZIP_MAGIC
+        if self._packed:
+            pieces: Any = _Pieces(file)  # has what gzip calls
+            self._source = gzip.GzipFile(fileobj=pieces)
+        self._limits = limits()
+        self._until = time.monotonic() + self._limits.seconds
+        self._size = self._lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._source.read(min(len(buffer), READ_AT_ONCE))
+        buffer[: len(data)] = data
+        self._size += len(data)
+        self._lines += max(data.count(b"\n"), data.count(b"\r"))
+        spend(len(data))
+        self._check()
+        return len(data)
+
+    def _check(self) -> None:
+        most = self._limits
+        if self._size > most.bytes:
+            raise Excess(f"more than {most.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
+        if self._packed and self._size > max(SMALL_ENOUGH, most.growth * self._file.tell()):
+            excess = f"compressed data that grow more than {most.growth} times"
+            raise Excess(excess, "an ordinary file (the setting INCOMING_GROWTH)")
+        if self._lines > most.lines:
+            raise Excess(f"more than {most.lines:,} lines", "fewer (the setting INCOMING_LINES)")
+        if time.monotonic() > self._until:
+            raise Excess(f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)")
+
+    def close(self) -> None:
+        if not self.closed:
+            self._source.close()
+            self._file.close()
+        super().close()

@@ -1,0 +1,184 @@
+"""JSON from outside, parsed within the limits; long documents as a stream of their entries."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Any
+
+from common.incoming import Excess, limits
+
+TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
+STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
+NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
+_BLANKS = " \t\r\n"
+_LONGEST_MARK = 16  # characters of a word, an escape or a number's end that may be cut off
+_PLAIN = json.JSONDecoder()
+
+
+class TooDeep(ValueError):
+    """JSON nested too deeply."""
+
+
+def load_json(text: str | bytes, **hooks: Any) -> Any:
+    """Parse a document. Raise ValueError if it is no JSON, TooDeep if it is nested beyond the limit."""
+    check_depth(text)
+    try:
+        return json.loads(text, **hooks)
+    except RecursionError:
+        raise TooDeep from None
+
+
+def check_depth(text: str | bytes) -> None:
+    """Raise TooDeep if lists and objects are nested beyond the limit, without parsing them."""
+    most = limits().depth
+    openings = (
+        text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    )
+    if openings <= most:
+        return
+    body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    brackets = TEXT.sub(b"", body).translate(STEPS, delete=NO_BRACKETS)
+    if max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0)) > most:
+        raise TooDeep
+
+
+class JSONStream:
+    """Decode a document through a moving window, which holds one entry of its lists.
+
+    Args:
+        most: characters of an entry.
+
+    Attributes:
+        line: where the value begins that was read last, from 1.
+    """
+
+    def __init__(
+        self, chunks: Iterable[str], *, most: int | None = None, decoder: json.JSONDecoder = _PLAIN
+    ) -> None:
+        self._chunks = iter(chunks)
+        self._most = most or limits().line
+        self._decoder = decoder
+        self._buffer, self._at, self._ended = "", 0, False
+        self._lines, self._column = 0, 0  # before the buffer
+        self.line, self._counted = 1, 0  # the line of the character there in the buffer
+        self._mark = 0  # where the last character stands that _next returned
+
+    def members(self) -> Iterator[tuple[str, int | None, Any]]:
+        """Yield (key, number, entry) of each list in the document, "" for the document itself.
+
+        A list begins with (key, None, []), and (key, None, value) is a member that is none. Raise json.JSONDecodeError,
+        or another ValueError for a number that is too long, TooDeep or Excess.
+        """
+        if (mark := self._next(peek=True)) == "[":
+            yield from self._list("")
+        elif mark == "{":
+            yield from self._object()
+        else:
+            yield "", None, self._value()
+        if self._next():
+            raise self._fault("Extra data")
+
+    def _object(self) -> Iterator[tuple[str, int | None, Any]]:
+        self._next()
+        if self._next(peek=True) == "}":
+            self._next()
+            return
+        mark = ","
+        while mark == ",":
+            if self._next(peek=True) != '"':
+                self._next()
+                raise self._fault("Expecting property name enclosed in double quotes")
+            key = self._value()
+            if self._next() != ":":
+                raise self._fault("Expecting ':' delimiter")
+            if self._next(peek=True) == "[":
+                yield from self._list(key)
+            else:
+                yield key, None, self._value()
+            mark = self._next()
+        if mark != "}":
+            raise self._fault("Expecting ',' delimiter")
+
+    def _list(self, key: str) -> Iterator[tuple[str, int | None, Any]]:
+        self._next()
+        yield key, None, []
+        if self._next(peek=True) == "]":
+            self._next()
+            return
+        number, mark, most = 0, ",", limits().lines
+        while mark == ",":
+            if number == most:
+                raise Excess(f"more than {most:,} entries of a list", "fewer (the setting INCOMING_LINES)")
+            yield key, number, self._value()
+            number, mark = number + 1, self._next()
+        if mark != "]":
+            raise self._fault("Expecting ',' delimiter")
+
+    def _more(self) -> bool:
+        """Read on; return False at the end."""
+        if self._ended:
+            return False
+        chunk = next(self._chunks, "")
+        self._ended = not chunk
+        passed = self._buffer[: self._at]
+        self._lines += passed.count("\n")
+        self._column = len(passed) - passed.rfind("\n") - 1 + (0 if "\n" in passed else self._column)
+        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        self.line, self._counted = self._lines + 1, 0
+        return True
+
+    def _next(self, *, peek: bool = False) -> str:
+        """Return the next character that is no blank; "" at the end."""
+        while True:
+            while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
+                self._at += 1
+            if self._at < len(self._buffer):
+                self._mark = self._at
+                self._at += not peek
+                return self._buffer[self._mark]
+            if not self._more():
+                self._mark = self._at
+                return ""
+
+    def _value(self) -> Any:
+        self._next(peek=True)
+        self.line += self._buffer.count("\n", self._counted, self._at)
+        self._counted = self._at
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._buffer, self._at)
+            except RecursionError:
+                raise TooDeep from None
+            except ValueError as error:  # broken, or cut off where the window ends
+                if not self._is_broken(error):
+                    if len(self._buffer) - self._at > self._most:
+                        raise Excess(
+                            f"an entry of more than {self._most:,} characters", "shorter ones"
+                        ) from None
+                    if self._more():
+                        continue
+                raise self._placed(error) from None
+            if len(self._buffer) - end < _LONGEST_MARK and self._more():
+                continue  # a number may go on
+            check_depth(self._buffer[self._at : end])
+            self._at = end
+            return value
+
+    def _is_broken(self, error: ValueError) -> bool:
+        if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
+            return False
+        return error.pos + _LONGEST_MARK < len(self._buffer)
+
+    def _fault(self, message: str) -> ValueError:
+        """Return the error of the character that `_next` returned last."""
+        return self._placed(json.JSONDecodeError(message, self._buffer, self._mark))
+
+    def _placed(self, error: ValueError) -> ValueError:
+        """Return the error with its place in the document."""
+        if isinstance(error, json.JSONDecodeError):
+            error.colno += self._column if error.lineno == 1 else 0
+            error.lineno += self._lines
+        return error

@@ -1,0 +1,65 @@
+"""Names of models, fields and columns, and words of choices, in the language of the staff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+from django.contrib import admin
+from django.db.models import Model
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+OWN_APPS = ("judgments", "annotation", "evaluation")
+NAMES = ("verbose_name", "verbose_name_plural")
+
+
+def translate_names() -> None:
+    """Let staff read names of models, fields and columns, and words of choices, in their language.
+
+    They are declared in English; ``scripts/messages.py`` collects them.
+    """
+    for holder, name, text in declared_names():
+        setattr(holder, name, _(text))
+    for field in fields_with_choices():
+        field.choices = [  # a lazy label may have a context
+            (value, label if isinstance(label, Promise) else _(str(label)))
+            for value, label in field.flatchoices
+        ]
+
+
+def declared_names() -> Iterator[tuple[Any, str, str]]:
+    """Yield (object, attribute, English text) of the names of apps, models, fields, and columns of lists."""
+    for app in _own_apps():
+        yield app, "verbose_name", str(app.verbose_name)
+    for model in _own_models():
+        yield from ((model._meta, name, str(getattr(model._meta, name))) for name in NAMES)
+        for field in model._meta.concrete_fields:
+            yield field, "verbose_name", str(field.verbose_name)
+            if field.help_text:
+                yield field, "help_text", str(field.help_text)
+    for model_admin in admin.site._registry.values():
+        for column in (*model_admin.list_display, *model_admin.readonly_fields):
+            display = getattr(type(model_admin), column, None) if isinstance(column, str) else column
+            if text := getattr(display, "short_description", ""):
+                yield display, "short_description", str(text)
+
+
+def fields_with_choices() -> list[Any]:
+    models = (model for app in _own_apps() for model in app.get_models())
+    return [field for model in models for field in model._meta.concrete_fields if field.choices]
+
+
+def _own_apps() -> list[AppConfig]:
+    """Return the apps of the platform, and those of features that are on, if they have models."""
+    own = (apps.get_app_config(label) for label in (*OWN_APPS, *settings.FEATURES))
+    return [app for app in own if app.models_module]
+
+
+def _own_models() -> list[type[Model]]:
+    return [model for model in admin.site._registry if model._meta.app_config in _own_apps()]
+
+
+translate_names()

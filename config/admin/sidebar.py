@@ -1,0 +1,121 @@
+"""The sidebar of the admin, its front page, styles and languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import get_language_info, gettext
+from django.utils.translation import gettext_lazy as _
+
+from config.features import Entry
+from judgments.access.roles import may_view
+from judgments.studies.home_page import own_studies
+
+PLACES: list[tuple[str | Promise, Iterable[Entry]]] = [
+    ("", [(_("Datasets"), "photo_library", "judgments.dataset")]),
+    *(place for feature in settings.FEATURES.values() for place in feature.menu),
+    (
+        _("Installation"),
+        [
+            (_("Accounts"), "manage_accounts", "auth.user"),
+            (_("Groups"), "badge", "auth.group"),
+            (_("API tokens"), "key", "judgments.apitoken"),
+            (_("Money"), "payments", "annotation.spendinglimit"),
+        ],
+    ),
+]
+TABLES: list[Entry] = [
+    (_("All studies"), "science", "judgments.study"),
+    (_("Jobs"), "pending_actions", "judgments.job"),
+    (_("Participants (workers)"), "groups", "annotation.worker"),
+    (_("Assignments"), "assignment_ind", "annotation.assignment"),
+    (_("Judgments"), "ballot", "annotation.judgment"),
+    (_("Problem reports"), "report", "annotation.problemreport"),
+    *(entry for feature in settings.FEATURES.values() for entry in feature.tables),
+    (_("Images"), "image", "judgments.item"),
+    (_("Captions"), "short_text", "judgments.caption"),
+    (_("Systems"), "memory", "judgments.system"),
+    (_("Items (units)"), "compare", "judgments.unit"),
+    (_("Pages of work (HITs)"), "view_agenda", "judgments.hit"),
+]
+FOR_ALL_STAFF = ("judgments.apitoken",)  # personal to each account
+
+
+def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    return own_studies(request, context) | {"tables": tables(request)}
+
+
+def style_sheet(request: HttpRequest) -> str:
+    return static("css/board.css")
+
+
+def script(request: HttpRequest) -> str:
+    return static("js/admin.js")
+
+
+def favicon(request: HttpRequest) -> str:
+    return static("favicon.svg")
+
+
+def languages(request: HttpRequest) -> list[dict[str, Any]]:
+    return [dict(get_language_info(code)) for code in settings.STAFF_LANGUAGES]
+
+
+def language_address(request: HttpRequest) -> str:
+    return reverse("language")
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    studies = reverse("admin:judgments_study_changelist")
+    first = {
+        "title": gettext("Your studies"),
+        "icon": "science",
+        "link": reverse("admin:index"),
+        "active": request.path == reverse("admin:index") or request.path.startswith(studies),
+    }
+    groups = []
+    for title, entries in PLACES:
+        items = _visible(request, entries)
+        if not title:
+            items = [first, *items]
+        if items:
+            groups.append({"title": str(title), "separator": bool(title), "items": items})
+    entries_of_tables = tables(request)
+    if entries_of_tables:
+        for item in entries_of_tables:  # the pages of a study lie below the address of their table
+            item["active"] = request.path == item["link"]
+        groups.append(
+            {"title": gettext("Tables"), "separator": True, "collapsible": True, "items": entries_of_tables}
+        )
+    return groups
+
+
+def tables(request: HttpRequest) -> list[dict[str, Any]]:
+    return _visible(request, TABLES)
+
+
+def _visible(request: HttpRequest, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    return [
+        {
+            "title": str(label),
+            "icon": icon,
+            "link": reverse(f"admin:{model.replace('.', '_')}_changelist"),
+        }
+        for label, icon, model in entries
+        if _may_view(request, model)
+    ]
+
+
+def _may_view(request: HttpRequest, model: str) -> bool:
+    if model in FOR_ALL_STAFF:
+        return True
+    model_class = apps.get_model(model)
+    adds_studies = model == "judgments.study" and request.user.has_perm("judgments.add_study")
+    return adds_studies or may_view(request.user, model_class)

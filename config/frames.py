@@ -1,0 +1,128 @@
+"""Pages in a crowd's frame: only that crowd may frame them.
+
+A ticket starts the address of a framed page, in place of a cookie (annotation.crowds.mturk.frames). Under it only the
+pages of one study's work are available.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.contrib.messages.storage.base import BaseStorage, Message
+from django.contrib.messages.storage.cookie import CookieStorage
+from django.contrib.messages.storage.fallback import FallbackStorage
+from django.contrib.messages.storage.session import SessionStorage
+from django.core import signing
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase, HttpResponseRedirectBase
+from django.shortcuts import render
+from django.utils import translation
+
+from annotation.crowds.mturk.frames import addresses_under, all_sites, prefix_of, read_ticket, sites_of
+from annotation.views.common import FRAME_KEY, frame_of, mark_as_entrance
+from common.audit import log_about
+from config.observing.requests import Middleware
+
+TICKET = re.compile(r"/f/([^/]+)(/.*)")
+# names of addresses that are available under a ticket
+PAGES = {
+    "annotation:example-picture", "annotation:finish", "annotation:picture", "annotation:report", "annotation:return",
+    "annotation:save", "annotation:start", "annotation:submit", "annotation:work",
+    *(page for feature in settings.FEATURES.values() for page in feature.framed_pages),
+}  # fmt: skip
+SAID_SALT = "config.middleware.said"
+SAID_SECONDS = 3600
+
+
+def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
+    return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
+
+
+class FramedPagesMiddleware(Middleware):
+    """Remove the ticket from an address and authenticate its worker.
+
+    The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. Must be outside of the
+    middleware that sets cookies and X-Frame-Options, and inside the one that writes the content policy.
+    """
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        match = TICKET.fullmatch(request.path_info)
+        if match is None:
+            return self.get_response(request)
+        ticket, rest = match.groups()
+        frame = read_ticket(ticket)
+        if frame is None:
+            return csp_replace(framed_policy(all_sites()))(_no_ticket)(request)
+        request.path_info = rest
+        request.META[FRAME_KEY] = frame
+        vars(request)["csrf_processing_done"] = True  # the mark of Django's own middleware
+        log_about(worker=frame.session.worker_id, study=frame.session.study.slug)
+        with addresses_under(prefix_of(ticket)):
+            policy = framed_policy(sites_of(frame.session.platform))
+            response = csp_replace(policy)(self.get_response)(request)
+        return _without_traces(response)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
+    ) -> None:
+        frame, match = frame_of(request), request.resolver_match
+        if frame is None:
+            return
+        available = match is not None and match.view_name in PAGES
+        if not available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
+            raise Http404("This page is not part of the work.")
+
+
+def _no_ticket(request: HttpRequest) -> HttpResponse:
+    mark_as_entrance(request)
+    # The language middleware is further inside.
+    with translation.override(translation.get_language_from_request(request)):
+        response = render(request, "annotation/framed/no_ticket.html", status=404)
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
+    """Remove cookies, and hide the secret address from the referrer."""
+    response.cookies.clear()
+    del response.headers["X-Frame-Options"]
+    response.headers.setdefault("Referrer-Policy", "no-referrer")
+    return response
+
+
+class FramedMessages(BaseStorage):
+    """Carry messages to the next framed page, signed in its address, as there is no cookie."""
+
+    def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
+        if frame_of(self.request) is None:
+            return [], False
+        try:
+            stored = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
+        except signing.BadSignature:
+            stored = []
+        return [Message(level, text) for level, text in stored], True
+
+    def _store(
+        self, messages: list[Message], response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> list[Message]:
+        if frame_of(self.request) is None:
+            return messages
+        if messages and isinstance(response, HttpResponseRedirectBase):
+            signed = signing.dumps(
+                [[message.level, str(message.message)] for message in messages], salt=SAID_SALT
+            )
+            address, mark, fragment = response.headers["Location"].partition("#")
+            joint = "&" if "?" in address else "?"
+            response.headers["Location"] = f"{address}{joint}said={signed}{mark}{fragment}"
+        return []
+
+
+class PageMessages(FallbackStorage):
+    """Store messages in cookies, or in a frame without them."""
+
+    storage_classes = (FramedMessages, CookieStorage, SessionStorage)

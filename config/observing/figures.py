@@ -1,0 +1,119 @@
+"""Figures for Prometheus: requests that were counted, and what waits in the database.
+
+Each gunicorn process counts in its own file below PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets; the process
+that is asked for the figures (`/health/metrics`) adds them up, and reads queue lengths from the database.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import Count, Min, QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
+from prometheus_client import generate_latest as written
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from common.features import declared_by_features
+
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+WAITING = ("queued", "running", "waiting", "started", "sending")
+
+FAILED = ("failed", "parked", "given-up")
+
+WORK: dict[str, tuple[str, str]] = {
+    "jobs": ("judgments.Job", "created_at"),
+    "crowds": ("annotation.CrowdCall", "made_at"),
+    **declared_by_features("queues"),
+}
+
+REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["method", "path", "status"])
+
+DURATIONS = Histogram(
+    "quorum_request_seconds", "Time until a response begins", ["method", "path"], buckets=SECONDS
+)
+
+ERRORS = Counter("quorum_database_errors", "Requests that failed at the database or the disk", ["what"])
+
+
+def may_read(address: str, authorization: str) -> bool:
+    """Return whether a visitor may read the figures: by METRICS_TOKEN, or from an address of METRICS_FROM."""
+    token: str = settings.METRICS_TOKEN
+    if token and hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
+        return True
+    try:
+        visitor = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    visitor = getattr(visitor, "ipv4_mapped", None) or visitor
+    return any(visitor in network for network in settings.METRICS_FROM)
+
+
+def figures_response() -> HttpResponse:
+    registry = CollectorRegistry()
+    if settings.FIGURES_FOLDER:
+        MultiProcessCollector(registry, settings.FIGURES_FOLDER)
+    else:
+        for counted in (REQUESTS, DURATIONS, ERRORS):
+            registry.register(counted)
+    registry.register(_Rows())
+    return HttpResponse(
+        written(registry), headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
+    )
+
+
+class _Rows(Collector):
+    def describe(self) -> list[Any]:
+        return []  # so that registering asks the database nothing
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
+        try:
+            families = list(_waiting())
+        except (DatabaseError, InterfaceError):
+            families = []
+            answers.add_metric([], 0)
+        else:
+            answers.add_metric([], 1)
+        finally:
+            connection.close_if_unusable_or_obsolete()
+        yield answers
+        yield from families
+
+
+def _waiting() -> Iterator[GaugeMetricFamily]:
+    work = [
+        (name, apps.get_model(model)._default_manager.all(), created)
+        for name, (model, created) in WORK.items()
+    ]
+    yield from _by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
+    jobs = apps.get_model("judgments", "Job")._default_manager
+    queues = [(queue, jobs.filter(queue=queue), "created_at") for queue in settings.JOB_SECONDS]
+    yield from _by_state("quorum_jobs", "Jobs that wait, run or failed", queues)
+
+
+def _by_state(
+    name: str, what: str, work: Iterable[tuple[str, QuerySet[Any], str]]
+) -> Iterator[GaugeMetricFamily]:
+    labels = ["queue", "state"]
+    counts = GaugeMetricFamily(name, what, labels=labels)
+    ages = GaugeMetricFamily(f"{name}_oldest_seconds", "Age of the oldest that waits or runs", labels=labels)
+    now = timezone.now()
+    for queue, everything, created in work:
+        rows = everything.filter(state__in=[*WAITING, *FAILED])
+        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(created)):
+            counts.add_metric([queue, row["state"]], row["n"])
+            if row["state"] in WAITING:
+                ages.add_metric([queue, row["state"]], (now - row["first"]).total_seconds())
+    yield counts
+    yield ages

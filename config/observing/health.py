@@ -1,0 +1,62 @@
+"""Probes of this process, its database and its data folder.
+
+Probes (`/health/live`, `/health/ready`) and figures are answered before the checks of host and HTTPS: they come by the
+machine's own address.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
+
+from config.observing.figures import figures_response, may_read
+from config.observing.requests import Middleware, visitor_address
+
+LEAST_FREE = 100 * 1024 * 1024  # bytes; what a release or an export may need at once
+
+FINE = "ok"
+
+
+class HealthMiddleware(Middleware):
+    """Answer `/health/live`, `/health/ready` and, to those who may read them, `/health/metrics`."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info == "/health/live":
+            return _answer({"process": FINE})
+        if request.path_info == "/health/ready":
+            return _answer({"database": _database(), "data folder": _data_folder()})
+        if request.path_info == "/health/metrics":
+            allowed = may_read(visitor_address(request), request.headers.get("Authorization", ""))
+            return figures_response() if allowed else HttpResponseNotFound()
+        return self.get_response(request)
+
+
+def _answer(states: dict[str, str]) -> JsonResponse:
+    fine = all(value == FINE for value in states.values())
+    response = JsonResponse(states, status=200 if fine else 503)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _database() -> str:
+    try:
+        executor = MigrationExecutor(connection)
+        waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except (DatabaseError, InterfaceError):
+        return "does not answer"
+    finally:
+        connection.close_if_unusable_or_obsolete()
+    return f"{len(waiting)} migrations are missing; run manage.py prepare" if waiting else FINE
+
+
+def _data_folder() -> str:
+    folder = settings.DATA_DIR
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return "cannot be written"
+    free = shutil.disk_usage(folder).free
+    return FINE if free >= LEAST_FREE else f"has only {free // 1024**2} MB left"

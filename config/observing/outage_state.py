@@ -1,0 +1,91 @@
+"""Whether there is an outage: its beginning and end are logged, and requests in it get status 503."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.db import DatabaseError, InterfaceError, connection
+from django.http import HttpRequest, HttpResponse
+
+from config.observing.figures import ERRORS
+from config.observing.outages import DATABASE, DISK, outage_of, root_of
+from config.observing.requests import Middleware
+
+RETRY_SECONDS = 10
+
+MARK = "X-Quorum-Outage"  # never leaves the server
+
+QUIET_SECONDS = 5  # without an outage, before "is back" is logged: reads may work while writes do not
+
+LABELS = {DATABASE: "away", DISK: "disk"}  # of the figures
+
+logger = logging.getLogger(__name__)
+
+
+def note_outage(error: BaseException) -> bool:
+    """Return whether the error comes from an outage; log a new one."""
+    root = root_of(error)
+    if root is not None:
+        STATE.begin(outage_of(root), root)
+        ERRORS.labels(LABELS[outage_of(root)]).inc()
+    elif isinstance(error, DatabaseError | InterfaceError):
+        ERRORS.labels("other").inc()
+    return root is not None
+
+
+class _State:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._what = ""
+        self._last = 0.0
+
+    def begin(self, what: str, error: BaseException) -> None:
+        with self._lock:
+            known, self._what, self._last = self._what, what, time.monotonic()
+        if known != what:
+            reason = " ".join(str(error).split())[:300]
+            logger.error("%s (%s). Requests get status 503 until it is back.", what, reason)
+
+    def may_be_over(self) -> bool:
+        return bool(self._what) and time.monotonic() - self._last >= QUIET_SECONDS
+
+    def end(self) -> None:
+        with self._lock:
+            over, self._what = self._what, ""
+        if over:
+            logger.warning("Over: %s. Requests are answered again.", over[0].lower() + over[1:])
+
+
+STATE = _State()
+
+
+class OutageMiddleware(Middleware):
+    """Set the status of responses of ``as_outage``, and notice the end of an outage."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if MARK in response.headers:
+            del response.headers[MARK]
+            response.status_code = 503
+            response.headers["Retry-After"] = str(RETRY_SECONDS)
+        elif response.status_code < 500 and STATE.may_be_over() and is_answering():
+            STATE.end()
+        return response
+
+
+def as_outage(response: HttpResponse) -> HttpResponse:
+    """Return the response with status 500 until ``OutageMiddleware``: with any other, the session is stored."""
+    response.status_code = 500
+    response.headers[MARK] = "yes"
+    return response
+
+
+def is_answering() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, InterfaceError):
+        return False
+    return True

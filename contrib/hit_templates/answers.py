@@ -1,0 +1,230 @@
+"""Read the answers to a template's questions from a form, and check them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext, gettext_lazy
+
+from common.amounts import spell_number
+from contrib.hit_templates.questions import Question, as_number
+
+STEP_TOLERANCE = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
+MISSING = gettext_lazy("“%(name)s” has no answer yet.")
+TICK = gettext_lazy("“%(name)s” needs its tick.")
+NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
+TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters.")
+
+
+class NoTemplateAnswer(ValueError):
+    """An invalid answer; ``says`` is for its worker."""
+
+    def __init__(self, why: str, says: Any) -> None:
+        super().__init__(why)
+        self.says = says
+
+
+def checked_answer(questions: Sequence[Question], answer: Any) -> dict[str, Any]:
+    """Return an answer in its stored form: name -> text, number, or list of ticked values.
+
+    Unanswered questions are omitted, except boxes. Hidden constants have the template's value.
+
+    Raises:
+        ValueError: it is invalid; the message ends with what was expected.
+    """
+    names = [question.name for question in questions]
+    if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
+        raise ValueError(gettext("expected an object with %(names)s") % {"names": _listed(names)})
+    unknown = next((name for name in answer if name not in names), None)
+    if unknown is not None:
+        raise ValueError(
+            gettext("“%(name)s” is no question of it; expected %(names)s")
+            % {"name": ascii(unknown[:60])[1:-1], "names": _listed(names)}
+        )
+    checked: dict[str, Any] = {}
+    for question in questions:
+        value = CHECKS[question.shape](question, answer.get(question.name))
+        if value is not None:
+            checked[question.name] = value
+    return checked
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
+
+
+def _missing(question: Question) -> NoTemplateAnswer:
+    return NoTemplateAnswer(
+        gettext("expected an answer to “%(name)s”") % {"name": question.name},
+        MISSING % {"name": question.label},
+    )
+
+
+def _choice(question: Question, value: Any) -> str | None:
+    values = [option.value for option in question.options if option.value]
+    if value in (None, ""):
+        if question.required:
+            raise _missing(question)
+        return None
+    if value not in values:
+        raise NoTemplateAnswer(
+            gettext("expected for “%(name)s” one of %(values)s")
+            % {"name": question.name, "values": _listed(values)},
+            MISSING % {"name": question.label},
+        )
+    return str(value)
+
+
+def _several(question: Question, value: Any) -> list[str]:
+    values = [option.value for option in question.options]
+    ticked = [] if value is None else value
+    if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
+        raise ValueError(
+            gettext("expected for “%(name)s” a list with some of %(values)s")
+            % {"name": question.name, "values": _listed(values)}
+        )
+    for option in question.options:
+        if option.required and option.value not in ticked:
+            raise NoTemplateAnswer(
+                gettext("expected “%(value)s” among “%(name)s”")
+                % {"name": question.name, "value": option.value},
+                TICK % {"name": option.label or question.label},
+            )
+    return [entry for entry in values if entry in ticked]
+
+
+def _number(question: Question, value: Any) -> int | float | None:
+    if value in (None, ""):
+        if question.required:
+            raise _missing(question)
+        return None
+    number = as_number(value)
+    if number is None or not _fits(question, number):
+        between = _range_of(question)
+        raise NoTemplateAnswer(
+            gettext("expected for “%(name)s” a number%(range)s") % {"name": question.name, "range": between},
+            NO_NUMBER % {"name": question.label, "range": between},
+        )
+    return number
+
+
+def _fits(question: Question, number: float) -> bool:
+    if question.low is not None and number < question.low:
+        return False
+    if question.high is not None and number > question.high:
+        return False
+    if question.step is None:
+        return True
+    steps = (number - (question.low or 0.0)) / question.step
+    return math.isfinite(steps) and abs(steps - round(steps)) <= STEP_TOLERANCE * max(1.0, abs(steps))
+
+
+def _range_of(question: Question) -> str:
+    low, high = (None if bound is None else spell_number(bound) for bound in (question.low, question.high))
+    if low is not None and high is not None:
+        return gettext(" from %(low)s to %(high)s") % {"low": low, "high": high}
+    if low is not None:
+        return gettext(" from %(low)s on") % {"low": low}
+    return gettext(" up to %(high)s") % {"high": high} if high is not None else ""
+
+
+def _text(question: Question, value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(gettext("expected for “%(name)s” a text") % {"name": question.name})
+    text = (value or "").replace("\r\n", "\n").replace("\r", "\n").strip()
+    if not text:
+        if question.required:
+            raise _missing(question)
+        return None
+    if len(text) > question.longest:
+        raise NoTemplateAnswer(
+            gettext("expected for “%(name)s” at most %(most)d characters")
+            % {"name": question.name, "most": question.longest},
+            TOO_LONG % {"name": question.label, "most": question.longest},
+        )
+    # Controls and lone surrogates cannot be stored.
+    if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
+        raise ValueError(
+            gettext("expected for “%(name)s” a text without control characters") % {"name": question.name}
+        )
+    return text
+
+
+def _fixed(question: Question, value: Any) -> str:
+    return question.preset
+
+
+CHECKS = {"choice": _choice, "several": _several, "number": _number, "text": _text, "fixed": _fixed}
+
+
+def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
+    """Return the page's initial answer; an untouched slider has none."""
+    answer: dict[str, Any] = {}
+    for question in questions:
+        chosen = [option.value for option in question.options if option.chosen]
+        if question.shape == "several":
+            answer[question.name] = chosen
+        elif question.shape == "choice":
+            answer |= {question.name: chosen[-1]} if chosen and chosen[-1] else {}
+        elif question.shape == "number":
+            answer |= _read_number(question.name, question.preset)
+        elif question.shape == "text" and question.preset.strip():
+            answer[question.name] = _plain(question.preset)
+    return answer
+
+
+def _middle(question: Question) -> str:
+    """Return a slider's default value (HTML Standard), which a form without scripts sends."""
+    if question.control != "range" or question.low is None or question.high is None:
+        return ""
+    middle = question.low + (question.high - question.low) / 2
+    if question.step:
+        middle = question.low + math.floor((middle - question.low) / question.step + 0.5) * question.step
+    return f"{min(middle, question.high):g}"
+
+
+def _read_number(name: str, text: str) -> dict[str, Any]:
+    """Return other text unchanged, to be refused later."""
+    if not text.strip():
+        return {}
+    try:
+        number = as_number(float(text))
+    except ValueError:
+        number = None
+    return {name: text.strip()[:200] if number is None else number}
+
+
+def answer_of_form(
+    form: Mapping[str, Any], prefix: str, questions: Sequence[Question]
+) -> dict[str, Any] | None:
+    """Read ``<prefix>-<question>`` and, for boxes, ``<prefix>-<question>-<option>``.
+
+    Return None if it is empty, or unchanged from the initial form without ``<prefix>-none``.
+    """
+    if not any(name.startswith(f"{prefix}-") for name in form):
+        return None
+    answer: dict[str, Any] = {}
+    for number, question in enumerate(questions):
+        name = f"{prefix}-{number}"
+        text = str(form.get(name) or "")
+        if question.shape == "several":
+            answer[question.name] = [
+                option.value for index, option in enumerate(question.options) if f"{name}-{index}" in form
+            ]
+        elif question.shape == "number":
+            answer |= _read_number(question.name, text)
+        elif question.shape != "fixed" and text.strip():
+            answer[question.name] = text
+    first = first_answer(questions)
+    for question in questions:
+        if question.name in answer and question.name not in first:
+            first |= _read_number(question.name, _middle(question))
+    untouched = {name: _plain(value) for name, value in answer.items()} == first
+    return None if untouched and f"{prefix}-none" not in form else answer
+
+
+def _plain(value: Any) -> Any:
+    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value

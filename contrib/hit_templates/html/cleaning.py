@@ -1,0 +1,103 @@
+"""Allow lists of HTML, by which a template and a filled page are cleaned."""
+
+from __future__ import annotations
+
+import nh3
+
+from contrib.hit_templates.html.crowd_elements import PLAIN_OF
+
+# shown as they are
+PLAIN = {
+    "a", "abbr", "audio", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
+    "del", "details", "dfn", "div", "dl", "dt", "em", "fieldset", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
+    "h6", "hr", "i", "img", "input", "ins", "kbd", "label", "legend", "li", "mark", "ol", "optgroup", "option", "p",
+    "pre", "q", "rp", "rt", "ruby", "s", "samp", "select", "small", "source", "span", "strike", "strong", "sub",
+    "summary", "sup", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "time", "tr", "track", "tt", "u",
+    "ul", "var", "video", "wbr",
+}  # fmt: skip
+# Page landmarks are ours: a template's own become plain boxes.
+BOXES = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
+# go with everything in them
+DROPPED = {
+    "applet", "base", "canvas", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes",
+    "noscript", "object", "param", "portal", "script", "style", "svg", "template", "title", "button",
+}  # fmt: skip
+ATTRIBUTES = {
+    "*": {"id", "title", "lang", "dir", "aria-label", "aria-labelledby", "aria-describedby"},
+    "a": {"href"},
+    "audio": {"src", "controls"},
+    "video": {"src", "controls", "poster"},
+    "source": {"src", "type"},
+    "img": {"src", "alt", "width", "height"},
+    "input": {
+        "type", "name", "value", "checked", "required", "min", "max", "step", "maxlength", "placeholder",
+        "data-within",
+    },
+    "textarea": {"name", "required", "maxlength", "placeholder", "rows"},
+    "select": {"name", "required", "multiple"},
+    "option": {"value", "selected", "label"},
+    "optgroup": {"label"},
+    "label": {"for"},
+    "ol": {"start", "type", "reversed"},
+    "li": {"value"},
+    "td": {"colspan", "rowspan", "headers"},
+    "th": {"colspan", "rowspan", "headers", "scope"},
+    "details": {"open"},
+    "time": {"datetime"},
+    "bdo": {"dir"},
+    "crowd-button": {"form-action"},
+    "crowd-checkbox": {"name", "value", "checked", "required"},
+    "crowd-radio-button": {"name", "value", "checked", "required"},
+    "crowd-radio-group": {"name", "required"},
+    "crowd-input": {"name", "value", "label", "type", "required", "placeholder", "max-length", "min", "max", "step",
+                    "data-within"},
+    "crowd-text-area": {"name", "value", "label", "required", "placeholder", "max-length", "rows"},
+    "crowd-slider": {"name", "value", "min", "max", "step", "required", "label", "data-within"},
+    "crowd-classifier": {"name", "categories", "header"},
+    "crowd-classifier-multi-select": {"name", "categories", "header"},
+    "crowd-image-classifier": {"name", "categories", "header", "src"},
+    "crowd-image-classifier-multi-select": {"name", "categories", "header", "src"},
+    "crowd-instructions": {"link-text"},
+    "full-instructions": {"header"},
+    "crowd-tab": {"header"},
+    "crowd-card": {"heading", "image"},
+}  # fmt: skip
+# What a filled page may contain, for the second cleaning.
+SHOWN = {
+    **{
+        tag: names
+        for tag, names in ATTRIBUTES.items()
+        if not tag.startswith("crowd-") and tag not in ("full-instructions",)
+    },
+    "*": ATTRIBUTES["*"] | {"class"},
+    "a": {"href", "target", "rel"},
+    "img": {"src", "alt", "width", "height", "loading", "decoding"},
+    "input": ATTRIBUTES["input"] | {"inputmode", "autocomplete"},
+    "textarea": ATTRIBUTES["textarea"] | {"autocomplete"},
+    "output": {"for"},
+}
+
+
+def clean_page(source: str) -> str:
+    """Remove all HTML that could run code, load a frame, submit elsewhere or add style."""
+    return nh3.clean(
+        source,
+        tags=PLAIN | BOXES | PLAIN_OF.keys(),
+        attributes=ATTRIBUTES,
+        clean_content_tags=DROPPED,
+        url_schemes={"http", "https", "mailto"},
+        link_rel=None,
+    )
+
+
+def clean_filled_page(page: str) -> str:
+    """Clean a filled page, by the narrower allow list."""
+    return nh3.clean(
+        page,
+        tags=PLAIN | {"output"},
+        attributes=SHOWN,
+        clean_content_tags=DROPPED,
+        generic_attribute_prefixes={"data-"},
+        url_schemes={"http", "https", "mailto"},
+        link_rel=None,
+    )

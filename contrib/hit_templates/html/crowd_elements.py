@@ -1,0 +1,209 @@
+"""Replace Amazon's Crowd HTML Elements by plain HTML."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Mapping
+
+from django.utils.translation import gettext_noop
+
+from contrib.hit_templates.questions import FIELD, Element
+
+# Our own words, translated when shown.
+INSTRUCTIONS = gettext_noop("Instructions")
+EXAMPLES = {
+    "positive-example": gettext_noop("A good example"),
+    "negative-example": gettext_noop("A bad example"),
+}
+INPUT_TYPES = {"text", "number", "email", "url", "tel", "date", "time"}
+Nodes = list[Element | str]
+
+
+def _without(attributes: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: value for name, value in attributes.items() if name not in names}
+
+
+def _box(element: Element) -> Nodes:
+    return [Element("div", _without(element.attributes, "header", "heading", "image"), element.inside)]
+
+
+def _nothing(element: Element) -> Nodes:
+    return []
+
+
+def _titled(element: Element) -> Nodes:
+    title = element.attributes.get("header") or element.attributes.get("heading")
+    head: Nodes = [Element("p", {}, [Element("strong", {}, [title])])] if title else []
+    return [Element("div", {}, head + element.inside)]
+
+
+def _instructions(element: Element) -> Nodes:
+    title = element.attributes.get("link-text") or element.attributes.get("header")
+    summary = Element("summary", {}, [title or INSTRUCTIONS], built_in=not title)
+    return [Element("details", {}, [summary, *element.inside])]
+
+
+def _example(element: Element) -> Nodes:
+    title = Element("strong", {}, [EXAMPLES[element.tag]], built_in=True)
+    return [Element("div", {}, [Element("p", {}, [title]), *element.inside])]
+
+
+def _labelled(element: Element, control: Element) -> Nodes:
+    label = element.attributes.get("label")
+    if not label:
+        return [control]
+    return [Element("label", {"class": "ask"}, [Element("span", {}, [label]), control])]
+
+
+def _input(element: Element) -> Nodes:
+    attributes = element.attributes
+    copied = _without(attributes, "label", "max-length", "type")
+    if "max-length" in attributes:
+        copied["maxlength"] = attributes["max-length"]
+    kind = attributes.get("type", "text").lower()
+    return _labelled(element, Element("input", copied | {"type": kind if kind in INPUT_TYPES else "text"}))
+
+
+def _text_area(element: Element) -> Nodes:
+    attributes = element.attributes
+    copied = _without(attributes, "label", "max-length", "value")
+    if "max-length" in attributes:
+        copied["maxlength"] = attributes["max-length"]
+    text = attributes.get("value", "")
+    return _labelled(element, Element("textarea", copied, [text] if text else list(element.inside)))
+
+
+def _slider(element: Element) -> Nodes:
+    """Go from 0 to 100 by 1 by default, like Amazon's."""
+    copied = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
+    return _labelled(element, Element("input", copied | {"type": "range"}))
+
+
+def _ticked(kind: str) -> Callable[[Element], Nodes]:
+    def build(element: Element) -> Nodes:
+        control = Element("input", element.attributes | {"type": kind})
+        return [Element("label", {"class": "option"}, [control, Element("span", {}, element.inside)])]
+
+    return build
+
+
+def _classifier(kind: str) -> Callable[[Element], Nodes]:
+    def build(element: Element) -> Nodes:
+        attributes = element.attributes
+        name = attributes.get("name", "")
+        if not name:
+            raise ValueError(f"<{element.tag}> has no name; expected one, as answers are kept under it.")
+        shown: Nodes = list(element.inside)
+        if attributes.get("src"):
+            shown.append(Element("img", {"src": attributes["src"], "alt": ""}))
+        options: Nodes = [
+            Element(
+                "label",
+                {"class": "option"},
+                [
+                    Element("input", {"type": kind, "name": name, "value": value})
+                    if kind == "checkbox"
+                    else Element("input", {"type": kind, "name": name, "value": value, "required": ""}),
+                    Element("span", {}, [value]),
+                ],
+            )
+            for value in _categories(attributes.get("categories", ""), element.tag)
+        ]
+        legend = Element("legend", {}, [attributes.get("header") or name])
+        return [Element("div", {}, [*shown, Element("fieldset", {}, [legend, *options])])]
+
+    return build
+
+
+def _categories(text: str, tag: str) -> list[str]:
+    """Accept JSON, or Amazon's single quotation marks."""
+    categories: object = None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            categories = read(text.strip())
+            break
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    if (
+        not isinstance(categories, list)
+        or not categories
+        or not all(isinstance(category, str) and category.strip() for category in categories)
+    ):
+        extra = " (a field may stand for one category, not for the list)" if FIELD.search(text) else ""
+        raise ValueError(
+            f"The categories of <{tag}> are {text[:60]!r}; expected a list such as ['yes', 'no']{extra}."
+        )
+    return [str(category).strip() for category in categories]
+
+
+def name_radio_group(element: Element) -> str | None:
+    """Give a group's buttons one name; Amazon lets each have its own. Return a sentence if they had."""
+    buttons = _buttons(element)
+    names = [button.attributes.get("name", "") for button in buttons]
+    distinct = list(dict.fromkeys(name for name in names if name))
+    group = element.attributes.get("name") or element.attributes.get("id") or ""
+    if not buttons or (len(distinct) == 1 and len(buttons) > 1 and all(names)):
+        _require(element, buttons)
+        return None
+    name = group or (distinct[0] if distinct else "")
+    values = [button.attributes.get("value", "") for button in buttons]
+    distinct_values = len(set(values)) == len(values) and all(values)
+    for button, button_name, value in zip(buttons, names, values, strict=True):
+        button.attributes |= {"name": name, "value": value if distinct_values else button_name or value}
+    _require(element, buttons)
+    if len(distinct) < 2:
+        return None
+    return (
+        f"The buttons {', '.join(distinct[:5])} of one group have names of their own: here they are one question, "
+        f"“{name}”, whose answer is {'the value' if distinct_values else 'the name'} of the chosen button."
+    )
+
+
+def _require(element: Element, buttons: list[Element]) -> None:
+    if "required" in element.attributes:
+        for button in buttons:
+            button.attributes["required"] = ""
+
+
+def _buttons(element: Element) -> list[Element]:
+    buttons: list[Element] = []
+    for node in element.inside:
+        if isinstance(node, Element):
+            buttons += [node] if node.tag == "crowd-radio-button" else _buttons(node)
+    return buttons
+
+
+def _group(element: Element) -> Nodes:
+    return [Element("div", {"class": "group"}, element.inside)]
+
+
+# Amazon's elements, and what becomes of them.
+PLAIN_OF: dict[str, Callable[[Element], Nodes]] = {
+    "crowd-alert": _box,
+    "crowd-button": _nothing,
+    "crowd-card": _titled,
+    "crowd-checkbox": _ticked("checkbox"),
+    "crowd-classifier": _classifier("radio"),
+    "crowd-classifier-multi-select": _classifier("checkbox"),
+    "crowd-form": _box,
+    "crowd-image-classifier": _classifier("radio"),
+    "crowd-image-classifier-multi-select": _classifier("checkbox"),
+    "crowd-input": _input,
+    "crowd-instructions": _instructions,
+    "crowd-modal": _box,
+    "crowd-radio-button": _ticked("radio"),
+    "crowd-radio-group": _group,
+    "crowd-slider": _slider,
+    "crowd-tab": _titled,
+    "crowd-tabs": _box,
+    "crowd-text-area": _text_area,
+    "classification-target": _box,
+    "short-instructions": _box,
+    "short-summary": _box,
+    "short-description": _box,
+    "detailed-instructions": _box,
+    "full-instructions": _instructions,
+    "positive-example": _example,
+    "negative-example": _example,
+}

@@ -1,0 +1,130 @@
+"""Say in sentences what of a template is left out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+from contrib.hit_templates.html.cleaning import BOXES, PLAIN
+from contrib.hit_templates.html.crowd_elements import PLAIN_OF
+from contrib.hit_templates.questions import FIELD
+
+STRUCTURE = {"html", "head", "body", "form", "title", "font", "noscript", "template"}
+FRAMES = {"iframe", "frame", "frameset", "object", "embed", "applet", "portal", "param"}
+DRAWN = {"svg", "math", "canvas"}
+ADDRESSES = {"href", "src", "poster", "action", "formaction", "background", "data", "xlink:href"}
+KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
+LIQUID = re.compile(r"\{\{|\{%")
+MOST_NAMED = 5
+
+# What was noted -> its sentence, in the order of a page.
+_SENTENCES = {
+    "scripts": "%(counted)s left out: nothing of the template runs here.",
+    "handlers": "What scripts did on %(named)s is left out.",
+    "styles": "Styles are left out: the page has Quorum’s look, in light and dark, wide and on a phone.",
+    "frames": "%(counted)s left out%(bracketed)s.",
+    "action": "The form’s own address (%(named)s) is left out: answers go to Quorum.",
+    "base": "The base address of links is left out: links and pictures need whole addresses.",
+    "refresh": "The order to load another page (meta refresh) is left out.",
+    "drawn": "Drawings (%(named)s) are left out; a picture with an https address can stand there.",
+    "input-file": "The field%(quoted)s of type file is left out: files cannot be sent.",
+    "input-password": "The field%(quoted)s of type password is left out: passwords are not asked for.",
+    "crowd": "These elements need Amazon’s scripts and are left out, with what they ask: %(named)s.",
+    "addresses": "Addresses that are not http, https or mailto are left out: %(named)s.",
+    "placed": "A field that stands for an attribute is left out: %(named)s.",
+    "patterns": "Patterns of text fields are not checked.",
+    "tags": "These tags are left out, their text stays: %(named)s.",
+    "liquid": "Liquid ({{ … }}, {%% … %%}) is not carried out and stands on the page as it is; fields are ${name}.",
+}
+_COUNTED = {
+    "scripts": ("A script", "scripts"),
+    "frames": ("A frame from elsewhere", "frames from elsewhere"),
+}
+
+
+class _Scan(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.counts: Counter[str] = Counter()
+        self.named: dict[str, list[str]] = {}
+        self._drawing = 0
+
+    def note(self, what: str, detail: str = "") -> None:
+        self.counts[what] += 1
+        if detail and detail not in self.named.setdefault(what, []):
+            self.named[what].append(detail)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        self._tag(tag, attributes)
+        for name, value in attributes.items():
+            if name.startswith("on"):
+                self.note("handlers", name)
+            elif name in ("style", "class"):
+                self.counts["styles"] += name == "style"
+            elif name in ADDRESSES and tag not in FRAMES | {"form", "script", "link", "base"}:
+                whole = FIELD.fullmatch(value.strip())
+                if not whole and not KNOWN_ADDRESS.match(value):
+                    self.note("addresses", value.strip()[:80])
+            elif name == "pattern":
+                self.note("patterns", attributes.get("name", ""))
+            if FIELD.search(name):
+                self.note("placed", name[:80])
+
+    def _tag(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "script":
+            self.note("scripts", attributes.get("src", ""))
+        elif tag in ("style", "link"):
+            self.note("styles")
+        elif tag == "base":
+            self.note("base")
+        elif tag == "meta" and attributes.get("http-equiv", "").lower() == "refresh":
+            self.note("refresh")
+        elif tag in FRAMES:
+            self.note("frames", attributes.get("src", "") or attributes.get("data", ""))
+        elif tag in DRAWN:
+            self._drawing += 1
+            self.note("drawn", tag)
+        elif self._drawing:
+            return  # the parts of a drawing go with it
+        elif tag == "form":
+            if attributes.get("action"):
+                self.note("action", attributes["action"][:200])
+        elif tag == "input" and attributes.get("type", "").lower() in ("file", "password"):
+            self.note(f"input-{attributes['type'].lower()}", attributes.get("name", ""))
+        elif tag.startswith("crowd-") and tag not in PLAIN_OF:
+            self.note("crowd", f"{tag} “{attributes['name']}”" if attributes.get("name") else tag)
+        elif tag not in PLAIN | BOXES | STRUCTURE | {"meta", "button"} and tag not in PLAIN_OF:
+            self.note("tags", tag[:40])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in DRAWN and self._drawing:
+            self._drawing -= 1
+
+    def handle_data(self, data: str) -> None:
+        self.counts["liquid"] += bool(LIQUID.search(FIELD.sub("", data)))
+
+
+def left_out_of(source: str) -> list[str]:
+    """Return one sentence per sort of omitted element, in a stable order."""
+    scan = _Scan()
+    scan.feed(source)
+    scan.close()
+    return list(_sentences(scan))
+
+
+def _sentences(scan: _Scan) -> Iterator[str]:
+    for what, sentence in _SENTENCES.items():
+        if count := scan.counts[what]:
+            names = scan.named.get(what, [])
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            named = ", ".join(names[:MOST_NAMED]) + more
+            singular, plural = _COUNTED.get(what, ("", ""))
+            yield sentence % {
+                "named": named,
+                "bracketed": f" ({named})" if named else "",
+                "quoted": f" “{named}”" if named else "",
+                "counted": singular if count == 1 else f"{count} {plural}",
+            }

@@ -1,0 +1,171 @@
+"""PASCAL-50S and ABSTRACT-50S for packs, read by the importers without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+from contrib.packs.flickr8k import references_by_image
+from contrib.packs.reading import ReplicationError
+from evaluation.presentation.content import Estimate, estimate_of
+from evaluation.results.meta_evaluation import accuracy_over_all
+from evaluation.results.metric_figures import PairTexts, score_pairs
+from judgments.importers.published.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.aggregation import pair_winners
+from quorum.statistics.crossed import ITEM
+from quorum.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
+
+PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
+SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
+# V15's words are runs of letters, digits and underscores; its scores are met with them.
+TOKENIZER = "v15"
+
+
+@dataclass(frozen=True, slots=True)
+class Fifty:
+    """One of the two data sets.
+
+    Attributes:
+        pairs: candidate pairs with the winner of the triplets; 0 for a draw.
+        systems: authors of each pair's candidates.
+        references: image -> its first 48 references, all images.
+        votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.
+        better: (P,) winners of the pairwise votes; empty if unpublished.
+    """
+
+    pairs: tuple[PairTexts, ...]
+    systems: tuple[tuple[str, str], ...]
+    references: Mapping[str, list[str]]
+    votes: Ints
+    better: Ints
+
+    @property
+    def winners(self) -> Ints:
+        return np.array([pair.winner for pair in self.pairs], dtype=np.int64)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [pair.kind for pair in self.pairs]
+
+    @property
+    def images(self) -> list[str]:
+        return [pair.image for pair in self.pairs]
+
+    @property
+    def clusters(self) -> dict[str, list[str]]:
+        return {ITEM: self.images}
+
+    @property
+    def people(self) -> PeoplesWinners:
+        """Return the winners by image; the judges are not published."""
+        return PeoplesWinners.of(self.winners, clusters=self.clusters)
+
+    def of_kind(self, kind: str) -> Flags:
+        return np.array([pair_kind == kind for pair_kind in self.kinds], dtype=np.bool_)
+
+    def scores(
+        self, metrics: Sequence[str], tokenizer: str = TOKENIZER, positions: Sequence[int] | None = None
+    ) -> tuple[dict[str, Floats], dict[str, str]]:
+        """Return metric -> (P, 2) scores, and signatures; ``positions`` selects references."""
+        # One list object for an image: its n-grams are counted once.
+        chosen = self.references
+        if positions is not None:
+            chosen = {image: [texts[position] for position in positions] for image, texts in chosen.items()}
+        pairs = [replace(pair, references=chosen[pair.image]) for pair in self.pairs]
+        scored, scores = score_pairs(pairs, list(chosen.values()), metrics=metrics, tokenizer=tokenizer)
+        return scores, {name: figures.signature for name, figures in scored.scores.items()}
+
+
+def read_fifty(name: str, folder: Path) -> Fifty:
+    references = references_by_image(
+        FiftyDataset(name, folder).rows(), lambda row: row.position < TRIPLET_REFERENCES
+    )
+    rows = list(FiftyDataset(name, folder).pairs())
+    triplets = FiftyTriplets(name, folder)
+    votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
+    winners = _majorities(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
+    better: list[int] = []
+    if name == PASCAL:
+        judged = [(str(row.pair), int(row.value or 0)) for row in FiftyPairwise(name, folder).judgments()]
+        of_pair = _majorities(judged)
+        better = [of_pair[row.pair] for row in rows]
+    pairs = tuple(
+        PairTexts(position, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
+        for position, row in enumerate(rows)
+    )
+    return Fifty(
+        pairs,
+        tuple((row.first_system, row.second_system) for row in rows),
+        references,
+        np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
+        np.array(better, dtype=np.int64),
+    )
+
+
+def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
+    """Return (P, 48) votes, 1 or 2, of the authors' file of triplets (A, B, C, and 1 for B, -1 for C), pair by pair.
+
+    Raise ReplicationError if the file is another, or of other pairs.
+    """
+    try:
+        triplets = scipy.io.loadmat(path, squeeze_me=True)["triplets"]
+        rows = [tuple(row) for row in np.atleast_1d(triplets).tolist()]
+        sides = np.array([1 if int(winner) == 1 else 2 for *_, winner in rows]).reshape(len(pairs), -1)
+        candidates = [[str(text).strip() for text in row[1:3]] for row in rows[:: sides.shape[1]]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReplicationError(
+            f"{path}: {error}; expected triplets of A, B, C and a winner, equally many for each of {len(pairs)} pairs."
+        ) from None
+    for number, (pair, texts) in enumerate(zip(pairs, candidates, strict=True)):
+        listed = [pair.first.strip(), pair.second.strip()]
+        if listed != texts:
+            raise ReplicationError(f"{path}, pair {number}: B and C are {texts}, expected {listed}.")
+    return sides
+
+
+def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
+    """Return pair -> winner; 0 for a tie."""
+    result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
+    return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
+
+
+def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
+    """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a draw is half right."""
+    accuracy = accuracy_over_all(scores, data.people, data.kinds)
+    return {kind: estimate_of(share) for kind, share in accuracy.items()}
+
+
+def scores_by_shared_subsets(
+    data: Fifty,
+    metrics: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    draws: int,
+    seed: int,
+    tokenizer: str = TOKENIZER,
+) -> dict[str, dict[int, tuple[Floats, Floats]]]:
+    """Return metric -> number of references -> (D, P) scores of both candidates, for
+    ``accuracy_by_references``.
+
+    The references are ``draws`` random subsets; all 48 are one.
+    """
+    scores: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
+    for size in sizes:
+        tables = [
+            data.scores(metrics, tokenizer, positions.tolist())[0]
+            for positions in random_subsets(TRIPLET_REFERENCES, size, draws, seed=seed)
+        ]
+        for metric in metrics:
+            first, second = np.stack([table[metric] for table in tables]).transpose(2, 0, 1)
+            scores[metric][size] = first, second
+    return scores
+
+
+def curve_of_all(data: Fifty, scores: Mapping[int, tuple[Floats, Floats]]) -> ReferenceCurve:
+    """Return the accuracy on all decided pairs by number of references."""
+    return accuracy_by_references(scores, data.winners, data.kinds, clusters=data.clusters)["all"]

@@ -1,0 +1,97 @@
+"""Flickr8k for packs, read by its importer without a database, and the references of any set by image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.records.rows import ReferenceRow
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.crossed import ITEM
+
+# The pool of candidates is caption number 2 of every test image.
+POOL = 2
+TEST, TRAIN = "test", "train"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Judged pairs: (P,) images and captions as pool positions, and each pair's answers."""
+
+    image: Ints
+    caption: Ints
+    answers: tuple[tuple[int, ...], ...]
+
+    @property
+    def means(self) -> Floats:
+        return np.array([sum(answers) / len(answers) for answers in self.answers])
+
+    @property
+    def count(self) -> int:
+        return len(self.answers)
+
+    @property
+    def clusters(self) -> dict[str, Ints]:
+        return {ITEM: self.image}
+
+
+@dataclass(frozen=True, slots=True)
+class Flickr8k:
+    """The test images with five captions each, number 2 in the pool, judgments of the pool, and training captions."""
+
+    images: tuple[str, ...]
+    captions: tuple[tuple[str, ...], ...]
+    training: tuple[tuple[str, ...], ...]
+    experts: Pairs
+    crowd: Pairs
+
+    @property
+    def pool(self) -> list[str]:
+        return [captions[POOL] for captions in self.captions]
+
+    def references(self, positions: Sequence[int]) -> list[list[str]]:
+        return [[captions[position] for position in positions] for captions in self.captions]
+
+
+def references_by_image(
+    rows: Iterable[object], keep: Callable[[ReferenceRow], bool] = lambda row: True
+) -> dict[str, list[str]]:
+    """Return image -> texts of its references, in the rows' order."""
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        if isinstance(row, ReferenceRow) and keep(row):
+            texts.setdefault(row.image, []).append(row.text)
+    return texts
+
+
+def read_flickr8k(folder: Path) -> Flickr8k:
+    rows = list(Flickr8kDataset(folder).rows())
+    captions = references_by_image(rows, lambda row: row.split == TEST)
+    training = references_by_image(rows, lambda row: row.split == TRAIN)
+    images = sorted(captions)
+    position_of = {image: position for position, image in enumerate(images)}
+    return Flickr8k(
+        tuple(images),
+        tuple(tuple(captions[image]) for image in images),
+        tuple(map(tuple, training.values())),
+        _pairs(Flickr8kExpert(folder), position_of),
+        _pairs(Flickr8kCrowd(folder), position_of),
+    )
+
+
+def _pairs(source: Flickr8kExpert | Flickr8kCrowd, position_of: dict[str, int]) -> Pairs:
+    answers: dict[tuple[int, int], list[int]] = {}
+    for row in source.judgments():
+        caption_image = str(row.first).rsplit("#", 1)[0]
+        answers.setdefault((position_of[str(row.image)], position_of[caption_image]), []).append(
+            int(row.value or 0)
+        )
+    return Pairs(
+        np.array([image for image, _ in answers], dtype=np.int64),
+        np.array([caption for _, caption in answers], dtype=np.int64),
+        tuple(map(tuple, answers.values())),
+    )

@@ -1,0 +1,48 @@
+"""Simulate the judgments of a pack whose own are not published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from annotation.rehearsal.crowd import ACCURACY_SPREAD, Crowd
+from quorum.numeric.arrays import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Simulated judgments: (N,) unit positions, worker numbers, and answers."""
+
+    unit: Ints
+    worker: Ints
+    value: Any
+
+
+def rehearse(
+    truth: ArrayLike, options: Sequence[float], votes: int, *, crowd: Crowd | None = None
+) -> Rehearsal:
+    """Let ``votes`` workers answer each unit, whose right answer in ``truth`` (U,) is one of ``options``.
+
+    A careful worker is right as often as in `manage.py rehearse`, else gives one of the other options; a
+    spammer gives any.
+    """
+    crowd = crowd or Crowd()
+    rng = np.random.default_rng(crowd.seed)
+    right, scale = np.asarray(truth), np.asarray(options)
+    workers = max(crowd.workers, votes)
+    accuracy = np.clip(crowd.accuracy + rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD, workers), 0.0, 1.0)
+    spammer = np.zeros(workers, dtype=np.bool_)
+    spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
+    # Different workers for the votes on a unit: the first of a random order.
+    worker = np.argsort(rng.random((len(right), workers)), axis=1)[:, :votes].astype(np.int64)
+    position = np.searchsorted(scale, right, sorter=np.argsort(scale))
+    correct = np.argsort(scale)[position][:, np.newaxis]
+    wrong = (correct + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
+    careful = np.where(rng.random(worker.shape) < accuracy[worker], correct, wrong)
+    answers = np.where(spammer[worker], rng.integers(0, len(scale), worker.shape), careful)
+    unit = np.repeat(np.arange(len(right)), votes)
+    return Rehearsal(unit, worker.ravel(), scale[answers.ravel()])

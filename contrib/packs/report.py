@@ -1,0 +1,67 @@
+"""Write the report of one or several packs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from markupsafe import Markup
+
+from common.amounts import as_json
+from common.files import indented
+from contrib.packs.running import Replication
+from contrib.packs.verdict_tables import tally, verdict_markdown, verdict_table
+from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
+from evaluation.reports.storage import check_folder, write_folder
+from quorum.numeric.signatures import quorum_version
+
+VERDICTS = "verdicts.json"
+
+TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
+
+
+def check_output(folder: Path) -> None:
+    """Raise ExportError for an unsuitable folder."""
+    check_folder(folder, mark=VERDICTS)
+
+
+def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
+    """Write a report of one or several packs atomically, replacing an earlier one."""
+    return write_folder(folder, _report_files(replications), mark=VERDICTS)
+
+
+def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
+    # Imported lazily: matplotlib costs 60 MB and 0.3 s.
+    from evaluation.presentation.plots import figures as drawing
+
+    svgs: dict[str, str] = {}
+    for replication in replications:
+        table = verdict_table(replication.pack, replication.verdicts)
+        yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
+        for section in replication.sections:
+            for plot in section.plots:
+                figure = drawing.draw_plot(plot, stamp=replication.signature)
+                svg = drawing.svg_of(figure, plot, simulated=replication.simulated)
+                svgs[plot.name] = drawing.page_svg(svg, replication.signature)
+                yield f"figures/{plot.name}.svg", drawing.svg_file(svg)
+                yield f"figures/{plot.name}.png", drawing.png_of(figure)
+                yield f"figures/{plot.name}.csv", render_table(plot.data, "csv").encode()
+            for table in section.tables:
+                yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
+    template = TEMPLATES.from_string((Path(__file__).parent / "report.html.j2").read_text(encoding="utf-8"))
+    page = template.render(
+        replications=replications,
+        title=replications[0].pack.contents.title if len(replications) == 1 else "All protocol packs",
+        version=quorum_version(),
+        css=Markup((FOLDER / "templates" / "report.css").read_text(encoding="utf-8")),  # noqa: S704 (our own file)
+        svgs={name: Markup(svg) for name, svg in svgs.items()},  # noqa: S704 (plots escape every word)
+        tally=tally,
+        most=ROWS_IN_TEXT,
+        minus="−",
+    )
+    yield "report.html", page.encode()
+    sections = [verdict_markdown(replication.pack, replication.verdicts) for replication in replications]
+    yield "verdicts.md", "\n".join(sections).encode()
+    verdicts = [verdict for replication in replications for verdict in replication.verdicts]
+    yield VERDICTS, f"{indented(as_json(verdicts))}\n".encode()

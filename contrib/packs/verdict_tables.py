@@ -1,0 +1,98 @@
+"""Tabulate the verdicts of a pack, in a report and in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from contrib.packs.reading import Pack
+from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, Verdict
+from evaluation.presentation.content import Column, Table
+
+SHORT = 24  # characters of a convention that is repeated rather than looked up
+
+ABOVE = "as above"  # in place of a long cell that repeats the one above
+COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
+
+
+def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
+    return [
+        (
+            verdict.number.place,
+            verdict.number.what,
+            verdict.published,
+            verdict.computed,
+            verdict.interval,
+            verdict.kind,
+            verdict.reasons,
+        )
+        for verdict in verdicts
+    ]
+
+
+def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
+    rows = verdict_rows(verdicts)
+    shown = [
+        tuple(ABOVE if cell == over and len(cell) > SHORT else cell for cell, over in zip(*pair, strict=True))
+        for pair in zip(rows, [COLUMNS, *rows], strict=False)
+    ]
+    columns = tuple(Column(name) for name in COLUMNS)
+    return Table(f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(shown))
+
+
+def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a `verdict_table` with every cell."""
+    over: tuple[str, ...] = COLUMNS
+    for row in rows:
+        over = tuple(above if cell == ABOVE else cell for cell, above in zip(row, over, strict=True))
+        yield over
+
+
+def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
+    """Return the section of a pack in `verdicts.md`; what explains several numbers stands there once."""
+    compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
+    counts = Counter(text for verdict in compared for text in verdict.explanations)
+    notes = [text for text, count in counts.items() if count > 1 and len(text) > SHORT]
+    lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
+    if compared:
+        lines += [markdown_row(COLUMNS), markdown_row(["---"] * len(COLUMNS))]
+    for verdict, row in zip(compared, verdict_rows(compared), strict=True):
+        lines.append(markdown_row([*row[:-1], _with_notes(verdict, notes)]))
+    if notes:
+        lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
+    if len(compared) < len(verdicts):
+        lines += ["", "Not reproducible:", "", *_not_reproducible(verdicts)]
+    return "\n".join(lines) + "\n"
+
+
+def _with_notes(verdict: Verdict, notes: Sequence[str]) -> str:
+    others = ". ".join(text for text in verdict.explanations if text not in notes)
+    marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
+    return f"{marks} {others}".strip()
+
+
+def _not_reproducible(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield for each reason the published numbers, by the place where they are printed."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for verdict in verdicts:
+        if verdict.kind == NOT_REPRODUCIBLE:
+            places = reasons.setdefault(verdict.reasons, {})
+            places.setdefault(verdict.number.place, []).append(f"{verdict.number.what}: {verdict.published}")
+    for reason, places in reasons.items():
+        numbers = " ".join(f"*{location}*: {'; '.join(texts)}." for location, texts in places.items())
+        yield f"- {reason}. {numbers}"
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    escaped = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"
+
+
+def tally(verdicts: Sequence[Verdict]) -> str:
+    kinds = [verdict.kind for verdict in verdicts]
+    differ = kinds.count(DIFFERS)
+    return (
+        f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, "
+        f"{kinds.count(NEAR)} near, {differ} differ{'s' * (differ == 1)}, "
+        f"{kinds.count(NOT_REPRODUCIBLE)} not reproducible."
+    )

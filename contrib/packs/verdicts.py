@@ -1,0 +1,126 @@
+"""Compare a published number with ours: matched, near, different, or not reproducible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from common.amounts import json_float
+from contrib.packs.reading import PER_CENT, Number, Pack
+from evaluation.presentation.content import DASH, NARROW, Estimate
+
+Kind = Literal["matched", "near", "differs", "not reproducible"]
+MATCHED: Kind = "matched"
+NEAR: Kind = "near"
+DIFFERS: Kind = "differs"
+NOT_REPRODUCIBLE: Kind = "not reproducible"
+EQUAL = "equal at the printed digits"
+UNEXPLAINED = "no convention that meets it is known"
+ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be either
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A published number beside ours, in the published unit."""
+
+    pack: str
+    number: Number
+    ours: Estimate
+    kind: Kind
+    why: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "pack": self.pack,
+            "number": self.number.id,
+            "published": float(self.number.value),
+            "ours": self.ours.value,
+            "low": self.ours.low,
+            "high": self.ours.high,
+            "verdict": self.kind,
+            "why": self.why,
+        }
+
+    @property
+    def digits(self) -> int:
+        return _digits(self.number)
+
+    @property
+    def published(self) -> str:
+        return f"{self.number.value:.{self.digits}f}{self._unit}"
+
+    @property
+    def computed(self) -> str:
+        return DASH if self.ours.value is None else f"{self.ours.value:.{self.digits}f}{self._unit}"
+
+    @property
+    def interval(self) -> str:
+        if self.ours.low is None or self.ours.high is None:
+            return DASH
+        return f"[{self.ours.low:.{self.digits}f}, {self.ours.high:.{self.digits}f}]"
+
+    @property
+    def explanations(self) -> list[str]:
+        """Return the convention, what was drawn again, and what explains the verdict; a match explains itself."""
+        drawn = self.number.drawn and f"drawn again: {self.number.drawn}"
+        if self.kind == NOT_REPRODUCIBLE:
+            return [_sentence(self.why)]
+        texts = (self.number.convention, drawn, "" if self.kind == MATCHED else self.why)
+        return [_sentence(text) for text in texts if text]
+
+    @property
+    def reasons(self) -> str:
+        return ". ".join(self.explanations)
+
+    @property
+    def _unit(self) -> str:
+        return f"{NARROW}%" if self.number.unit == PER_CENT else ""
+
+
+def verdict_of(
+    pack: Pack,
+    number: Number,
+    ours: Estimate | None,
+    others: Mapping[str, float | None] | None = None,
+    missing: str = "",
+) -> Verdict:
+    """Compare; ``others`` are our values by other conventions, ``missing`` says why ours is None."""
+    computed = None if ours is None else json_float(ours.value)
+    if ours is None or computed is None:
+        return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
+    value = computed * number.scale
+    # What was not drawn again has no error of drawing: it is equal or it is not.
+    ends = map(json_float, (ours.low, ours.high) if number.drawn else (None, None))
+    low, high = (None if end is None else end * number.scale for end in ends)
+    estimate = Estimate(value, low, high, ours.n)
+    if is_equal(number, value):
+        return Verdict(pack.name, number, estimate, MATCHED, EQUAL)
+    near = low is not None and high is not None and low <= float(number.value) <= high
+    why = _tried(number, others or {}) or ("" if near else UNEXPLAINED)
+    return Verdict(pack.name, number, estimate, NEAR if near else DIFFERS, why)
+
+
+def _tried(number: Number, others: Mapping[str, float | None]) -> str:
+    """Return what other conventions give: those that meet the number, else all of them."""
+    values = {what: value * number.scale for what, value in others.items() if value is not None}
+    met = {what: value for what, value in values.items() if is_equal(number, value)}
+    digits = _digits(number) + bool(number.unit or _digits(number))
+    texts = [f"{value:.{digits}f} ({what})" for what, value in (met or values).items()]
+    return f"{'met by' if met else 'not met either by'} {', '.join(texts)}" if texts else ""
+
+
+def is_equal(number: Number, value: float) -> bool:
+    """Return whether a value, in the number's unit, prints as the number."""
+    half = Decimal(1).scaleb(-_digits(number)) / 2
+    return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
+
+
+def _digits(number: Number) -> int:
+    exponent = Decimal(number.value).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".removesuffix(".")

@@ -1,0 +1,89 @@
+"""Registered plans over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.amounts import as_json
+from contrib.registration.models import Registration
+from contrib.registration.plans import compute_outcomes, find_deviations, register
+from evaluation.reports.sections.registration import outcome_words
+from judgments.api.resources import Related, Resource, RowSerializer, create_action, filters_of, study_filter
+
+
+class RegistrationSerializer(RowSerializer[Registration]):
+    """A plan and a design as they were before the study opened."""
+
+    study = Related("study.slug")
+    content = serializers.DictField(read_only=True, help_text="Its canonical JSON has the SHA-256.")
+
+    class Meta:
+        model = Registration
+        fields = ["id", "study", "sha256", "content", "registered_at"]
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    """A registered hypothesis, and what became of it."""
+
+    text = serializers.CharField()
+    claim = serializers.CharField(allow_blank=True)
+    verdict = serializers.CharField()
+    first_only = serializers.IntegerField(help_text="Pairs on which only the first metric is right.")
+    second_only = serializers.IntegerField()
+    p = serializers.FloatField(
+        allow_null=True, help_text="Of t over items and people; null where nothing was tested."
+    )
+    adjusted = serializers.FloatField(allow_null=True, help_text="After Holm.")
+    words = serializers.CharField()
+
+
+class DeviationSerializer(serializers.Serializer[Any]):
+    """Something that was not done as registered."""
+
+    what = serializers.CharField()
+    words = serializers.CharField()
+
+
+class OutcomesSerializer(serializers.Serializer[Any]):
+    """What became of a registered plan."""
+
+    outcomes = OutcomeSerializer(many=True)
+    deviations = DeviationSerializer(many=True)
+
+
+class RegistrationResource(Resource):
+    """Plans that were fixed before their study opened."""
+
+    queryset = Registration.objects.select_related("study")
+    serializer_class = RegistrationSerializer
+    filterset_class = filters_of(Registration, study=study_filter())
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "registered_at": "registered_at"}
+    create = create_action(
+        register,
+        reply=RegistrationSerializer,
+        route="api:registrations-detail",
+        responses={404: OpenApiResponse(description="No such study.")},
+    )
+
+    @extend_schema(
+        responses=OutcomesSerializer,
+        description="What became of the hypotheses, and what was done otherwise.",
+    )
+    @action(detail=True, methods=["get"])
+    def outcomes(self, request: Request, pk: str) -> Response:
+        study = self.get_object().study
+        return Response(
+            {
+                "outcomes": [
+                    as_json(asdict(row)) | {"words": outcome_words(row)} for row in compute_outcomes(study)
+                ],
+                "deviations": [asdict(deviation) for deviation in find_deviations(study)],
+            }
+        )

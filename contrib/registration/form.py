@@ -1,0 +1,103 @@
+"""The form of a plan to register."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from annotation.quality.detectors import RULES
+
+ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
+LONGEST = 2000
+
+
+def _text_area(label: Any, help_text: Any, longest: int = LONGEST) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=longest,
+        help_text=help_text,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    )
+
+
+class RegisteringForm(forms.Form):
+    exclusions = _text_area(
+        gettext_lazy("Who will be excluded"),
+        gettext_lazy("in words, with the numbers: “people below 70 % of check questions”"),
+    )
+    stopping = _text_area(
+        gettext_lazy("When collection stops"),
+        gettext_lazy("“three judgments an item, then the study closes”"),
+    )
+    analyses = _text_area(gettext_lazy("Planned analyses"), gettext_lazy("one a line"), 20_000)
+    metrics = forms.CharField(
+        label=gettext_lazy("Metrics that will be held against people"),
+        required=False,
+        max_length=LONGEST,
+        help_text=gettext_lazy(
+            "with commas between, as cider-d, rouge-l; any other is listed as a deviation. Empty: any may be."
+        ),
+        widget=UnfoldAdminTextInputWidget,
+    )
+    level = forms.FloatField(
+        label=gettext_lazy("Level"),
+        initial=0.05,
+        help_text=gettext_lazy("of all checked hypotheses together, after Holm"),
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+    )
+    sure = forms.BooleanField(
+        label=gettext_lazy("I have read it through: a registration is never changed or taken back"),
+        error_messages={"required": gettext_lazy("read it through and tick this first.")},
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for row in range(ROWS):
+            self.fields[f"text-{row}"] = forms.CharField(
+                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST,
+                widget=UnfoldAdminTextInputWidget,
+            )  # fmt: skip
+            self.fields[f"claim-{row}"] = forms.CharField(
+                label=_("Hypothesis %(n)s, to be checked") % {"n": row + 1}, required=False, max_length=LONGEST,
+                widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "cider-d > rouge-l on HC"}),
+            )  # fmt: skip
+        for name, rule in RULES.items():
+            self.fields[f"rule-{name}"] = forms.BooleanField(label=_(rule.title), required=False)
+
+    @property
+    def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(ROWS)]
+
+    @property
+    def further_used(self) -> bool:
+        return any(field.value() for row in self.rows[SEEN:] for field in row)
+
+    @property
+    def rules(self) -> list[forms.BoundField]:
+        return [self[f"rule-{name}"] for name in RULES]
+
+    def plan(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        rows = [(values[f"text-{row}"], values[f"claim-{row}"]) for row in range(ROWS)]
+        return {
+            "hypotheses": [{"text": text, "claim": claim} for text, claim in rows if text or claim],
+            "exclusions": values["exclusions"],
+            "exclude_by": [name for name in RULES if values[f"rule-{name}"]],
+            "stopping": values["stopping"],
+            "analyses": _parts(values["analyses"].splitlines()),
+            "metrics": _parts(values["metrics"].split(",")),
+            "level": values["level"],
+        }
+
+
+def _parts(texts: list[str]) -> list[str]:
+    return [text.strip() for text in texts if text.strip()]

@@ -1,0 +1,211 @@
+"""Credit systems with the captions that a unit shows, by their words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
+
+from annotation.snapshots import Snapshot
+from common.rows import batched, columns_of, converted_rows, plain_rows
+from common.texts import one_text
+from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
+from judgments.design.tables.sampling import SIDES
+from judgments.models import Caption, Output, Study, System, Unit
+from judgments.models.units import credited
+from quorum.numeric.arrays import Ints
+
+IN_ONE_QUERY = 500
+
+MOST_CACHED = 100_000  # captions whose hashes are cached between look-ups
+ImageText = tuple[int, str]  # an image and a text
+
+# caption id, image and text, the system for a pair, and those that a file credits
+Shown = tuple[str, ImageText, str | None, Sequence[int]]
+Systems = dict[str, list[dict[str, Any]]]
+Lists = dict[ImageText, list[tuple[str, int, int]]]  # task, system and rank of each output
+
+
+@dataclass(slots=True)
+class Credits:
+    study: Study
+    moment: Snapshot
+    _systems: dict[int, str] = field(default_factory=dict)
+    _hashes: dict[int, int] = field(default_factory=dict)
+    _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
+
+    def of(self, units: Sequence[int]) -> dict[int, Systems]:
+        """Return unit row id -> caption id -> systems and ranks for the unit's image.
+
+        Captions are compared by their words. Pairs name only the compared systems.
+        """
+        shown: dict[int, list[Shown]] = {}
+        for some in batched(units, IN_ONE_QUERY):
+            shown |= _shown_captions(some)
+        if not shown:
+            return {}
+        self._systems = self._systems or self._fixed_systems()
+        self._credits.clear()
+        lists = self._lists_with(
+            {image_text for captions in shown.values() for _, image_text, *_ in captions}
+        )
+        of_units: dict[int, Systems] = {}
+        for pk, captions in shown.items():
+            systems: Systems = {}
+            for key, image_text, system, of_file in captions:
+                entries = [
+                    (task, self._systems[pk], rank)
+                    for task, pk, rank in lists.get(image_text, ())
+                    if pk in credited(of_file, (pk,))
+                ]
+                if of_file:
+                    systems.setdefault(key, [])
+                if system is not None:
+                    entries = [entry for entry in entries if entry[:2] == (ANNOTATION, system)]
+                credits = [self._credit(*entry) for entry in entries]
+                named = {entry[1] for entry in entries}
+                of_row = (
+                    [self._systems.get(pk) for pk in credited(of_file, ())] if system is None else [system]
+                )
+                credits += [{"system": name} for name in of_row if name is not None and name not in named]
+                for credit in credits:
+                    if credit not in systems.setdefault(key, []):
+                        systems[key].append(credit)
+            if systems:
+                of_units[pk] = systems
+        return of_units
+
+    def _fixed_systems(self) -> dict[int, str]:
+        """Return row id -> name of the snapshot's systems; others may be published meanwhile."""
+        rows = System.objects.of_study(self.study).values_list("pk", "name")
+        fixed = self.moment.systems
+        return {pk: name for pk, name in rows if fixed is None or pk in fixed}
+
+    def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
+        """Share equal credits, which thousands of captions repeat."""
+        credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
+        return self._credits.setdefault((task, system, rank), credit)
+
+    def _lists_with(self, wanted: set[ImageText]) -> Lists:
+        # Filter by image only, unsorted: otherwise SQLite scans the whole index.
+        outputs = Output.objects.order_by()
+        lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
+        hashes = [hash(one_text(text)) for _, text in wanted]
+        askers: set[int] = set()
+        by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
+        for image, text in wanted:
+            by_hash[image, hash(one_text(text))].append((image, text))
+        for images in batched(sorted({item for item, _ in wanted}), IN_ONE_QUERY):
+            self._take(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
+            if self.moment.searched:
+                rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
+                captions = np.array(list(rows), dtype=np.int64)
+                askers.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
+        # A constant, not a parameter: otherwise SQLite ignores the partial index of searches.
+        searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
+        for some in batched(sorted(askers), IN_ONE_QUERY):
+            self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
+        return {
+            image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
+            for image_text, ranks in lists.items()
+        }
+
+    def _take(
+        self,
+        task: str,
+        outputs: QuerySet[Output],
+        wanted: Mapping[tuple[int, int], Sequence[ImageText]],
+        ranks: defaultdict[ImageText, list[Any]],
+    ) -> None:
+        """Collect wanted ranks from whole lists, as a rank depends on all before it."""
+        columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
+        there = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
+        system, item, caption, rank = columns[1:, there].astype(np.int64)
+        in_part = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
+        hashes = self._hashes_of(caption)
+        texts, text = np.unique(hashes, return_inverse=True)
+        proposals = sort_into_lists(
+            ListRows(
+                system=system,
+                image=item,
+                text=text,
+                asker=caption if task == SEARCH else np.full(len(caption), -1),
+                rank=rank,
+                original=np.zeros_like(rank),
+                placed=np.isin(system, in_part),
+            ),
+            (), (), (), (), {}, JudgedUnits.of([]),
+        )  # fmt: skip
+        keys = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
+        rows = np.flatnonzero(
+            np.isin(_hash_pairs(proposals.image, texts[proposals.text]), _hash_pairs(keys[:, 0], keys[:, 1]))
+        )
+        here = zip(
+            proposals.system[rows].tolist(), proposals.image[rows].tolist(), texts[proposals.text[rows]].tolist(),
+            proposals.position[rows].tolist(), strict=True,
+        )  # fmt: skip
+        for number, image, text_hash, position in here:
+            for there in wanted.get((image, text_hash), ()):
+                ranks[there].append((task, number, position))
+
+    def _hashes_of(self, captions: Ints) -> Ints:
+        known = np.unique(captions)
+        if len(self._hashes) > MOST_CACHED:
+            self._hashes.clear()
+        for some in batched((pk for pk in known.tolist() if pk not in self._hashes), IN_ONE_QUERY):
+            rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))
+            self._hashes.update((pk, hash(one_text(text))) for pk, text in rows)
+        numbers = np.array([self._hashes[pk] for pk in known.tolist()], dtype=np.int64)
+        return numbers[np.searchsorted(known, captions)]
+
+
+def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
+    """Return unit row id -> id, image, text and, for pairs, system of its captions."""
+    rows = Unit.objects.filter(pk__in=units, control=False).values_list(
+        "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
+        "pair__first_system__name", "pair__second_system__name", "pair_id", "systems",
+    )  # fmt: skip
+    shown: dict[int, list[Shown]] = {}
+    for (
+        pk,
+        item,
+        first,
+        first_text,
+        content,
+        second,
+        second_text,
+        first_system,
+        second_system,
+        pair,
+        of_file,
+    ) in converted_rows(rows):
+        if pair is not None:
+            keys = SIDES if first == second else (first, second)
+            sides = zip(keys, (first_text, second_text), (first_system, second_system), strict=True)
+            shown[pk] = [(key, (item, text), system, ()) for key, text, system in sides if system]
+        elif first is not None:
+            shown[pk] = [(first, (item, first_text), None, of_file)]
+        else:
+            options = content.get("options", ())
+            shown[pk] = [
+                (option["key"], (item, option["text"]), None, of_option)
+                for option, of_option in zip(options, of_file or [()] * len(options), strict=True)
+            ]
+    return {pk: captions for pk, captions in shown.items() if captions}
+
+
+def _hash_pairs(image: Ints, word: Ints) -> Ints:
+    """Hash both; a collision only costs another look-up."""
+    return (image * 2_654_435_761) ^ word
+
+
+def _best_ranks(ranks: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    best: dict[tuple[str, int], int] = {}
+    for task, system, rank in sorted(ranks):
+        best.setdefault((task, system), rank)
+    return [(task, system, rank) for (task, system), rank in best.items()]

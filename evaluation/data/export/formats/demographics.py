@@ -1,0 +1,52 @@
+"""Export what the crowd says of the people who worked, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
+
+from annotation.models import Assignment, Demographics
+from common.files import HashedFile, guard_formula
+from evaluation.data.export.formats.judgments import csv_writer
+from evaluation.data.export.parts import Encoding, ExportWork, Stage
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+
+def why_no_demographics(study: Study) -> str:
+    return "" if design_of(study).crowd.demographics else "its design names demographics (crowd.demographics)"
+
+
+def _workers_with_demographics(study: Study) -> QuerySet[Any]:
+    judged = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
+    rows = Demographics.objects.filter(Exists(judged), study=study)
+    return rows.annotate(position=Value(0, IntegerField()))  # the parts of an export go by it
+
+
+class DemographicLines(Encoding):
+    """Write a line per described worker: pseudonym, and the design's demographics."""
+
+    suffix = "people"
+    progress_count = "people"
+    counts = {"people": 0}
+
+    def stages(self, work: ExportWork) -> Sequence[Stage]:
+        return (Stage(self.suffix, _workers_with_demographics, "people"),)
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        names = design_of(work.study).crowd.demographics
+        rows = Demographics.objects.filter(pk__in=work.pieces).select_related("worker").order_by("pk")
+        for row in rows:
+            _write(file, [row.worker.name, *(row.answers.get(name, "") for name in names)])
+            work.counts["people"] += 1
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        _write(file, ["worker", *design_of(work.study).crowd.demographics])
+        super().join(work, file, parts)
+
+
+def _write(file: HashedFile, cells: Sequence[str]) -> None:
+    csv_writer(file).writerow(guard_formula(cell) for cell in cells)

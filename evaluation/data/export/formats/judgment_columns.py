@@ -1,0 +1,55 @@
+"""The columns that a study's file of judgments has."""
+
+from __future__ import annotations
+
+from judgments.drawing.documents import document_in
+from judgments.kinds import KINDS
+from judgments.kinds.base import JUDGMENT_COLUMNS
+from judgments.models import Item, Study
+from judgments.studies.designs import design_of, has_chances
+
+# Column of the file -> where the captions of a unit are stored.
+CAPTIONS = {
+    "reference": "reference__key",
+    "first": "first__key",
+    "second": "second__key",
+    "reference_text": "reference__text",
+    "first_text": "first__text",
+    "second_text": "second__text",
+}
+
+OPEN_COLUMNS = ("answer", "content")  # only where answers are open
+ANSWERS = "answers"  # only where two candidates can be answered otherwise than by one of them
+SCALE = "scale"  # only where a study has one of its own
+CHANCE = "chance"  # only where what is asked was drawn with unequal chances
+DOCUMENT = "document"  # only where items are parts of documents
+
+
+def file_columns(study: Study) -> tuple[str, ...]:
+    left_out = columns_left_out(study)
+    return tuple(name for name in JUDGMENT_COLUMNS if name not in left_out)
+
+
+def question_setting(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    return kind.setting(design_of(study)) if kind.two_sided else ""
+
+
+def study_scale(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    return kind.setting(design_of(study)) if kind.scale else ""
+
+
+def _has_documents(study: Study) -> bool:
+    fields = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).values_list("fields", flat=True)
+    return any(map(document_in, fields.iterator()))
+
+
+def columns_left_out(study: Study) -> tuple[str, ...]:
+    return (
+        *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
+        *(() if question_setting(study) else (ANSWERS,)),
+        *(() if study_scale(study) else (SCALE,)),
+        *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
+        *(() if _has_documents(study) else (DOCUMENT,)),
+    )

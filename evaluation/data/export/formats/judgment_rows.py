@@ -1,0 +1,194 @@
+"""Read a study's judgments as rows, with the systems behind their captions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.db.models import OuterRef, Subquery
+
+from annotation.models.assignments import IMPORTED_REVISION
+from annotation.snapshots import Snapshot
+from common.rows import batched, converted_rows
+from evaluation.data.export.formats.credits import Credits
+from evaluation.data.export.formats.judgment_columns import (
+    ANSWERS,
+    CAPTIONS,
+    CHANCE,
+    DOCUMENT,
+    SCALE,
+    columns_left_out,
+    question_setting,
+    study_scale,
+)
+from evaluation.data.export.parts import UNITS_AT_ONCE
+from evaluation.data.judgment_sets.loaders import by_unit_and_name
+from evaluation.data.judgment_sets.tallies import JudgmentTally
+from judgments.drawing.documents import document_in
+from judgments.kinds import KINDS
+from judgments.models import HITUnit, Study
+from judgments.studies.designs import design_of, has_chances
+
+CREDITS_AT_ONCE = 20_000  # units in one look-up
+
+WORK_AT_ONCE = 4_096  # an assignment's rows are close together
+
+STORED = (
+    "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
+    "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
+    "unit__kind", "unit__pair__key", "assignment__hit__key", "value", "answer", "unit__control", "unit__expected",
+    "presented", "assignment__simulated", "assignment__accepted_at", "assignment__submitted_at", "seconds",
+    "wall_seconds", "comment",
+)  # fmt: skip
+
+DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
+
+
+@lru_cache(WORK_AT_ONCE)
+def timestamp(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def zero_counts() -> dict[str, int]:
+    counted = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
+    return dict.fromkeys(counted, 0)
+
+
+@dataclass(slots=True)
+class JudgmentRows:
+    """A study's judgments as dicts, by unit and then worker name; iterate once.
+
+    Invalidated answers are included, marked as unused.
+
+    Attributes:
+        revisions: whether revised answers are included, before their revisions.
+        only: ordered row ids of the units to read; their rows name the captions' systems.
+        counts, tally: complete after the last row; the tally covers current judgments.
+    """
+
+    study: Study
+    moment: Snapshot
+    revisions: bool = False
+    only: Sequence[int] | None = None
+    counts: dict[str, int] = field(default_factory=zero_counts)
+    tally: JudgmentTally = field(default_factory=JudgmentTally)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        credits = Credits(self.study, self.moment)
+        if self.only is None:
+            yield from self._rows(None, {})
+            return
+        for many in batched(self.only, CREDITS_AT_ONCE):
+            credited = credits.of(many)
+            for units in batched(many, UNITS_AT_ONCE):
+                yield from self._rows(units, credited)
+
+    def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
+        study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
+        imported = study.source == Study.Source.IMPORTED
+        left_out, question, scale = columns_left_out(study), question_setting(study), study_scale(study)
+        live, chosen, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
+        chances: Mapping[str, float] = chosen.chances if chosen else {}
+        replaces = self._replaced(units)
+        work = lru_cache(WORK_AT_ONCE)(self._work)
+        numbers, replaced = _revision_numbers(replaces), set(replaces.values())
+        for (
+            unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
+            second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
+            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
+        ) in self._stored(units, documents=documents, live=live):  # fmt: skip
+            fields = shown.pop(0) if documents else ()
+            content = shown[0] if kind.is_open else {}
+            named, invalidated, counted = work(assignment, worker_id)
+            current = pk not in replaced and invalidated is None
+            fit = not set_aside and unit_id not in moment.withdrawn
+            used = current and fit and counted
+            if current:
+                rating = value if answer is None else answer
+                self.tally.add(unit, worker, rating, used=used, control=control, presented=presented)
+            counts["judgments"] += 1
+            counts["used" if used else "unused"] += 1
+            counts["control"] += control
+            counts["simulated"] += simulated
+            counts["revised"] += pk in replaced
+            counts["invalidated"] += invalidated is not None
+            row = {  # in the order of JUDGMENT_COLUMNS
+                "study": study.slug,
+                "unit": unit,
+                "protocol": study.protocol,
+                "image": image,
+                "reference": reference,
+                "first": first,
+                "second": second,
+                "reference_text": reference_text,
+                "first_text": first_text,
+                "second_text": second_text,
+                "kind": pair_kind or None,
+                "pair": pair,
+                "worker": worker,
+                # Imported units keep their original ids.
+                "assignment": external_id if imported and external_id else named,
+                "hit": hit,
+                "value": value,
+                "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
+                "control": control,
+                "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
+                "used": used,
+                "presented": presented or None,
+                "simulated": simulated,
+                "accepted_at": timestamp(accepted_at),
+                "submitted_at": timestamp(submitted_at),
+                "seconds": seconds,
+                "wall_seconds": wall_seconds,
+                "comment": comment or None,
+                "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
+                "invalidated": invalidated,
+                "content": content or None,
+                "systems": credits.get(unit_id),
+                ANSWERS: question,
+                CHANCE: shown[-1] if live else chances.get(pair or unit),
+                SCALE: scale,
+                DOCUMENT: document_in(fields) or None,
+            }
+            for name in left_out:
+                del row[name]
+            yield row
+
+    def _stored(
+        self, units: Sequence[int] | None, *, documents: bool, live: bool
+    ) -> Iterator[tuple[Any, ...]]:
+        moment = self.moment
+        judgments = (moment.all_judgments if self.revisions else moment.judgments)(self.study, units=units)
+        stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
+            *STORED,
+            *(("unit__item__fields",) if documents else ()),
+            *(("unit__content",) if KINDS[self.study.protocol].is_open else ()),
+            *((Subquery(DRAWN_BY),) if live else ()),
+        )
+        return by_unit_and_name(
+            converted_rows(stored),
+            unit=STORED.index("unit_id"),
+            worker=STORED.index("assignment__worker__name"),
+        )
+
+    def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
+        return (
+            str(assignment),
+            self.moment.invalidated.get(assignment),
+            self.moment.includes(assignment, worker),
+        )
+
+    def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
+        revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
+        return dict(revisions.values_list("pk", "replaces_id"))
+
+
+def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
+    numbers: dict[int, int] = {}
+    for pk in sorted(replaced):  # what is replaced was stored before
+        numbers[pk] = numbers.get(replaced[pk], 0) + 1
+    return numbers

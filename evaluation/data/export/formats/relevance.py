@@ -1,0 +1,113 @@
+"""Export judgments of an image's captions, a unit a line: qrels of the consensus, and Flickr8k's files of votes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from common.files import HashedFile
+from evaluation.data.export.parts import Encoding, ExportWork
+from evaluation.errors import ExportError
+from judgments.models import Unit
+from judgments.studies.designs import kind_of
+
+GRADES_A_LINE = 3  # the expert file has three columns of grades
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAnswers:
+    pk: int
+    image: str
+    caption: str
+    values: tuple[int, ...]
+
+
+def read_unit_answers(work: ExportWork) -> Iterator[list[UnitAnswers]]:
+    for some, answers in work.answers():
+        names = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+        rows = names.values_list("pk", "item__name", "first__key")
+        yield [UnitAnswers(pk, image, caption, tuple(answers.get(pk, ()))) for pk, image, caption in rows]
+
+
+def _check_no_blank(text: str, *, what: str) -> str:
+    if not text or text.split() != [text]:
+        raise ExportError(f"The {what} {text!r} holds a blank; qrels separates its fields by blanks.")
+    return text
+
+
+class LineParts(Encoding):
+    tallies = True
+    counts = {"lines": 0, "left_out": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        for units in read_unit_answers(work):
+            for line in self.lines(work, units):
+                if line is None:
+                    work.counts["left_out"] += 1
+                else:
+                    file.write_text(f"{line}\n")
+                    work.counts["lines"] += 1
+
+    @abstractmethod
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        """Yield each unit's line, or None to omit it."""
+
+
+class Qrels(LineParts):
+    """Write TREC relevance judgments: ``query 0 document relevance``.
+
+    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``).
+    """
+
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        kind, decisions = kind_of(work.study), work.moment.decisions
+        assert kind.relevance is not None  # the format refuses other kinds
+        if decisions:
+            work.counts.setdefault("adjudicated", 0)
+        positions = [position for position, unit in enumerate(units) for _ in unit.values]
+        values = [value for unit in units for value in unit.values]
+        consensus = kind.aggregation.consensus(positions, values) if values else {}
+        for position, unit in enumerate(units):
+            decision = decisions.get(unit.pk)
+            if position not in consensus and decision is None:
+                yield None
+                continue
+            if decision is not None:
+                work.counts["adjudicated"] += 1
+            value = consensus[position].value if decision is None else float(decision)
+            assert value is not None  # these kinds have no ties
+            image, caption = (
+                _check_no_blank(unit.image, what="image"),
+                _check_no_blank(unit.caption, what="caption id"),
+            )
+            query, document = (image, caption) if work.task == "annotation" else (caption, image)
+            yield f"{query} 0 {document} {kind.relevance.grade(value)}"
+
+
+class Flickr8k(LineParts):
+    """Write image, caption id, and Flickr8k's columns for the study's scale."""
+
+    def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        columns = FLICKR8K[kind_of(work.study).values]
+        for unit in units:
+            cells = columns(unit.values)
+            yield f"{unit.image}\t{unit.caption}\t{cells}" if cells else None
+
+
+def _crowd_columns(values: Sequence[float]) -> str:
+    """Return the columns of CrowdFlowerAnnotations.txt: share of yes, number of yes, number of no."""
+    n, yes = len(values), sum(values)
+    return f"{yes / n:.15g}\t{yes}\t{n - yes}" if n else ""
+
+
+def _expert_columns(values: Sequence[float]) -> str:
+    """Return the columns of ExpertAnnotations.txt: exactly three grades, ascending."""
+    return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
+
+
+# Scale -> the columns of its file.
+FLICKR8K: dict[tuple[float, ...], Callable[[Sequence[float]], str]] = {
+    (0, 1): _crowd_columns,
+    (1, 2, 3, 4): _expert_columns,
+}

@@ -1,0 +1,80 @@
+"""Export the reliability matrix: the answers of each worker to each unit."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+from common.files import HashedFile, csv_line, guard_formula
+from common.rows import batched
+from evaluation.data.export.formats.written_captions import ROWS_AT_ONCE, names_in_order
+from evaluation.data.export.parts import Encoding, ExportWork, read_lines
+from judgments.kinds import KINDS
+from judgments.models import Unit
+
+
+class Reliability(Encoding):
+    """Write a header of unit ids and a line per worker; missing cells are empty.
+
+    Joining transposes the parts in an SQLite file that sorts on disk, so memory holds only worker names.
+    """
+
+    suffix = "units"
+    tallies = True
+    progress_count = "values"
+    counts = {"lines": 0, "units": 0, "values": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        side_of = KINDS[work.study.protocol].outcome_of  # without strength and confidence
+        for some, answers in work.votes():
+            units = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+            for pk, key in units.values_list("pk", "key"):
+                votes = [(worker, side_of(value)) for worker, value in answers.get(pk, [])]
+                file.write_text(f"{json.dumps([key, votes], separators=(',', ':'))}\n")
+                work.counts["units"] += 1
+                work.counts["values"] += len(votes)
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        scratch = work.folder / "turned"
+        scratch.unlink(missing_ok=True)  # of a join that was stopped
+        with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
+            for name in ("journal_mode", "synchronous"):
+                database.execute(f"PRAGMA {name} = OFF")
+            database.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
+            database.execute("BEGIN")
+            file.write_text("worker")
+            for batch in batched(enumerate(read_lines(parts)), ROWS_AT_ONCE):
+                file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
+                database.executemany(
+                    "INSERT INTO cells VALUES (?, ?, ?)",
+                    ((worker, column, value) for column, (_, votes) in batch for worker, value in votes),
+                )
+            file.write_text("\r\n")
+            for name, cells in _worker_lines(database):
+                file.write_text(csv_line([guard_formula(name)]))
+                at = -1
+                for some in batched(cells, ROWS_AT_ONCE):
+                    text = ""
+                    for column, value in some:
+                        text += f"{',' * (column - at)}{value}"
+                        at = column
+                    file.write_text(text)
+                file.write_text(f"{',' * (work.counts['units'] - 1 - at)}\r\n")
+                work.counts["lines"] += 1
+
+
+def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
+    workers = [worker for (worker,) in database.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
+    names = names_in_order(workers)
+    database.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, position INTEGER)")
+    database.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(names)))
+    rows = database.execute(
+        "SELECT position, column, value FROM cells JOIN ranks USING (worker) ORDER BY position, column"
+    )
+    for name, (_, group) in zip(names.values(), groupby(rows, key=itemgetter(0)), strict=True):
+        yield name, ((column, value) for _, column, value in group)

@@ -1,0 +1,68 @@
+"""Export soft labels: the distribution of people's answers to each unit, with its entropy."""
+
+from __future__ import annotations
+
+from common.files import HashedFile
+from evaluation.data.export.parts import Encoding, ExportWork, write_line
+from evaluation.data.judgment_sets.records import MOST_VALUES
+from judgments.design.numbers import number_text
+from judgments.models import Study, Unit
+from judgments.studies.designs import kind_of
+from quorum.statistics.disagreement import soft_labels
+
+CORRECTED = "miller-madow"  # of a unit alone, so that a part says the same whatever the others hold
+
+
+def has_soft_labels(study: Study) -> bool:
+    kind = kind_of(study)
+    return not kind.is_open and 2 <= len(kind.outcomes) <= MOST_VALUES
+
+
+def why_no_soft_labels(study: Study) -> str:
+    return "" if has_soft_labels(study) else f"it holds answers of at most {MOST_VALUES} values"
+
+
+class SoftLabelLines(Encoding):
+    """Write a line per unit with included judgments; count the others."""
+
+    tallies = True
+    counts = {"lines": 0, "left_out": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        kind = kind_of(work.study)
+        labels = kind.outcomes
+        for some, answers in work.answers():
+            rows = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+            shown = rows.select_related("item", "reference", "first", "second")
+            units = [unit for unit in shown if answers.get(unit.pk)]
+            work.counts["left_out"] += len(shown) - len(units)
+            if not units:
+                continue
+            codes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
+            values = [kind.outcome_of(value) for unit in units for value in answers[unit.pk]]
+            plain = soft_labels(codes, values, labels=labels, correction="none")
+            corrected = soft_labels(codes, values, labels=labels, correction=CORRECTED)
+            for index, unit in enumerate(units):
+                names = [number_text(label) for label in labels]
+                several = plain.judgments[index] > 1
+                write_line(
+                    file,
+                    {
+                        "unit": unit.key,
+                        "image": unit.item.name,
+                        **{
+                            side: caption.key if caption else None
+                            for side, caption in (
+                                ("reference", unit.reference),
+                                ("first", unit.first),
+                                ("second", unit.second),
+                            )
+                        },
+                        "n": int(plain.judgments[index]),
+                        "votes": dict(zip(names, plain.counts[index].tolist(), strict=True)),
+                        "distribution": dict(zip(names, plain.shares[index].tolist(), strict=True)),
+                        "entropy": float(plain.entropy[index]) if several else None,
+                        "entropy_corrected": float(corrected.entropy[index]) if several else None,
+                    },
+                )
+                work.counts["lines"] += 1

@@ -1,0 +1,105 @@
+"""Export the captions that workers wrote, under pseudonyms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotation.models import Worker
+from annotation.snapshots import Snapshot
+from common.files import HashedFile
+from common.rows import batched
+from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, read_lines, write_line
+from evaluation.data.judgment_sets.loaders import by_unit_and_name
+from evaluation.errors import EvaluationError
+from judgments.drawing.keys import content_key
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedCaption:
+    """An included caption; ``key`` is equal on every database, and new for a revision."""
+
+    key: str
+    text: str
+    image: str
+    split: str
+    item_id: int
+    worker_id: int
+    worker: str
+    judgment_id: int
+
+
+def check_writes(study: Study) -> None:
+    """Raise EvaluationError unless the study collects captions."""
+    if not KINDS[study.protocol].writes_captions:
+        raise EvaluationError(
+            f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
+        )
+
+
+def written_captions(
+    study: Study, moment: Snapshot, *, units: Sequence[int] | None = None
+) -> Iterator[CollectedCaption]:
+    """Yield the captions included at ``moment``, by unit, then worker name."""
+    rows = (
+        moment.judgments(study, units=units)
+        .filter(unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",
+            "unit__item_id", "unit__item__name", "unit__item__split", "assignment_id",
+        )
+    )  # fmt: skip
+    for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
+        if moment.includes(assignment, worker_id):
+            key = f"w-{content_key('written', study.slug, unit, worker, text)}"
+            yield CollectedCaption(key, text, image, split, item, worker_id, worker, judgment)
+
+
+def pseudonyms(workers: Collection[int]) -> dict[int, str]:
+    return {worker: f"writer-{number:04d}" for number, worker in enumerate(names_in_order(workers), start=1)}
+
+
+def names_in_order(workers: Collection[int]) -> dict[int, str]:
+    """Return worker -> name, in the order of names."""
+    names: dict[int, str] = {}
+    for some in batched(workers, ROWS_AT_ONCE):
+        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
+    return dict(sorted(names.items(), key=lambda entry: (entry[1], entry[0])))
+
+
+class WrittenCaptions(Encoding):
+    """Write JSON lines: image, caption, caption_id, split if any, and the writer's pseudonym.
+
+    Parts hold row ids of writers, as pseudonyms need all of them.
+    """
+
+    suffix = "rows"
+    progress_count = "captions"
+    counts = {"captions": 0, "writers": 0}
+
+    def write_part(self, work: ExportWork, file: HashedFile) -> None:
+        for some in batched(work.pieces, UNITS_AT_ONCE):
+            for caption in written_captions(work.study, work.moment, units=some):
+                row = {
+                    "image": caption.image,
+                    "caption": caption.text,
+                    "caption_id": caption.key,
+                    **({"split": caption.split} if caption.split else {}),
+                    "worker": caption.worker_id,
+                }
+                write_line(file, row)
+                work.counts["captions"] += 1
+
+    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
+        paths = list(parts)
+        names = pseudonyms({row["worker"] for row in read_lines(paths)})
+        for row in read_lines(paths):
+            write_line(file, row | {"worker": names[row["worker"]]})
+        work.counts["writers"] = len(names)

@@ -1,0 +1,129 @@
+"""Invariants of judgments, and of what is computed from them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from django.db.models import Count, Exists, F, OuterRef, Q
+from pydantic import ValidationError
+
+from annotation.models import Adjudication, Assignment, Judgment
+from annotation.models.assignments import FINISHED_STATES
+from evaluation.data.invariants.sentences import DESIGNED, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.judgment_sets.blocks import changed_blocks
+from evaluation.models import Analysis
+from judgments.kinds import AbsentKind, Kind, installed_kind
+from judgments.models import HITUnit, Study
+from judgments.studies.designs import design_of
+
+
+def revisions_replace_their_own() -> Sentences:
+    revisions = Judgment.objects.filter(replaces__isnull=False)
+    wrong = revisions.exclude(
+        replaces__assignment=F("assignment"), replaces__unit=F("unit"), replaces__pk__lt=F("pk")
+    )
+    yield from sentences_about(
+        wrong,
+        "judgment {pk} replaces judgment {replaces_id}, which is no earlier one of the same unit.",
+        study="assignment__study",
+    )
+
+
+def blocks_say_what_the_rows_say() -> Sentences:
+    for block in changed_blocks():
+        yield (
+            f"Study {block.study.slug}: the stored columns of {block.what} {block.first + 1} to {block.last} are not "
+            "those of the rows: one of them was changed. If the rows are right, `aggregate "
+            f"{block.study.slug} --from-rows` stores the columns anew."
+        )
+
+
+def adjudications_are_of_judged_units() -> Sentences:
+    rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
+    yield from sentences_about(rows, "adjudication {pk} is of a control item or of another study's unit.")
+    decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
+    for row in decided.select_related("study"):
+        kind = _kind_if_readable(row.study)
+        if kind is not None and row.value not in ((0, 1, 2, 3) if kind.two_sided else kind.values):
+            yield f"Study {row.study.slug}: adjudication {row.pk} decides {row.value}, which its kind does not know."
+
+
+def judgments_belong_to_finished_work() -> Sentences:
+    allowed_states = (*FINISHED_STATES, Assignment.State.APART)
+    early = Judgment.objects.exclude(assignment__state__in=allowed_states).exclude(
+        assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED_STATES
+    )
+    yield from sentences_about(
+        early,
+        "judgment {pk} belongs to assignment {assignment_id}, which is {assignment__state}.",
+        study="assignment__study",
+    )
+    hit_units = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit"))
+    foreign = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(hit_units))
+    yield from sentences_about(
+        foreign, "judgment {pk} is on unit {unit__key}, which is not in its HIT.", study="assignment__study"
+    )
+    other = Judgment.objects.exclude(assignment__study=F("unit__study"))
+    yield from sentences_about(
+        other, "judgment {pk} is on unit {unit__key} of another study.", study="assignment__study"
+    )
+
+
+def a_worker_judges_a_unit_once() -> Sentences:
+    twice = (
+        Judgment.objects.current()
+        .values("assignment__study__slug", "unit__key", "assignment__worker__name")
+        .annotate(count=Count("pk"))
+        .filter(count__gt=1)
+        .order_by()
+        .values_list("assignment__study__slug", "unit__key", "assignment__worker__name", "count")
+    )
+    for slug, unit, worker, count in twice.iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: worker {worker} judged unit {unit} {count} times."
+
+
+def _kind_if_readable(study: Study) -> Kind | None:
+    """Return the kind under the study's design; the plain one if the design cannot be read, as is said elsewhere."""
+    kind = installed_kind(study.protocol)
+    if isinstance(kind, AbsentKind):
+        return None
+    with suppress(ValidationError):
+        return kind.for_design(design_of(study))
+    return kind
+
+
+def values_are_allowed() -> Sentences:
+    """A judgment has a valid value or open answer, and a side if the kind has sides."""
+    for study in Study.objects.order_by("slug"):
+        kind = _kind_if_readable(study)
+        if kind is None:
+            yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
+            continue
+        judgments = Judgment.objects.filter(assignment__study=study)
+        if kind.is_open:
+            wrong = judgments.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
+        else:
+            known = judgments.order_by().values_list("value", flat=True).distinct()
+            wrong = judgments.filter(Q(value=None) | Q(value__in=set(known) - {None, *kind.values}))
+        for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
+            where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
+            yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
+        if study.source == DESIGNED:
+            sides = judgments.filter(presented="") if kind.two_sided else judgments.exclude(presented="")
+            for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):
+                expected = "expected which side was left" if kind.two_sided else "this kind has no sides"
+                yield f"Study {study.slug}: judgment {pk} says {'no' if kind.two_sided else 'a'} side; {expected}."
+
+
+def results_older_than_the_data() -> Sentences:
+    newest = Analysis.objects.filter(what=Analysis.What.AGGREGATION).order_by("study_id", "-created_at")
+    seen: set[int] = set()
+    for slug, study, computed_at in newest.values_list("study__slug", "study_id", "created_at"):
+        if study in seen:
+            continue
+        seen.add(study)
+        later = Assignment.objects.filter(
+            study_id=study, state__in=FINISHED_STATES, submitted_at__gt=computed_at
+        ).count()
+        if later:
+            yield f"Study {slug}: {later} assignments were submitted after its consensus was computed."

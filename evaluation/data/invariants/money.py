@@ -1,0 +1,132 @@
+"""Invariants of budgets, of the ledger, and of paid work."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication, RawId
+from annotation.money.ledger import ledger_sums, reserved_cents
+from common.amounts import spell_cents
+from evaluation.data.invariants.sentences import ROWS_AT_ONCE, Sentences, sentences_about
+
+Status, Booked = CrowdSession.Status, CrowdSession.Booked
+
+
+def budgets_are_what_their_ledger_says() -> Sentences:
+    for budget in Budget.objects.select_related("study").order_by("study__slug", "platform"):
+        where = f"Study {budget.study.slug}: the budget at {budget.platform}"
+        amount = partial(spell_cents, currency=budget.currency)
+        reserved, spent = ledger_sums(budget)
+        if (reserved, spent) != (budget.reserved_cents, budget.spent_cents):
+            yield (
+                f"{where} says {amount(budget.reserved_cents)} reserved and {amount(budget.spent_cents)} "
+                f"spent, its ledger {amount(reserved)} and {amount(spent)}."
+            )
+        taken = budget.reserved_cents + budget.spent_cents
+        shares = budget.commitments.aggregate(cents=Sum("cents"))["cents"] or 0
+        if shares != taken:
+            yield f"{where} has {amount(taken)} committed, and its accounts {amount(shares)}."
+        if budget.over_cents != max(0, taken - budget.budget_cents):
+            yield f"{where} is exceeded by another sum than the {amount(budget.over_cents)} that it says."
+        expected = reserved_cents(budget)
+        if expected != budget.reserved_cents:
+            yield (
+                f"{where} has {amount(budget.reserved_cents)} reserved, and {amount(expected)} are kept by held "
+                "slots and calls."
+            )
+
+
+def money_is_kept_within_a_budget() -> Sentences:
+    budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
+    holding = Publication.objects.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0))
+    for rows in (holding, CrowdCall.objects.filter(reserved_cents__gt=0)):
+        for slug, pk in rows.exclude(Exists(budgets)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+            name = rows.model._meta.verbose_name
+            yield f"Study {slug}: {name} {pk} keeps money, and the study has no budget there."
+
+
+def decided_sessions_are_booked() -> Sentences:
+    """Approved work is one ledger entry of its price; rejected work refunded it."""
+    rows = CrowdSession.objects.all()
+    wrong = rows.exclude(
+        Q(status=Status.APPROVED, booked=Booked.SPENT)
+        | Q(status=Status.REJECTED, booked=Booked.RELEASED)
+        | (~Q(status__in=[Status.APPROVED, Status.REJECTED]) & Q(booked=Booked.NOTHING))
+    )
+    for slug, pk, status, booked in wrong.values_list("study__slug", "pk", "status", "booked").iterator(
+        ROWS_AT_ONCE
+    ):
+        yield f"Study {slug}: session {pk} is {status}, and its booking says {booked or 'nothing'!r}."
+    price = F("publication__reward_cents") + F("publication__fee_cents")
+    paid = rows.filter(booked=Booked.SPENT).annotate(
+        count=Count("entries", filter=Q(entries__what="reward", entries__spent_cents=price))
+    )
+    yield from sentences_about(
+        paid.exclude(count=1), "session {pk} is paid, but its price is in the ledger {count} times."
+    )
+    unpaid = LedgerEntry.objects.filter(what="reward").exclude(session__booked=Booked.SPENT)
+    yield from sentences_about(
+        unpaid, "the ledger's {key} pays a session that is not approved.", study="budget__study"
+    )
+
+
+def bonuses_that_are_done_are_spent() -> Sentences:
+    done = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
+    counted = done.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
+    yield from sentences_about(counted, "the bonus {key} was paid, but is in the ledger {count} times.")
+    early = LedgerEntry.objects.filter(what="bonus").exclude(call__state=CrowdCall.State.DONE)
+    yield from sentences_about(
+        early, "the ledger's {key} pays a bonus that was not paid.", study="budget__study"
+    )
+
+
+def unpublished_hits_hold_no_money() -> Sentences:
+    """Slots hold money from publication to decision; dropped calls hold none."""
+    idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
+    rows = Publication.objects.filter(state__in=idle)
+    for column, name in (("held_slots", "slots"), ("screen_outs_held", "screen-outs")):
+        problem = f"publication {{pk}} is {{state}}, and holds {{{column}}} {name}."
+        yield from sentences_about(rows.filter(**{f"{column}__gt": 0}), problem)
+    dropped = CrowdCall.objects.filter(state=CrowdCall.State.DROPPED, reserved_cents__gt=0)
+    yield from sentences_about(dropped, "call {key} was dropped, and keeps money.")
+
+
+def paid_work_stays_in_its_study_and_place() -> Sentences:
+    at_home = Q(publication__study=F("study"), publication__platform=F("platform"))
+    publications = Publication.objects.filter(
+        ~Q(platform=F("study__platform")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))
+    )
+    yield from sentences_about(
+        publications, "publication {pk} is of another place, or its HIT of another study."
+    )
+    sessions = CrowdSession.objects.exclude(
+        at_home, worker__platform=F("platform"), study__platform=F("platform")
+    )
+    yield from sentences_about(
+        sessions, "session {pk} has a publication or worker of another study or place."
+    )
+    calls = CrowdCall.objects.filter(
+        ~Q(platform=F("study__platform"))
+        | (Q(publication__isnull=False) & ~at_home)
+        | (Q(session__isnull=False) & ~Q(session__study=F("study"), session__platform=F("platform")))
+    )
+    yield from sentences_about(
+        calls, "call {key} is of another place, or about a publication or session of another study."
+    )
+    entries = LedgerEntry.objects.filter(publication__isnull=False).exclude(
+        publication__study=F("budget__study"), publication__platform=F("budget__platform")
+    )
+    yield from sentences_about(
+        entries, "the ledger's {key} is about a publication of another study or place.", study="budget__study"
+    )
+    pages = Assignment.objects.filter(session__isnull=False)
+    yield from sentences_about(
+        pages.exclude(session__study=F("study"), session__worker=F("worker")),
+        "assignment {pk} belongs to a session of another study or worker.",
+    )
+    ids = RawId.objects.filter(session__isnull=False).exclude(session__worker=F("worker"))
+    yield from sentences_about(
+        ids, "raw id {pk} names another worker than its session.", study="session__study"
+    )

@@ -1,0 +1,29 @@
+"""Say in a sentence what is wrong with each row of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from string import Formatter
+from typing import Any
+
+from django.db.models import QuerySet
+
+from judgments.models import Study
+
+ROWS_AT_ONCE = 2_000
+DESIGNED = Study.Source.DESIGNED
+
+Sentences = Iterator[str]
+
+
+def sentences_about(rows: QuerySet[Any], problem: str, *, study: str = "study") -> Sentences:
+    """Yield a sentence about each row.
+
+    Args:
+        problem: what is wrong; names in braces are columns.
+        study: the path to the row's study.
+    """
+    sentence = f"Study {{{study}__slug}}: {problem}"
+    columns = [name for _, name, _, _ in Formatter().parse(sentence) if name]
+    for row in rows.values(*columns).iterator(ROWS_AT_ONCE):
+        yield sentence.format_map(row)

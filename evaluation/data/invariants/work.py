@@ -1,0 +1,92 @@
+"""Invariants of slots and assignments."""
+
+from __future__ import annotations
+
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from annotation.models import Assignment
+from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
+from evaluation.data.invariants.sentences import DESIGNED, ROWS_AT_ONCE, Sentences, sentences_about
+from judgments.models import HIT, HITUnit, Study
+from judgments.studies.designs import stops_early
+
+
+def layouts_show_units_of_the_hit() -> Sentences:
+    """An order names each place of the HIT at most once; flips have one side per place."""
+    sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
+    work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED)
+    names = ("study__slug", "pk", "hit_id", "order", "flips")
+    for slug, pk, hit, order, flips in work.values_list(*names).iterator(ROWS_AT_ONCE):
+        size = sizes.get(hit, 0)
+        if len(set(order)) != len(order) or not set(order) <= set(range(size)):
+            yield f"Study {slug}: the order of assignment {pk} is none of the {size} units of its HIT."
+        elif flips and len(flips) != (len(order) or size):
+            yield f"Study {slug}: assignment {pk} has {len(flips)} sides for {len(order) or size} units."
+
+
+def work_that_is_held_was_never_sent() -> Sentences:
+    live = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED)
+    wrong = live.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
+    yield from sentences_about(wrong, "assignment {pk} is {state}, but was submitted or has no lease.")
+
+
+def slots_are_saved_where_studies_stop_early() -> Sentences:
+    """Slots are saved only with early stopping, or if the log says that open ones expired."""
+    for study in Study.objects.filter(hits__spared__gt=0).distinct().order_by("slug"):
+        if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
+            count = HIT.objects.filter(study=study, spared__gt=0).count()
+            yield f"Study {study.slug}: {count} HITs have spared slots, but the study does not stop early."
+
+
+def slots_match_assignments() -> Sentences:
+    """Live assignments, open and saved slots add up to a HIT's wanted slots; no two assignments share a slot."""
+    hits = (
+        HIT.objects.filter(study__source=DESIGNED)
+        .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)))
+        .exclude(open_slots=F("required") - F("live") - F("spared"))
+    )
+    names = ("study__slug", "key", "required", "open_slots", "live", "spared")
+    for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_AT_ONCE):
+        yield (
+            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
+            f"{f', {spared} spared' if spared else ''} and {live} live assignments."
+        )
+    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE_STATES)
+    wrong = live.filter(slot__gte=F("hit__required"))
+    yield from sentences_about(wrong, "assignment {pk} takes slot {slot}, which its HIT does not have.")
+
+
+def hits_ask_for_what_the_design_says() -> Sentences:
+    """HITs want ``judgments_per_unit`` workers plus extensions.
+
+    They want more only if a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free
+    slot.
+    """
+    for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
+        wanted = study.design.get("judgments_per_unit")
+        others = study.hits.exclude(required=wanted + F("extra"))
+        if stops_early(study) or study.exclusions.exists() or study.publications.exists():
+            others = others.filter(required__lt=wanted + F("extra"))
+        for key, required, extra in others.values_list("key", "required", "extra"):
+            added = f", and {extra} were added" if extra else ""
+            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}{added}."
+
+
+def finished_work_is_complete() -> Sentences:
+    sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
+    work = (
+        Assignment.objects.filter(state__in=FINISHED_STATES, study__source=DESIGNED)
+        .annotate(answered=Count("judgments", filter=Q(judgments__replaces=None)))
+        .values_list("study__slug", "pk", "hit_id", "order", "answered")
+    )
+    for slug, pk, hit, order, answered in work.iterator(ROWS_AT_ONCE):
+        shown = len(order) or sizes.get(hit, 0)
+        if answered != shown:
+            yield f"Study {slug}: submitted assignment {pk} has {answered} judgments on {shown} units."
+
+
+def leases_that_ended() -> Sentences:
+    overdue = Assignment.objects.overdue(timezone.now())
+    for slug, count in overdue.values_list("study__slug").annotate(count=Count("pk")).order_by("study__slug"):
+        yield f"Study {slug}: {count} leases ended and are not freed yet."

@@ -1,0 +1,126 @@
+"""Hash judgments as lines, one by one or as columns of many."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from json.encoder import encode_basestring
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quorum.numeric.arrays import Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+LINES_AT_ONCE = 100_000  # hashed
+TO_ESCAPE = r'["\\\x00-\x1f]'  # what JSON escapes
+NOT_PLAIN = r"[^ !#-\[\]-~]"  # the same in ASCII
+
+
+class DataHash:
+    """SHA-256 over judgments by unit, then worker name: answers and whether included, not row ids or times.
+
+    Args:
+        into: gets what is to be hashed instead, for ``hash_of_files``.
+    """
+
+    def __init__(self, into: Callable[[bytes], object] | None = None) -> None:
+        self._hash = hashlib.sha256()
+        self._take = into or self._hash.update
+        self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+
+    def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
+        encoded = str(answer) if type(answer) is int else self._encode(answer)
+        line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {encoded}, {'true' if used else 'false'}]\n"
+        self._take(line.encode())
+
+    def add_coded(
+        self,
+        units: pa.Array | Iterable[str],
+        workers: Iterable[str],
+        answers: Iterable[Any],
+        codes: Sequence[Ints],
+    ) -> None:
+        """Add many judgments at once.
+
+        ``units``, ``workers`` and ``answers`` are distinct; ``codes`` are four (N,) int64: positions in them,
+        and 0 or 1 for used.
+        """
+        parts = (
+            line_beginnings(units),
+            text_column(f"{encode_basestring(worker)}, " for worker in workers),
+            text_column(f"{self._encode(answer)}, " for answer in answers),
+            text_column(("false]\n", "true]\n")),
+        )
+        for start in range(0, len(codes[0]), LINES_AT_ONCE):
+            some = [code[start : start + LINES_AT_ONCE] for code in codes]
+            self._hash.update(joined_lines(*zip(parts, some, strict=True)))
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
+    """Return the bytes of N lines, made of texts at (N,) positions in arrays, and of texts that all lines have."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part[0].take(pa.array(part[1]))
+        for part in parts
+    ]
+    lines = pc.binary_join_element_wise(*columns, pa.scalar("", pa.large_string()))
+    _, ends, text = lines.buffers()
+    return memoryview(text)[: np.frombuffer(ends, dtype=np.int64)[len(lines)]]
+
+
+def text_column(values: Iterable[str]) -> pa.Array:
+    """Return an Arrow column, built in parts: millions of Python strings would take four times the memory."""
+    import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
+
+    stream, parts = iter(values), [pa.array([], pa.large_string())]
+    while some := list(islice(stream, LINES_AT_ONCE)):
+        parts.append(pa.array(some, pa.large_string()))
+    return pa.concat_arrays(parts)
+
+
+def line_beginnings(
+    units: pa.Array | Iterable[str],
+    encode: Callable[[str], str] = encode_basestring,
+    escaped: str = TO_ESCAPE,
+) -> pa.Array:
+    """Return the beginning of each unit's lines, ``["key", ``; ``encode`` changes the characters ``escaped``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = units if isinstance(units, pa.Array) else text_column(units)
+    if pc.any(pc.match_substring_regex(texts, escaped)).as_py():
+        return text_column(f"[{encode(key)}, " for key in texts.to_pylist())
+    start, end, nothing = (pa.scalar(part, pa.large_string()) for part in ('["', '", ', ""))
+    return pc.binary_join_element_wise(start, texts.cast(pa.large_string()), end, nothing)
+
+
+def hash_of_files(paths: Iterable[Path]) -> str:
+    """Return the SHA-256 of files one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a data hash with other data, as JSON with sorted keys."""
+    return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()
+
+
+def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
+    """Return the hash of judgments and of winners published without votes, by pair key."""
+    return hash_with(data_hash, winners) if winners else data_hash

@@ -1,0 +1,146 @@
+"""The digest of a study's units and references, of rows or of stored columns alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache, reduce
+from itertools import chain
+from json.encoder import encode_basestring_ascii
+from operator import or_
+from typing import Any
+
+import numpy as np
+from django.db.models import Model, Q, QuerySet
+
+from common.rows import batched, columns_of, plain_rows
+from evaluation.data.judgment_sets.blocks import unit_columns
+from evaluation.data.judgment_sets.data_hash import NOT_PLAIN, joined_lines, line_beginnings, text_column
+from evaluation.data.judgment_sets.loaders import ROWS_AT_ONCE
+from evaluation.data.judgment_sets.records import UNITS_AT_ONCE
+from evaluation.data.judgment_sets.signatures import DIGITS_OF_HASH
+from judgments.models import Caption, Item, Study, Unit
+from quorum.numeric.arrays import Ints, places_in
+
+CAPTIONS = ("reference", "first", "second")
+
+
+def _as_text(text: str | None) -> str:
+    return "null" if text is None else encode_basestring_ascii(text)
+
+
+@lru_cache(ROWS_AT_ONCE)
+def _as_json(text: str | None) -> str:
+    return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
+
+
+SHOWN: Mapping[str, Callable[[Any], str]] = {
+    "key": _as_text, "control": lambda is_control: "true" if is_control else "false", "item__name": _as_text,
+    "item__text": _as_text, "reference__text": _as_text, "first__text": _as_text, "second__text": _as_text,
+    "expected": _as_json, "content": _as_json,
+}  # fmt: skip
+
+NAMED = {"item__name": _as_text, "text": _as_text}
+
+
+def digest_of_material(study: Study, stored: bool) -> str:
+    """Hash units, read from their rows or from ``stored`` blocks, and references as lines of JSON."""
+    units = Unit.objects.filter(study=study)
+    references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
+    if stored:
+        lines: Iterator[Any] = _lines_of_columns(study, units, references)
+    else:
+        lines = chain(
+            _lines_of_rows(units.order_by("position", "pk"), SHOWN),
+            _lines_of_rows(references.order_by("item__position", "position", "pk"), NAMED),
+        )
+    digest = hashlib.sha256()
+    for some in lines:
+        digest.update(some)
+    return digest.hexdigest()[:DIGITS_OF_HASH]
+
+
+def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], str]]) -> Iterator[bytes]:
+    """Yield lines made column by column: encoding whole rows takes twice as long."""
+    for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
+        texts = map(map, columns.values(), zip(*some, strict=True))
+        lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
+        yield f"[{lines}]\n".encode()
+
+
+def _lines_of_columns(
+    study: Study, units: QuerySet[Unit], references: QuerySet[Caption]
+) -> Iterator[memoryview]:
+    """Yield the same lines as ``_lines_of_rows`` of all units and references, reading and encoding each text once."""
+    import pyarrow as pa
+
+    columns = unit_columns(study, ("pk", "key", "position", "control", "item", *CAPTIONS))
+    order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
+    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, NOT_PLAIN)
+    pk, position, control, item, *shown = (
+        columns[name].cast("int64").fill_null(0).to_numpy()[order]
+        for name in ("pk", "position", "control", "item", *CAPTIONS)
+    )
+    del columns
+    pa.default_memory_pool().release_unused()
+    of_references = references.order_by().values_list("pk", "item_id", "item__position", "position")
+    own, of_item, *positions = columns_of(of_references, 4).astype(np.int64)
+    items, names, texts = _texts_of(
+        _rows_in(Item, [(item, units.values("item"))]), name=(_as_text, "null"), text=(_as_text, "null")
+    )
+    named = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, shown, strict=True)]
+    captions, sentences = _texts_of(
+        _rows_in(Caption, [*named, (own, references.values("pk"))]), text=(_as_text, "null")
+    )
+    controls = text_column(("false, ", "true, "))
+    item = places_in(items, item) + 1
+    reference, first, second = (places_in(captions, ids) + 1 for ids in shown)
+    del shown, named
+    for some in _parts(len(order)):
+        between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
+        filled, expected, content = _texts_of(
+            between.exclude(expected__isnull=True, content={}),
+            expected=(_as_json, "null"),
+            content=(_as_json, "{}"),
+        )
+        at = places_in(filled, pk[some]) + 1
+        yield joined_lines(
+            (keys, order[some]), (controls, control[some]), (names, item[some]), ", ", (texts, item[some]), ", ",
+            (sentences, reference[some]), ", ", (sentences, first[some]), ", ", (sentences, second[some]), ", ",
+            (expected, at), ", ", (content, at), "]\n",
+        )  # fmt: skip
+    order = np.lexsort((own, *positions[::-1]))
+    item, caption = places_in(items, of_item[order]) + 1, places_in(captions, own[order]) + 1
+    for some in _parts(len(order)):
+        yield joined_lines("[", (names, item[some]), ", ", (sentences, caption[some]), "]\n")
+
+
+def _parts(rows: int) -> Iterator[slice]:
+    return (slice(start, start + UNITS_AT_ONCE) for start in range(0, rows, UNITS_AT_ONCE))
+
+
+def _rows_in(model: type[Model], named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
+    """Return the rows that are named, and maybe others; by row ids, 0 for none, and the query that finds them."""
+    columns, queries = zip(*named, strict=True)
+    ids = np.concatenate([column[column > 0] for column in columns])
+    if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading them all is faster than looking each of them up
+        return model._default_manager.filter(pk__range=(int(ids.min()), int(ids.max())))
+    return model._default_manager.filter(reduce(or_, (Q(pk__in=query.order_by()) for query in queries)))
+
+
+def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -> tuple[Any, ...]:
+    """Return (N,) row ids, and for each field (N + 1,) texts as JSON, of which the first stands for a missing row.
+
+    ``fields`` are functions that encode, and the text of a missing row.
+    """
+    import pyarrow as pa
+
+    ids, columns = array("q"), [[text_column([missing])] for _, missing in fields.values()]
+    for some in batched(plain_rows(rows.order_by().values_list("pk", *fields)), UNITS_AT_ONCE):
+        pk, *cells = zip(*some, strict=True)
+        ids.extend(pk)
+        for column, (encode_one, _), texts in zip(columns, fields.values(), cells, strict=True):
+            column.append(text_column(map(encode_one, texts)))
+    return np.array(ids, dtype=np.int64), *map(pa.concat_arrays, columns)

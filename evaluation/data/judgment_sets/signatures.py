@@ -1,0 +1,96 @@
+"""Judgment signatures: how judgments were made, as sacrebleu's signature says for scores (docs/signatures.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evaluation.data.judgment_sets.tallies import Votes
+from judgments.kinds import Kind
+from quorum.numeric.signatures import Signature, Value
+
+AS_IMPORTED = "as-imported"
+
+DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The judged material, without control items.
+
+    Attributes:
+        pairs: candidate pairs; None for single units.
+        references: fewest and most per pair; (0, 0) if none was shown.
+    """
+
+    units: int
+    pairs: int | None
+    images: int
+    references: tuple[int, int]
+
+
+def range_value(low: int, high: int) -> Value:
+    """Return ``3``, or ``2-5`` for a range."""
+    return low if low == high else f"{low}-{high}"
+
+
+def judgment_signature(
+    kind: Kind,
+    material: Material,
+    votes: Votes,
+    *,
+    controls: Value,
+    seed: int,
+    version: str,
+    others: Mapping[str, Value] | None = None,
+) -> Signature:
+    """Return the signature of judgments of ``kind``.
+
+    Args:
+        controls: the required share of right control items; 'none', or 'as-imported'.
+        others: optional fields: a stopping rule, adjudicated units, simulated answers.
+    """
+    least = votes.least if votes.units == material.units else 0
+    fields: dict[str, Value] = {}
+    if material.pairs is not None:
+        fields["pairs"] = material.pairs
+    fields |= {
+        "units": material.units,
+        "imgs": material.images,
+        "refs": range_value(*material.references),
+        "votes": range_value(least, votes.most),
+        "sides": round(votes.first_left / votes.sided, 3) if votes.sided else "none",
+        "ctrl": controls,
+        "agg": f"{kind.aggregation.rule}-then-pairs" if material.pairs is not None else kind.aggregation.rule,
+        "ties": kind.aggregation.tie_rule,
+        **(others or {}),
+        "seed": seed,
+        "data": votes.data_hash[:DIGITS_OF_HASH],
+    }
+    return Signature(kind.name, fields, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    field: str
+    stated: Value
+    current: Value
+
+    def __str__(self) -> str:
+        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.current)}"
+
+
+def differences(stated: Signature, current: Signature) -> list[Difference]:
+    """Compare all fields, even protocol and version, in the order of ``stated``."""
+    stated_fields = {"protocol": stated.name, **stated.fields, "v": stated.version}
+    current_fields = {"protocol": current.name, **current.fields, "v": current.version}
+    return [
+        Difference(name, stated_fields.get(name), current_fields.get(name))
+        for name in dict.fromkeys((*stated_fields, *current_fields))
+        if stated_fields.get(name) != current_fields.get(name)
+        or (name in stated_fields) != (name in current_fields)
+    ]
+
+
+def _value_text(value: Value) -> str:
+    return "nothing" if value is None else str(value)

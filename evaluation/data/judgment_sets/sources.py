@@ -1,0 +1,158 @@
+"""Sources of judgments, a study or a file, with the contents of their units."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgments.design.numbers import plain_number
+from judgments.kinds import Kind
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.aggregation import majority_vote, mean_grade
+
+DEFAULT_LEVEL = "nominal"
+Values = NDArray[np.float64] | NDArray[np.object_]
+Captions = tuple[str | None, str | None, str | None]
+NONE: Captions = (None, None, None)
+
+Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of systems
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A unit's reference, first and second caption, by id and by text as far as known.
+
+    ``systems`` are the names of those that a file credits with the first and the second; ``kind`` is that of the pair.
+    ``document``: of which the image is a part.
+    """
+
+    image: str | None = None
+    ids: Captions = NONE
+    texts: Captions = NONE
+    systems: Sides = ((), ())
+    kind: str = ""
+    document: str = ""
+
+    def swapped(self) -> Content:
+        ids, texts = ((reference, second, first) for reference, first, second in (self.ids, self.texts))
+        return replace(self, ids=ids, texts=texts, systems=self.systems[::-1])
+
+    def keys(
+        self, *, reference: bool, two_sided: bool, by_system: bool = False
+    ) -> Iterator[tuple[Hashable, bool]]:
+        """Yield (key, whether candidates are swapped), by ids and by texts, also of each system."""
+        for name, captions in (("ids", self.ids), ("texts", self.texts)):
+            shown, first, second = captions
+            if self.image is None or first is None or (two_sided and second is None):
+                continue
+            # The other ids may be known although this one is not.
+            if reference and shown is None and (self.ids[0] is not None or self.texts[0] is not None):
+                continue
+            sides = [(first, self.systems[0]), (second, self.systems[1])]
+            if not by_system:
+                sides = [(caption, ()) for caption, _ in sides]
+            turned = two_sided and second is not None and sides[0] > sides[1]
+            yield (
+                (name, self.image, shown if reference else None, *(sides[::-1] if turned else sides)),
+                turned,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """N judgments of a source.
+
+    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
+    text. left_out: reason -> rows. full_depth: (U,) unstopped units, if sampled. anonymous: whether raters
+    are positions in published totals, not people.
+    """
+
+    name: str
+    kind: Kind | None
+    units: Sequence[str]
+    contents: Sequence[Content]
+    unit: Ints
+    rater: Ints
+    value: Values
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    full_depth: Flags | None = None
+    anonymous: bool = False
+
+    @property
+    def level(self) -> str:
+        return DEFAULT_LEVEL if self.kind is None else self.kind.aggregation.level
+
+    @property
+    def two_sided(self) -> bool:
+        return self.kind is not None and self.kind.two_sided
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.value.dtype != object
+
+    @property
+    def score(self) -> str:
+        if self.two_sided:
+            return "share for the first"
+        return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
+
+    def merged_into(self, groups: Ints, turned: Flags, count: int) -> Source:
+        """Merge units into `count` groups; flip answers on turned units."""
+        value = self.value
+        if self.kind is not None and turned.any():
+            value = value.copy()
+            rows = np.flatnonzero(turned[self.unit])
+            to_canonical = self.kind.sides.to_canonical
+            value[rows] = [to_canonical(int(answer), side=True) for answer in value[rows].tolist()]
+        names = [str(number) for number in range(count)]
+        contents = [Content()] * count
+        for group, swapped, content in zip(groups.tolist(), turned.tolist(), self.contents, strict=False):
+            contents[group] = content.swapped() if swapped else content
+        return Source(
+            self.name,
+            self.kind,
+            names,
+            contents,
+            groups[self.unit],
+            self.rater,
+            value,
+            self.left_out,
+            anonymous=self.anonymous,
+        )
+
+    def limited_to(self, units: Flags) -> Source:
+        rows = units[self.unit]
+        return replace(
+            self, unit=self.unit[rows], rater=self.rater[rows], value=self.value[rows], full_depth=None
+        )
+
+    def scores(self) -> Floats:
+        """Return (U,) scores; nan without judgments."""
+        scores = np.full(len(self.units), np.nan)
+        if len(self.unit):
+            value = first_chosen(self.value.astype(np.float64)) if self.two_sided else self.value
+            means = mean_grade(self.unit, value)
+            scores[means.units] = means.mean
+        return scores
+
+    def consensus(self) -> dict[int, Any]:
+        """Return unit -> consensus, omitting ties."""
+        if not len(self.unit):
+            return {}
+        if self.kind is None:
+            votes = majority_vote(self.unit, self.value.tolist())
+            winners = zip(votes.units.tolist(), votes.winner.tolist(), strict=True)
+            labels = votes.labels.tolist()
+            return {unit: labels[index] for unit, index in winners if index >= 0}
+        answers = [plain_number(answer) for answer in self.value.tolist()]
+        consensus = self.kind.aggregation.consensus(self.unit.tolist(), answers)
+        return {unit: float(winner.value) for unit, winner in consensus.items() if winner.value is not None}
+
+
+def first_chosen(side: Floats) -> Floats:
+    """Return (N,) 1 for the first of two candidates, 0 for the second, 0.5 for neither side."""
+    return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))

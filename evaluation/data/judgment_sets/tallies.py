@@ -1,0 +1,101 @@
+"""Count and hash judgments in the order of their units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluation.data.judgment_sets.data_hash import DataHash
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
+
+FIRST_LEFT = "first-left"
+
+
+@dataclass(slots=True)
+class JudgmentTally:
+    """Count and hash judgments ordered by unit, then worker name."""
+
+    counted: int = 0
+    sided: int = 0
+    first_left: int = 0
+    units: int = 0
+    least: int = 0
+    most: int = 0
+    _unit: str | None = None
+    _votes: int = 0
+    _hash: DataHash = field(default_factory=DataHash)
+
+    @classmethod
+    def into(cls, write: Callable[[bytes], object]) -> JudgmentTally:
+        """Return a tally of some units, which writes what is to be hashed of all (see ``add_votes``)."""
+        return cls(_hash=DataHash(write))
+
+    def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
+        """Add a judgment; ``answer`` is canonical, ``presented`` is '' without sides."""
+        self._hash.add(unit, worker, answer, used)
+        if control or not used:
+            return
+        if unit != self._unit:
+            self._close()
+            self._unit = unit
+        self._votes += 1
+        self.counted += 1
+        if presented and answer % MUCH in (FIRST, SECOND):
+            self.sided += 1
+            self.first_left += presented == FIRST_LEFT
+
+    def _close(self) -> None:
+        if self._votes:
+            self.least = min(self.least, self._votes) if self.units else self._votes
+            self.most = max(self.most, self._votes)
+            self.units += 1
+        self._votes = 0
+
+    def facts(self) -> Votes:
+        self._close()
+        self._unit = None
+        return Votes(
+            self.units,
+            self.least,
+            self.most,
+            self.sided,
+            self.first_left,
+            self._hash.hexdigest(),
+            self.counted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Vote counts.
+
+    Attributes:
+        units: judged units with an included vote.
+        least, most: included votes per such unit.
+        sided, first_left: included votes on two-sided units, and those with the first option on the left.
+        data_hash: of all judgments, included or not.
+        counted: included votes.
+    """
+
+    units: int
+    least: int
+    most: int
+    sided: int
+    first_left: int
+    data_hash: str
+    counted: int
+
+
+def add_votes(parts: Sequence[Votes], data_hash: str) -> Votes:
+    """Add the counts of distinct units."""
+    judged = [part for part in parts if part.units]
+    return Votes(
+        units=sum(part.units for part in judged),
+        least=min((part.least for part in judged), default=0),
+        most=max((part.most for part in judged), default=0),
+        sided=sum(part.sided for part in judged),
+        first_left=sum(part.first_left for part in judged),
+        data_hash=data_hash,
+        counted=sum(part.counted for part in judged),
+    )

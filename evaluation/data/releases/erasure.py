@@ -1,0 +1,84 @@
+"""What an erasure does to results, exports and releases; the rows that a release was made from stay proven."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from annotation.models import Erasure
+from annotation.privacy.receipts import replace_words
+from common.errors import Busy
+from evaluation.data.releases.storage import is_stored, release_file
+from evaluation.models import Analysis, Prediction, Release
+from judgments.models import Job, Study
+
+WRITES_FILES = ("export", "report", "release")
+
+
+def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
+    """Rename the person in stored results, and delete caches, in the erasure's transaction.
+
+    Results stay, older than the data, until they are recomputed.
+    """
+    forget_columns(study=study)
+    for analysis in Analysis.objects.filter(study=study).iterator(1):
+        after = replace_words([analysis.result, analysis.settings], replacements)
+        if after != [analysis.result, analysis.settings]:
+            Analysis.objects.filter(pk=analysis.pk).update(result=after[0], settings=after[1])
+
+
+def describe_computed_results(*, study: Study, **_signal: Any) -> str:
+    """Return in a sentence what refers to the study's units or names them, so that they stay; or ""."""
+    about = {"slug": study.slug}
+    if Prediction.objects.filter(study=study).exists():
+        return _("Predictions were imported for study %(slug)r; duplicate the study instead.") % about
+    if Release.objects.filter(study=study).exists():
+        return _("Study %(slug)r was released; duplicate the study instead.") % about
+    return ""
+
+
+def forget_columns(*, study: Study, **_signal: Any) -> None:
+    """Delete copies of the study's rows."""
+    from evaluation.data.judgment_sets.blocks import forget_blocks
+
+    forget_blocks(study)
+
+
+def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
+    """Remove the study's exports and reports, which name people and can be rewritten. Idempotent.
+
+    Args:
+        withdraw: whether to remove release files too; their rows with version and SHA-256 stay.
+
+    Raises:
+        Busy: such a file is being written.
+    """
+    jobs = Job.objects.filter(args__study=study.slug)
+    if jobs.filter(kind__in=WRITES_FILES, state=Job.State.RUNNING).exists():
+        raise Busy(_("A file of study %(slug)r is being written.") % {"slug": study.slug})
+    written = jobs.filter(kind__in=("export", "report")).values_list("kind", "pk")
+    for kind, pk in written:
+        remove_written(f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}")
+    if withdraw:
+        for release in filter(is_stored, Release.objects.filter(study=study)):
+            release_file(release).unlink(missing_ok=True)
+
+
+def erased_since(analysis: Analysis) -> bool:
+    """Return whether somebody was erased since: the analysis may rest on their judgments or the order of names."""
+    return Erasure.objects.filter(study=analysis.study_id, at__gt=analysis.created_at).exists()
+
+
+def remove_written(stem: str) -> None:
+    """Remove what the job of an export or report wrote, the parts of a file too."""
+    folder = Path(settings.EXPORT_ROOT)
+    for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

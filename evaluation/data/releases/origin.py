@@ -1,0 +1,106 @@
+"""Say where the judgments of a bundle are now: here, proved by receipts, or neither."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Erasure
+from annotation.privacy.receipts import commitment_to
+from evaluation.data.export.formats.judgment_rows import JudgmentRows
+from evaluation.data.export.parts import take_snapshot
+from evaluation.data.releases.rows import to_the_minute
+from evaluation.errors import VerificationError
+from evaluation.models import Release
+from judgments.models import Study
+
+ROWS = "judgments.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a bundle's judgments are now.
+
+    Attributes:
+        version: the release with the file's SHA-256, or "".
+        here: judgments in the study, by unit, answer and minute.
+        committed: judgments that an erasure committed to, proved by a receipt.
+        missing: the rest.
+        erased: judgments erased since; an upper bound of ``missing`` if the bundle is genuine.
+    """
+
+    version: str
+    here: int
+    committed: int
+    missing: int
+    erased: int
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.version) and self.missing <= self.erased - self.committed
+
+    def summary(self) -> str:
+        which = (
+            _("The file is release %(version)s, byte for byte.") % {"version": self.version}
+            if self.version
+            else _("The file is no release that this study recorded.")
+        )
+        counts = _(
+            "Of its judgments %(here)s are here, %(committed)s are proved by receipts, and %(missing)s are neither; "
+            "erasures removed %(erased)s."
+        ) % {"here": self.here, "committed": self.committed, "missing": self.missing, "erased": self.erased}
+        return f"{which} {counts}"
+
+
+def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
+    """Compare a release's judgments with the study's rows and erasure commitments. Raise VerificationError."""
+    left = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
+    erasures = Erasure.objects.filter(study=study)
+    known = Counter(digest for erasure in erasures for digest in erasure.content.get("commitments", ()))
+    here = proved = missing = 0
+    for row in _rows_of_bundle(bundle):
+        key = _row_key(row)
+        if left[key]:
+            left[key] -= 1
+            here += 1
+            continue
+        digests = (commitment_to(receipt, row) for receipt in receipts)
+        commitment = next((digest for digest in digests if known[digest]), None)
+        if commitment is None:
+            missing += 1
+        else:
+            known[commitment] -= 1
+            proved += 1
+    digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
+    release = Release.objects.filter(study=study, sha256=digest).first()
+    return Origin(
+        version=release.version if release else "",
+        here=here,
+        committed=proved,
+        missing=missing,
+        erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),
+    )
+
+
+def _row_key(row: dict[str, Any]) -> str:
+    key = [row["unit"], row["value"], row.get("answer"), to_the_minute(row["submitted_at"])]
+    return json.dumps(key, sort_keys=True)
+
+
+def _rows_of_bundle(bundle: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with ZipFile(bundle) as archive, archive.open(ROWS) as lines:
+            for line in lines:
+                yield json.loads(line)
+    except (OSError, BadZipFile, KeyError, ValueError):
+        raise VerificationError(
+            _("%(path)s is no release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
+        ) from None

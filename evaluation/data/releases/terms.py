@@ -1,0 +1,74 @@
+"""The terms and the version under which a study can be released."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Assignment
+from evaluation.errors import NotReleasable, ReleaseError
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+LONGEST_VERSION = 20
+VERSION = re.compile(r"\d+(\.\d+){1,2}")
+
+
+NEWEST = 100  # releases that the next version follows
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A release's title and terms; an empty title is the study's name."""
+
+    version: str
+    licence: str
+    title: str = ""
+    citation: str = ""
+    texts: bool = True
+    comments: bool = False
+
+
+def next_version(study: Study) -> str:
+    """Return the next free version after the highest recent one: 1.0, 1.1, ..."""
+    newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
+    known = [tuple(map(int, version.split("."))) for version in newest]
+    if not known:
+        return "1.0"
+    major, minor, *_ = max(known)
+    while study.releases.filter(version=f"{major}.{minor + 1}").exists():
+        minor += 1
+    return f"{major}.{minor + 1}"
+
+
+def check_terms(study: Study, terms: Terms) -> None:
+    """Raise ReleaseError if the study cannot be released on these terms."""
+    if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
+        raise ReleaseError(
+            _("%(version)r is no version; expected numbers such as 1.0 or 1.1.") % {"version": terms.version}
+        )
+    if study.state != Study.State.CLOSED:
+        raise NotReleasable(
+            f"Study {study.slug!r} is {study.state}; expected a closed one, as a release tells the right answers of "
+            "its control items."
+        )
+    if not Assignment.objects.filter(study=study).finished().exists():
+        raise NotReleasable(f"Study {study.slug!r} has no judgments to release.")
+    if not terms.texts and KINDS[study.protocol].is_open:
+        raise ReleaseError(
+            _(
+                "Study %(slug)r is %(protocol)s, whose answers are about texts; it cannot be released without them."
+            )
+            % {"slug": study.slug, "protocol": study.protocol}
+        )
+    if study.releases.filter(version=terms.version).exists():
+        raise NotReleasable(describe_earlier_release(study, terms.version))
+
+
+def describe_earlier_release(study: Study, version: str) -> str:
+    return (
+        f"Study {study.slug!r} was released as {version} before; expected another version, such as "
+        f"{next_version(study)}."
+    )

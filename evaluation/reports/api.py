@@ -1,0 +1,79 @@
+"""Reports over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from evaluation.data.export.views import ArchiveFiles, describe_files
+from evaluation.models import Analysis
+from evaluation.reports.shared_page import full_link
+from evaluation.reports.storage import report_archive
+from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.models import Study
+from judgments.operations import Outcome
+
+
+class ReportSerializer(RowSerializer[Analysis]):
+    """A stored result with how it was made."""
+
+    study = Related("study.slug")
+    settings = serializers.DictField(read_only=True)
+    result = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Analysis
+        fields = [
+            *("id", "study", "what", "settings", "signature", "judgments", "data_hash", "result"),
+            "created_at",
+        ]
+
+
+class ReportHeadSerializer(ReportSerializer):
+    """The same without the result, for lists."""
+
+    class Meta(ReportSerializer.Meta):
+        fields = [name for name in ReportSerializer.Meta.fields if name != "result"]
+
+
+@describe_files(
+    "reports",
+    files="The files of a report (`what` = `report`).",
+    file="A file of a report, such as `figures/accuracy.pdf`.",
+    download="All files of a report of `what` = `report` as a ZIP archive.",
+)
+class ReportResource(ArchiveFiles, Resource):
+    """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
+
+    scope, what = "reports", "report"
+    queryset = Analysis.objects.select_related("study")
+    filterset_class = filters_of(Analysis, "what", study=study_filter())
+    orderings = {"id": "pk", "created_at": "created_at"}
+
+    def get_queryset(self) -> QuerySet[Analysis]:
+        analyses = Analysis.objects.select_related("study")
+        return analyses.defer("result") if self.action == "list" else analyses
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        return ReportHeadSerializer if self.action == "list" else ReportSerializer
+
+    def archive(self, row: Analysis) -> tuple[Path, str]:
+        path = report_archive(row)
+        return path, path.name
+
+
+class LinkSerializer(serializers.Serializer[Any]):
+    """The address that works now; empty after it was taken back."""
+
+    address = serializers.CharField(allow_blank=True)
+
+
+class LinkView(OperationView):
+    responses = {**OperationView.responses, 200: LinkSerializer}
+
+    def answer(self, study: Study, outcome: Outcome) -> Response:
+        return Response({"address": full_link(self.request._request, study)})

@@ -1,0 +1,133 @@
+"""Report agreement between people, and of every two workers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from common.amounts import json_float
+from evaluation.data.judgment_sets.signatures import AS_IMPORTED
+from evaluation.presentation.content import Dots, Heat, HeatPanel, Level, Panel, Plot, Section, estimate_of
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.people import MOST_WORKERS, rank_workers
+from evaluation.results.agreement import agreement_rows, exchange_of, side_sentence
+from quorum.statistics.agreement import agreement_by_pair, ratings_of_judgments
+from quorum.statistics.agreement.both_orders import in_both_orders
+from quorum.statistics.crossed import RATER
+
+RELIABLE = 0.8
+REST = "all others"
+
+
+def agreement_section(inputs: ReportInputs) -> Section:
+    agreement = inputs.aggregation.result["agreement"]
+    alpha = agreement["alpha"]
+    if alpha["value"] is None:
+        why = alpha["reason"] or "no two judges judged the same unit"
+        return section("agreement", empty=f"Agreement is not measured: {why.rstrip('.')}.")
+    rows = {f"all units ({alpha['level']})": alpha}
+    if "ordinal" in agreement:
+        rows["all units (ordinal)"] = agreement["ordinal"]
+    rows |= {f"{name} pairs": figure for name, figure in agreement.get("by_kind", {}).items()}
+    data = table(
+        "agreement",
+        [(name, estimate_of(figure), figure["n"], figure["judgments"]) for name, figure in rows.items()],
+        resamples=alpha["resamples"],
+        raters=RATER in alpha.get("clusters", ()),
+    )
+    sentence = say("agreement", wording=inputs.wording, alpha=alpha)
+    levels = (
+        Level("chance", 0.0),
+        Level("reliable from .80", RELIABLE),
+        Level("full agreement", 1.0, dashed=False),
+    )
+    drawing = Dots(
+        tuple(rows),
+        (Panel("", tuple(estimate_of(figure) for figure in rows.values()), levels),),
+        "Krippendorff's alpha, 95 % interval",
+        accent=(next(iter(rows)),),
+    )
+    sentences, tables = [sentence], [data]
+    plots = [plot(sentence, drawing, data, title="Agreement between people")]
+    one_judge = agreement.get("one_against_rest", {})
+    if one_judge.get("all", {}).get("n"):
+        cells = [
+            (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
+        ]
+        by_rater = RATER in one_judge["all"].get("clusters", ())
+        tables.append(table("one-against-rest", cells, clustered=inputs.clustered, raters=by_rater))
+    if "full_depth" in agreement:
+        sentences.append(agreement["full_depth"]["reason"])
+    if inputs.wording:
+        sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
+        drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
+        sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=drawn))
+    matrix = _agreement_of_workers_plot(inputs)
+    if matrix is not None:
+        plots.append(matrix)
+        tables.append(matrix.data)
+    elif not agreement["per_worker"]["available"]:
+        sentences.append(agreement["per_worker"]["reason"])
+    return section("agreement", sentences, plots, tables)
+
+
+def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
+    """Plot agreement of every two workers; those past the fortieth share one row."""
+    agreement = inputs.aggregation.result["agreement"]
+    if not agreement["per_worker"]["available"] or inputs.kind.is_open:
+        return None
+    judgments = inputs.table
+    counted = agreement_rows(judgments, inputs.full_depth)
+    if not counted.any():
+        return None
+    ratings = ratings_of_judgments(
+        judgments.unit[counted], judgments.worker[counted], judgments.value[counted]
+    )
+    exchange = exchange_of(inputs.kind) if "coding" in agreement["alpha"] else None
+    if exchange:
+        ratings = in_both_orders(ratings, exchange)
+    pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
+    pairs = replace(pairs, units=pairs.units // (2 if exchange else 1))
+    if not len(pairs.units):
+        return None
+    numbers = {row["worker"]: number for number, row in enumerate(rank_workers(inputs), start=1)}
+    rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
+    shown = np.argsort(rank)[:MOST_WORKERS]
+    row_of = {int(code): number for number, code in enumerate(shown.tolist())}
+    others = max(0, len(rank) - MOST_WORKERS)
+    size = len(shown) + bool(others)
+    same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
+    rows: list[tuple[Any, ...]] = []
+    columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
+    for first, second, n, *coefficients in zip(*(column.tolist() for column in columns), strict=True):
+        row, column = row_of.get(first, size - 1), row_of.get(second, size - 1)
+        for a, b in {(row, column), (column, row)}:
+            same[a, b] += coefficients[0] * n
+            units[a, b] += n
+        if first in row_of and second in row_of:
+            rows.append((*sorted((rank[first], rank[second])), n, *map(json_float, coefficients)))
+    rows.sort(key=lambda row: row[:2])
+    data = table(
+        "worker-pairs",
+        [(f"W{first}", f"W{second}", *figures) for first, second, *figures in rows],
+        left=len(pairs.units) - len(rows),
+        most=MOST_WORKERS,
+    )
+    heads = (*(f"W{number}" for number in rank[shown].tolist()), *([REST] if others else []))
+    values = tuple(
+        tuple(json_float(same[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
+        for a in range(size)
+    )
+    known = [value for row in values for value in row if value is not None]
+    chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
+    mean = float(np.average(pairs.percent, weights=pairs.units))
+    sentence = say(
+        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),
+        others=others, rest=REST, chance=chance, mean=mean,
+    )  # fmt: skip
+    levels = (Level("chance", chance), Level("all together", mean, dashed=False))
+    panel = HeatPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
+    return plot(sentence, Heat((panel,), "worker", "worker"), data)

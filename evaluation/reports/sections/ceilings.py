@@ -1,0 +1,133 @@
+"""The ceilings that people set for metrics: what half of them, or one of them, reaches against the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.amounts import json_float
+from evaluation.data.judgment_sets.records import UnitRow
+from evaluation.presentation.content import Estimate
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.agreement import AgreementResult, CohenKappa, agreement
+from quorum.statistics.correlation import CorrelationResult, correlation
+from quorum.statistics.meta import wilson_interval
+
+SPLITS = 100
+FEWEST = 2  # judgments that have others
+NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
+
+
+def _sign(values: NDArray[Any]) -> Ints:
+    return np.sign(np.round(values, 9)).astype(np.int64)
+
+
+def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int) -> dict[str, Estimate]:
+    """Return pair kind ("all" for all) -> how often two random halves of people agree on a pair's winner.
+
+    V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs of
+    one. A half's winner wins most of its units (or votes); a tied or empty half drops the pair. The value is
+    the mean over ``SPLITS`` splits, with Wilson's interval over the mean number of pairs.
+    """
+    pair_of = {row.pk: row.pair for row in units if row.pair is not None}
+    kind_of = {row.pair: row.kind for row in units}
+    keep = np.array([pk in pair_of for pk in unit.tolist()], dtype=bool)
+    if not keep.any():
+        return {}
+    unit, value = unit[keep], value[keep]
+    names, rows = np.unique(unit, return_inverse=True)
+    vote = (value == 1) * 1.0 - (value == 2)
+    pairs, pair_of_unit = np.unique([pair_of[pk] for pk in names.tolist()], return_inverse=True)
+    several = bool((np.bincount(pair_of_unit) > 1).any())
+    if several:  # a unit is won or lost as a whole; tied ones decide nothing
+        parts = _sign(np.bincount(rows, weights=vote)).astype(np.float64)
+        group = pair_of_unit
+    else:
+        parts, group = vote, pair_of_unit[rows]
+    kinds = np.array([kind_of[pk] for pk in pairs.tolist()], dtype=np.str_)
+    rows_of_kind = {"all": np.ones(len(pairs), dtype=bool)} | {
+        str(name): kinds == name for name in np.unique(kinds) if name
+    }
+    generator = np.random.default_rng(seed)
+    same: dict[str, list[tuple[int, int]]] = {name: [] for name in rows_of_kind}
+    for _ in range(SPLITS):
+        # Equal halves of each pair: the lower half of a random order.
+        order = np.lexsort((generator.random(len(parts)), group))
+        starts = np.searchsorted(group[order], np.arange(len(pairs)))
+        sizes = np.bincount(group, minlength=len(pairs))
+        position = np.arange(len(parts)) - starts[group[order]]
+        first = position < (sizes // 2)[group[order]]
+        weights = parts[order]
+        first_winner = _sign(np.bincount(group[order][first], weights=weights[first], minlength=len(pairs)))
+        second_winner = _sign(
+            np.bincount(group[order][~first], weights=weights[~first], minlength=len(pairs))
+        )
+        decided = (first_winner != 0) & (second_winner != 0)
+        for name, of_kind in rows_of_kind.items():
+            same[name].append(
+                (
+                    int((decided & of_kind & (first_winner == second_winner)).sum()),
+                    int((decided & of_kind).sum()),
+                )
+            )
+    return {name: _mean(counts) for name, counts in same.items()}
+
+
+def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
+    known = [(right, n) for right, n in counts if n]
+    if not known:
+        return Estimate(None)
+    share = sum(right / n for right, n in known) / len(known)
+    n = round(sum(n for _, n in known) / len(known))
+    low, high = wilson_interval(share * n, n)
+    return Estimate(share, low, high, n)
+
+
+def one_against_mean(
+    unit: Ints, value: Floats, clusters: Mapping[str, Ints], *, coefficient: str = "kendall-tau-b"
+) -> Estimate:
+    """Correlate each judgment with the mean of the unit's other judgments, by (N,) columns of clusters."""
+    columns, judgments, means = _means_of_others(unit, value, clusters)
+    if len(judgments) < FEWEST:
+        return Estimate(None)
+    estimate = correlation(judgments, means, coefficient, resamples=0, clusters=columns)
+    return _estimate_of(estimate, estimate.n)
+
+
+def one_against_cut(
+    unit: Ints, value: Floats, clusters: Mapping[str, Ints], cuts: Sequence[float]
+) -> dict[float, Estimate]:
+    """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others, both cut there.
+
+    This is H13 tables 8 to 10 with a person as the metric. Intervals are by (N,) columns of clusters.
+    """
+    columns, judgments, means = _means_of_others(unit, value, clusters)
+    if len(judgments) < FEWEST:
+        return {}
+    kappas = {}
+    for cut in cuts:
+        both = judgments >= cut - NEAR, means >= cut - NEAR
+        kappa = agreement(both, CohenKappa(), clusters=columns)
+        kappas[cut] = _estimate_of(kappa, len(judgments))
+    return kappas
+
+
+def _estimate_of(result: AgreementResult | CorrelationResult, n: int) -> Estimate:
+    if np.isnan(result.value):
+        return Estimate(None)
+    return Estimate(result.value, json_float(result.low), json_float(result.high), n)
+
+
+def _means_of_others(
+    unit: Ints, value: Floats, clusters: Mapping[str, Ints]
+) -> tuple[dict[str, Ints], Floats, Floats]:
+    """Return, for judgments with others on their unit: clusters, judgment, mean of the others."""
+    _, rows = np.unique(unit, return_inverse=True)
+    counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
+    with_others = counts[rows] > 1
+    judgments = value[with_others]
+    means = (sums[rows][with_others] - judgments) / (counts[rows][with_others] - 1)
+    return {name: column[with_others] for name, column in clusters.items()}, judgments, means

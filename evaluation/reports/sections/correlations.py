@@ -1,0 +1,85 @@
+"""Report how metrics correlate with people on single captions, and what one judge reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, estimate_of, levels_of
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.ceilings import one_against_mean
+from evaluation.results.consensus.clusters import scope_sentence
+from evaluation.results.metric_figures import heads_of, readings_tables, within_items_sentence
+from evaluation.results.standings import compared_table
+
+TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
+People = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
+PEOPLE = "one judge"
+LAST = -2.0  # sort undefined coefficients below all others
+
+FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
+
+
+def people_against_others(inputs: ReportInputs) -> People:
+    """Correlate one judge with the mean of the unit's others; {} without means."""
+    if inputs.kind.is_open or inputs.kind.compares_pairs:
+        return {}
+    judged = inputs.table
+    unit, value = judged.unit[judged.counted], judged.value[judged.counted]
+    clusters = inputs.judgment_clusters
+    estimates = {name: one_against_mean(unit, value, clusters, coefficient=name) for name in COEFFICIENTS}
+    return {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
+
+
+def why_no_ceiling(inputs: ReportInputs) -> str:
+    return say("no-ceiling", wording=inputs.wording, kind=inputs.kind)
+
+
+def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
+    if inputs.evaluation is None:
+        return section("metrics", empty=inputs.why_not)
+    metrics = inputs.evaluation.result["metrics"]
+    tau = {name: estimate_of(figures["kendall_tau_b"]) for name, figures in metrics.items()}
+    values = {name: LAST if estimate.value is None else estimate.value for name, estimate in tau.items()}
+    names = sorted(metrics, key=lambda name: -values[name])
+    within = any("per_image" in figures for figures in metrics.values())
+    people = one_judge.get(TAU, Estimate(None))
+    heads = heads_of(metrics)
+    if not inputs.wording:
+        heads.pop("pearson", None)
+    rows: list[tuple[Any, ...]] = []
+    for name in names:
+        cells = [estimate_of(metrics[name][key]) for key in heads]
+        cells += [estimate_of(metrics[name]["per_image"]["kendall_tau_b"])] if within else []
+        rows.append((name, *cells))
+    if people.value is not None:
+        judge = [one_judge.get(name) for name in COEFFICIENTS[: len(heads)]]
+        rows.append((PEOPLE, *judge, *([None] if within else [])))
+    columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
+    columns += [("tau-b within items", "coefficient")] if within else []
+    data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.by_rater)
+    verdict = inputs.evaluation.result["verdict"]["all"]
+    sentence = say(
+        "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
+        best=metrics[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
+    )  # fmt: skip
+    levels = [Level("chance", 0.0), *levels_of(PEOPLE, people)]
+    drawing = Dots(
+        tuple(names),
+        (Panel("", tuple(tau[name] for name in names), tuple(levels)),),
+        "Kendall's tau-b with people, 95 % interval",
+        accent=tuple(verdict["leaders"]),
+    )
+    result = inputs.evaluation.result
+    sentences = [sentence, scope_sentence(result), within_items_sentence(result) if inputs.wording else ""]
+    estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
+    compared = compared_table({"": verdict}, estimates, heads=("", "metric"), value=("tau-b", "coefficient"))
+    tables = [data, *compared]
+    return section("metrics", sentences, [plot(sentence, drawing, data)], tables)
+
+
+def readings_section(inputs: ReportInputs) -> Section | None:
+    if not inputs.evaluation or not inputs.evaluation.result.get("readings"):
+        return None
+    return section("readings", [say("readings")], tables=readings_tables(inputs.evaluation.result))

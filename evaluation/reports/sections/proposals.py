@@ -1,0 +1,117 @@
+"""Report systems that propose captions: the grades of their first ones, and their rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.ranked_lists import SEARCH
+from evaluation.presentation.content import Curve, CurvePanel, Curves, Section, estimate_of, join_names
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.ceilings import NEAR
+from evaluation.reports.sections.thresholds import exact_cut
+from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
+from evaluation.results.standings import MEAN as MEAN_GRADE
+
+MOST_CURVES = 8
+REACHED = "reached"  # the share of first captions that have a mean grade
+MEANS = "interval"  # the level of what is averaged
+
+
+def grades_section(inputs: ReportInputs) -> Section | None:
+    """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1)."""
+    cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
+    proposals = inputs.proposals
+    if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
+        return None
+    judged = judged_outputs(inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.credited)
+    outputs = inputs.outputs
+    first = proposals.position[outputs.proposal] == 1 if outputs is not None else np.zeros(0, dtype=np.bool_)
+    if outputs is None or not first.any():
+        return None
+    if not inputs.credited:
+        outputs = replace(outputs, score=judged.value[outputs.proposal], deletions=None)
+    outputs = outputs.subset(first)
+    reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(REACHED) for cut in cuts]
+    standings = outputs.standings(MEAN_GRADE)
+    means = {name: figure["value"] for name, figure in standings.figures.items()}
+    names = sorted(outputs.names, key=lambda name: (-means[name], name))
+    rows: list[tuple[Any, ...]] = [
+        (name, *(estimate_of(shares[name]) for shares in reached), means[name], reached[0][name]["n"])
+        for name in names
+    ]
+    columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
+    columns += [("mean", "number"), ("items", "count")]
+    floor, ceiling = _shares_in_pool(judged, cuts)
+    _, strictest, *_, mean, images = rows[0]
+    leaders = standings.compare().leaders
+    of_leaders = [row for row in rows if row[0] in leaders]
+    shares_of_leaders = [row[1].value for row in of_leaders]
+    sentence = say(
+        "grades", wording=inputs.wording, leaders=leaders, names=join_names(leaders), least=min(shares_of_leaders),
+        reached=max(shares_of_leaders) if inputs.wording else strictest.value, name=names[0], mean=mean,
+        images=of_leaders[0][-1] if inputs.wording else images, cut=cuts[0],
+        most=MOST_CURVES if len(rows) > MOST_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
+    )  # fmt: skip
+    curves = tuple(
+        Curve(row[0], tuple(cuts), tuple(share.value for share in row[1 : 1 + len(cuts)]))
+        for row in rows[:MOST_CURVES]
+    )
+    bounds = (
+        Curve("random judged one", tuple(cuts), floor, dashed=True),
+        Curve("best judged one", tuple(cuts), ceiling),
+    )
+    drawing = Curves(
+        (CurvePanel("", curves, bounds=bounds),),
+        "mean grade at least",
+        "share of first captions in %",
+        log=False,
+    )
+    raters = inputs.raters_known
+    data = table("grades", rows, columns, raters=raters)
+    with_bounds = table(
+        "grades", [*rows, *((bound.label, *bound.y, None, None) for bound in bounds)], columns, raters=raters
+    )
+    return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], [data])
+
+
+def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return shares of images that reach each threshold with a random and with the best judged caption."""
+    _, starts = np.unique(judged.keys // judged.width, return_index=True)  # images; the keys ascend
+    of_image = np.split(judged.of_text, starts[1:])
+    reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]
+    return (
+        tuple(float(np.mean([reached.mean() for reached in images])) for images in reach),
+        tuple(float(np.mean([reached.any() for reached in images])) for images in reach),
+    )
+
+
+def _reaches_cut(value: Any, cut: float) -> Any:
+    """Return 1 for each mean grade that reaches the threshold, else 0."""
+    return (value >= exact_cut(cut) - NEAR) * 1.0
+
+
+def rankings_section(inputs: ReportInputs) -> Section | None:
+    """Show rankings by people's relevance, and by the original item's rank (H13 §4.3)."""
+    rankings: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
+    if not rankings:
+        return None
+    sentences = []
+    for task, rows in rankings.items():
+        cells = {row["system"]: row["R-precision"] for row in rows}
+        leaders = leading(rows)
+        sentence = say(
+            "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
+            system=rows[0]["system"], query=TASKS[task][3],
+            what="items " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
+            least=cells[leaders[-1]]["value"] if leaders else None,
+            alone=sum(cell["value"] is not None for cell in cells.values()) == 1,
+        )  # fmt: skip
+        sentences.append(sentence)
+    tables = rankings_tables(inputs.aggregation.result, digits=0 if inputs.wording else 1)
+    return section("rankings", sentences, tables=tables)

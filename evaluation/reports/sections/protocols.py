@@ -1,0 +1,171 @@
+"""Report the figures that a protocol alone has: captions, keywords, boxes, and questions of a form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from common.features import declared_by_features
+from evaluation.presentation.content import (
+    Dots,
+    Estimate,
+    Level,
+    Panel,
+    Plot,
+    Section,
+    Table,
+    estimate_of,
+    levels_of,
+)
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.correlations import FULL_AGREEMENT
+from evaluation.results.aggregation import (
+    captions_table,
+    content_table,
+    leave_one_out_tables,
+    questions_tables,
+)
+from evaluation.results.standings import F1, compared_table
+
+MOST_CAPTIONS = 25
+
+
+def protocol_sections(inputs: ReportInputs) -> list[Section]:
+    figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
+    sections: dict[str, Callable[[Mapping[str, Any]], Section]] = {
+        "leave_one_out": _leave_one_out_section,
+        "captions": _captions_section,
+        "pairwise_f1": _keywords_section,
+        "content_selection": _content_section,
+        "system_content": partial(_system_content_section, inputs.aggregation.result.get("systems_verdict")),
+        "questions": _questions_section,
+        **{name: import_string(path) for name, path in declared_by_features("figure_sections").items()},
+    }
+    return [make(figures) for name, make in sections.items() if name in figures]
+
+
+def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
+    """Show each caption against the others of its image (WG16 §4)."""
+    bounds = figures["leave_one_out"]
+    if not bounds["metrics"]:
+        return section("leave-one-out", empty=bounds["reason"])
+    data, *orders = leave_one_out_tables(bounds)
+    sentence = say("leave-one-out", captions=bounds["captions"])
+    plots: list[Plot] = []
+    # Metrics have their own scales; those from 0 to 1 share an axis.
+    rows = [
+        (str(name), mean, floor)
+        for name, mean, floor, *_ in data.rows
+        if isinstance(mean, Estimate) and isinstance(floor, Estimate) and mean.value is not None
+        if mean.value <= 1
+    ]
+    if rows:
+        people = Panel("one person", tuple(row[1] for row in rows))
+        floor = Panel("a caption of another item", tuple(row[2] for row in rows))
+        panels = _panels_with_floor(people, floor)
+        drawing = Dots(tuple(row[0] for row in rows), panels, "mean score over items, 95 % interval")
+        caption = f"{sentence} {say('leave-one-out-floor' if len(panels) > 1 else 'leave-one-out-no-floor')}"
+        plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
+    return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data, *orders])
+
+
+def _panels_with_floor(people: Panel, floor: Panel) -> tuple[Panel, ...]:
+    """Return both panels, or people alone if no floor was measured."""
+    return (people, floor) if any(cell.value is not None for cell in floor.estimates) else (people,)
+
+
+def _captions_section(figures: Mapping[str, Any]) -> Section:
+    data = captions_table(figures["captions"], ends=MOST_CAPTIONS)
+    half = figures.get("split_half", {})
+    half = half if half.get("spearman") is not None else None
+    return section("captions", [say("captions", captions=len(figures["captions"]), half=half)], tables=[data])
+
+
+def _keywords_section(figures: Mapping[str, Any]) -> Section:
+    labels = {"keywords as words": "pairwise_f1", "one stem merged": "pairwise_f1_of_stems"}
+    scores = {name: figures[key] for name, key in labels.items() if key in figures}
+    of_words = figures["pairwise_f1"]
+    if of_words["value"] is None:
+        return section("keywords", empty=of_words["reason"])
+    data = table(
+        "keywords",
+        [
+            (name, estimate_of(score), score.get("floor"), score["n"], score["pairs_of_answers"])
+            for name, score in scores.items()
+        ],
+    )
+    sentence, floor = say("keywords", value=of_words["value"]), of_words.get("floor")
+    levels = [] if floor is None else [Level("another item's", floor)]
+    levels.append(Level("the same keywords", 1.0, dashed=False))
+    panel = Panel("", tuple(estimate_of(score) for score in scores.values()), tuple(levels))
+    drawing = Dots(tuple(scores), (panel,), "F1, 95 % interval")
+    caption = f"{sentence} {say('keywords-floor', floor=floor)}"
+    return section("keywords", [sentence], [plot(caption, drawing, data)], [data])
+
+
+def _content_section(figures: Mapping[str, Any]) -> Section:
+    """Show people's content selection, by leave-one-out (WG15 §5)."""
+    selection = figures["content_selection"]
+    bounds = selection["upper_bound"]
+    if all(bound["value"] is None for bound in bounds.values()):
+        return section("content", empty=selection["reason"] or "No item has two descriptions to compare.")
+    data = table(
+        "content",
+        [
+            (name, bound["value"], bound["deviation"], bound.get("floor"), bound["n"])
+            for name, bound in bounds.items()
+        ],
+    )
+    people = Panel("one person", tuple(estimate_of(bound) for bound in bounds.values()))
+    chance = Panel("random boxes", tuple(Estimate(bound.get("floor")) for bound in bounds.values()))
+    panels = _panels_with_floor(people, chance)
+    drawing = Dots(tuple(bounds), panels, "mean over items")
+    sentence = say("content")
+    caption = f"{sentence} {say('content-floor', floor=len(panels) > 1)}"
+    return section("content", [sentence], [plot(caption, drawing, data)], [data])
+
+
+def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> Section:
+    """Show what systems name against what people name, by the measure that decides (WG15 §5, MC12 §6.2)."""
+    content = figures["system_content"]
+    data, decides = content_table(content), content["decides"]
+    (people,) = (row["figures"][decides] for row in content["rows"] if row["who"] == "people")
+    drawn = [row for row in content["rows"] if row["who"] != "people"]
+    systems = sum(row["who"] == "system" for row in drawn)
+    leaders, cells = [drawn[0]["name"]], {row["name"]: row["figures"][decides] for row in drawn[:systems]}
+    compared: list[Table] = []
+    measure = "F" if decides == F1 else decides
+    if verdict is not None:
+        leaders = verdict["leaders"]
+        value = (measure, "coefficient")
+        compared = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
+    best = {"best": drawn[0], "people": people, "baseline": drawn[systems]}
+    sentence = say("system-content", content=content, systems=systems, **best)
+    estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn)
+    panel = Panel("", estimates, tuple(levels_of("one person", estimate_of(people))))
+    names, axis = tuple(row["name"] for row in drawn), f"mean {measure} over items, 95 % interval"
+    drawing = Dots(names, (panel,), axis, accent=tuple(leaders))
+    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
+
+
+def _questions_section(figures: Mapping[str, Any]) -> Section:
+    questions = figures["questions"]
+    if not any(question["answered"] for question in questions):
+        return section("questions", empty="Nobody answered a question of the form yet.")
+    tables = questions_tables(questions)
+    sentence = say("questions", n=len(questions))
+    plots: list[Plot] = []
+    drawn = [question for question in questions if question.get("alpha", {}).get("value") is not None]
+    if drawn:
+        alphas = tuple(estimate_of(question["alpha"]) for question in drawn)
+        drawing = Dots(
+            tuple(question["name"] for question in drawn),
+            (Panel("", alphas, (Level("chance", 0.0), FULL_AGREEMENT)),),
+            "Krippendorff's alpha, 95 % interval",
+        )
+        plots.append(plot(sentence, drawing, tables[0]))
+    return section("questions", [sentence], plots, tables)

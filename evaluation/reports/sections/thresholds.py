@@ -1,0 +1,92 @@
+"""Report kappa of metrics and people on a grid of thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evaluation.presentation.content import Estimate, Heat, HeatPanel, Level, Section, estimate_of
+from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.reports.loading import ReportInputs
+from evaluation.reports.sections.ceilings import one_against_cut
+from evaluation.reports.sections.correlations import FULL_AGREEMENT, LAST, PEOPLE, why_no_ceiling
+
+MOST_GRIDS = 6
+
+THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
+
+
+def thresholds_section(inputs: ReportInputs) -> Section | None:
+    """Show kappa of metrics and people on a grid of thresholds (H13 Tables 8 to 10)."""
+    metrics = inputs.evaluation.result["metrics"] if inputs.evaluation else {}
+    grids = {name: figures["kappa"] for name, figures in metrics.items() if figures.get("kappa")}
+    if not grids:
+        return None
+    best = {
+        name: max((cell["value"] for cell in cells if cell["value"] is not None), default=LAST)
+        for name, cells in grids.items()
+    }
+    names = sorted(grids, key=lambda name: -best[name])
+    people = _people_at_cuts(inputs)
+    rows: list[tuple[Any, ...]] = [
+        (name, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
+        for name in names
+        for cell in grids[name]
+    ]
+    rows += [(PEOPLE, cut, cut, estimate) for cut, estimate in people.items()]
+    known = [cell for cell in grids[names[0]] if cell["value"] is not None]
+    top = max(known, key=lambda cell: cell["value"], default=None)
+    reached = [kappa for kappa in best.values() if kappa != LAST]
+    judge = [estimate.value for estimate in people.values() if estimate.value is not None]
+    sentence = say(
+        "thresholds", wording=inputs.wording, name=names[0],
+        top=max(reached, default=None) if inputs.wording else top, least=min(reached, default=None),
+        people=bool(judge), judge=max(judge, default=None),
+        there=people.get(top["people_at_least"], Estimate(None)).value if top else None,
+        no_ceiling=why_no_ceiling(inputs),
+        most=MOST_GRIDS if len(names) > MOST_GRIDS else 0,
+    )  # fmt: skip
+    data = table("kappa", rows, clustered=inputs.clustered, raters=inputs.by_rater)
+    panels = tuple(_grid(name, grids[name], people) for name in names[:MOST_GRIDS])
+    drawing = Heat(panels, "metric at least", "people at least")
+    return section(
+        "thresholds", [sentence], [plot(sentence, drawing, data, title="Kappa by thresholds")], [data]
+    )
+
+
+def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
+    if inputs.kind.is_open:
+        return {}
+    judged = inputs.table
+    unit, value = judged.unit[judged.counted], judged.value[judged.counted]
+    exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
+    estimates = one_against_cut(unit, value, inputs.judgment_clusters, list(exact))
+    return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}
+
+
+def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, Estimate]) -> HeatPanel:
+    metric_cuts = sorted({cell["metric_at_least"] for cell in cells})
+    people_cuts = sorted({cell["people_at_least"] for cell in cells})
+    kappas = {(cell["metric_at_least"], cell["people_at_least"]): cell["value"] for cell in cells}
+    values = [
+        tuple(kappas.get((metric_cut, people_cut)) for people_cut in people_cuts)
+        for metric_cut in metric_cuts
+    ]
+    heads = [f"{metric_cut:.3f}" for metric_cut in metric_cuts]
+    if people:
+        values.append(tuple(people[cut].value if cut in people else None for cut in people_cuts))
+        heads.append(PEOPLE)
+    return HeatPanel(
+        name,
+        tuple(heads),
+        tuple(f"{people_cut:.3g}" for people_cut in people_cuts),
+        tuple(values),
+        apart=int(bool(people)),
+        levels=(Level("chance", 0.0), FULL_AGREEMENT),
+    )
+
+
+def exact_cut(cut: float) -> float:
+    """Return the nominal threshold: 3.66 means 3 2/3, a mean of three grades."""
+    whole = int(cut)
+    return whole + THIRDS.get(round(cut - whole, 2), cut - whole)

@@ -1,0 +1,168 @@
+"""Match the units of two sources of judgments, by id, else by content, with candidates in either order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from evaluation.data.judgment_sets.sources import Content, Source
+from evaluation.errors import EvaluationError
+from quorum.numeric.arrays import Flags, Ints
+
+TWO_SCALES = gettext_noop("the sources answer on different scales")
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Two sources over the same groups of units.
+
+    shared: (G,) bool, groups in both. by_id: number matched by id. turned: number of the second's units with
+    swapped candidates. joined: per source, units merged by equal content. without_reference: references were
+    ignored, because only one source shows them.
+    """
+
+    first: Source
+    second: Source
+    shared: Flags
+    by_id: int
+    turned: int
+    joined: tuple[int, int]
+    without_reference: bool
+    stopped_early: bool
+
+    @property
+    def same_scale(self) -> bool:
+        first, second = self.first.kind, self.second.kind
+        if first is None or second is None:
+            return first is second
+        same_level = first.aggregation.level == second.aggregation.level
+        return same_level and first.outcomes == second.outcomes
+
+
+def match_sources(first: Source, second: Source) -> Matched:
+    """Match two sources. Raise EvaluationError for incompatible protocols."""
+    for source in (first, second):
+        if source.kind is not None and source.kind.is_open:
+            raise EvaluationError(
+                f"{source.name} is of protocol {source.kind.name}, whose answers are no numbers; expected grades, "
+                "yes or no, or choices between two captions."
+            )
+        if not len(source.unit):
+            raise EvaluationError(f"{source.name} holds no judgment that counts, expected one or more.")
+    for sided, unnamed, option in ((first, second, "--second-protocol"), (second, first, "--first-protocol")):
+        if sided.two_sided and unnamed.kind is None:
+            raise EvaluationError(
+                f"{unnamed.name} does not say of which protocol its judgments are, and those of {sided.name} choose "
+                f"between two captions; name it with {option}."
+            )
+    references = [_has_references(source) for source in (first, second)]
+    split = len(first.units)
+    groups = _Groups(split + len(second.units))
+    how = {"reference": all(references), "two_sided": first.two_sided and second.two_sided}
+    how["by_system"] = all(_judges_by_system(source, **how) for source in (first, second))
+    known: dict[Hashable, tuple[int, bool]] = {}
+    for index, content in enumerate(chain(_contents(first), _contents(second))):
+        for key, turned in content.keys(**how):
+            earlier, earlier_turned = known.setdefault(key, (index, turned))
+            groups.join(earlier, index, odd=turned != earlier_turned)
+    # Contents go first: they also determine the sides.
+    ids = _same_ids(first, second)
+    for position, other in ids:
+        groups.join(position, split + other, odd=False)
+    group, odd, count = groups.number_groups()
+    first_groups, second_groups = group[:split], group[split:]
+    shared = _mark_occurring(first_groups[first.unit], count) & _mark_occurring(
+        second_groups[second.unit], count
+    )
+    by_id = _mark_occurring(first_groups[np.array([position for position, _ in ids], dtype=np.int64)], count)
+    return Matched(
+        first=first.merged_into(first_groups, odd[:split], count),
+        second=second.merged_into(second_groups, odd[split:], count),
+        shared=shared,
+        by_id=int((shared & by_id).sum()),
+        turned=int((odd[split:] & shared[second_groups]).sum()),
+        joined=(split - len(np.unique(first_groups)), len(second.units) - len(np.unique(second_groups))),
+        without_reference=references[0] != references[1],
+        stopped_early=first.full_depth is not None or second.full_depth is not None,
+    )
+
+
+def _mark_occurring(groups: Ints, count: int) -> Flags:
+    occurring = np.zeros(count, dtype=bool)
+    occurring[groups] = True
+    return occurring
+
+
+def _contents(source: Source) -> Sequence[Content]:
+    return source.contents or [Content()] * len(source.units)
+
+
+def _judges_by_system(source: Source, **how: bool) -> bool:
+    """Return whether units differ by the systems that they credit alone."""
+    plain, credited = (
+        {key for content in _contents(source) for key, _ in content.keys(**how, by_system=by_system)}
+        for by_system in (False, True)
+    )
+    return len(credited) > len(plain)
+
+
+def _has_references(source: Source) -> bool:
+    return any(content.ids[0] is not None or content.texts[0] is not None for content in source.contents)
+
+
+def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
+    """Return positions of units with equal ids and consistent contents."""
+    positions = {name: position for position, name in enumerate(second.units)}
+    pairs = ((position, positions[name]) for position, name in enumerate(first.units) if name in positions)
+    if not first.contents or not second.contents:
+        return list(pairs)
+    return [
+        (position, other)
+        for position, other in pairs
+        if not _contradict(first.contents[position], second.contents[other])
+    ]
+
+
+def _contradict(content: Content, other: Content) -> bool:
+    """Return whether contents contradict each other; ids outweigh texts."""
+    if content.image is not None and other.image is not None and content.image != other.image:
+        return True
+    for captions, others in ((content.ids, other.ids), (content.texts, other.texts)):
+        if captions[1] is not None and others[1] is not None:
+            return set(captions[1:]) != set(others[1:])
+    return False
+
+
+class _Groups:
+    """Union-find of equal units that tracks candidate order."""
+
+    def __init__(self, size: int) -> None:
+        self._parent = list(range(size))
+        self._odd = [False] * size
+
+    def _root(self, position: int) -> tuple[int, bool]:
+        """Return the group's root, and whether ``position`` is turned against it."""
+        odd, path = False, []
+        while self._parent[position] != position:
+            path.append(position)
+            position = self._parent[position]
+        for step in reversed(path):  # from the root outwards, so that each step uses the one before
+            odd ^= self._odd[step]
+            self._parent[step], self._odd[step] = position, odd
+        return position, odd
+
+    def join(self, position: int, other: int, *, odd: bool) -> None:
+        (root, turned), (other_root, other_turned) = self._root(position), self._root(other)
+        low, high = min(root, other_root), max(root, other_root)
+        if low != high:
+            self._parent[high], self._odd[high] = low, odd ^ turned ^ other_turned
+
+    def number_groups(self) -> tuple[Ints, Flags, int]:
+        """Return (N,) group numbers, (N,) turned flags, and the number of groups."""
+        rooted = [self._root(position) for position in range(len(self._parent))]
+        roots, number = np.unique([root for root, _ in rooted], return_inverse=True)
+        return number.astype(np.int64), np.array([odd for _, odd in rooted], dtype=bool), len(roots)

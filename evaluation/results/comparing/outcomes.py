@@ -1,0 +1,89 @@
+"""Compare two sources by their consensus on units, and by their winners of pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from common.amounts import as_json
+from evaluation.data.judgment_sets.sources import Content
+from evaluation.results.comparing.matching import TWO_SCALES, Matched
+from evaluation.results.comparing.raters import Resampling, items_of_units
+from quorum.numeric.arrays import Flags
+from quorum.statistics.agreement import kappa_interval
+from quorum.statistics.crossed import CONFIDENCE, ITEM, share_of_rows
+from quorum.statistics.meta import kinds_of
+
+NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
+
+
+def compare_consensus(matched: Matched, drawing: Resampling) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
+    sources = (matched.first, matched.second)
+    if any(source.level != "nominal" for source in sources):
+        return nothing | {"reason": NOT_NOMINAL}
+    if not matched.same_scale:
+        return nothing | {"reason": TWO_SCALES}
+    first, second = (source.limited_to(matched.shared).consensus() for source in sources)
+    both = sorted(first.keys() & second.keys())
+    answers = [first[unit] for unit in both], [second[unit] for unit in both]
+    kind = matched.first.kind
+    labels: list[Any] = sorted({*answers[0], *answers[1]}, key=str) if kind is None else list(kind.outcomes)
+    images = items_of_units(*sources)[both]
+    kappa = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
+    counts = Counter(zip(*answers, strict=True))
+    return {
+        "kappa": {**as_json(kappa, "value", "low", "high"), "n": len(both)},
+        "labels": labels,
+        "table": [[counts[row, column] for column in labels] for row in labels],
+        "n": len(both),
+        "same": sum(counts[label, label] for label in labels),
+        "undecided": int(matched.shared.sum()) - len(both),
+        "reason": kappa.reason,
+    }  # fmt: skip
+
+
+def compare_winners(matched: Matched, drawing: Resampling) -> dict[str, Any]:
+    """Return how often both name the same winner of a pair, by its kind, and how often the first's is the longer text
+    where they part and one text has more words: what people like, against what is human-like (V15, appendix III).
+    """
+    sources = (matched.first, matched.second)
+    if not all(source.two_sided for source in sources):
+        return {}
+    winners, others = (source.limited_to(matched.shared).consensus() for source in sources)
+    both = [
+        unit for unit in sorted(winners.keys() & others.keys()) if {winners[unit], others[unit]} <= {1, 2}
+    ]
+    first = np.array([winners[unit] for unit in both], dtype=np.int64)
+    second = np.array([others[unit] for unit in both], dtype=np.int64)
+    contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
+    kinds = [here.kind or there.kind for here, there in contents]
+    more = np.array([_words_more(here) or _words_more(there) for here, there in contents], dtype=np.int64)
+    images = np.arange(len(both)) if drawing.naive else items_of_units(*sources)[both]
+
+    def share(outcomes: Flags, pairs: Flags) -> dict[str, Any]:
+        interval = share_of_rows(outcomes.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=pairs)
+        n = int(pairs.sum())
+        return {
+            "value": float(outcomes[pairs].mean()) if n else None,
+            **as_json(interval, "low", "high"),
+            "n": n,
+        }
+
+    same, longer = first == second, np.where(more > 0, 1, 2) == first
+    by_kind = kinds_of([kind or "unknown" for kind in kinds] if any(kinds) else None, len(both))
+    return {
+        "pairs": {
+            kind: {"same": share(same, pairs), "longer": share(longer, pairs & ~same & (more != 0))}
+            for kind, pairs in by_kind.items()
+        }
+    }
+
+
+def _words_more(content: Content) -> int:
+    """Return how many words more the first text has than the second; 0 where one is unknown."""
+    _reference, first, second = content.texts
+    return 0 if first is None or second is None else len(first.split()) - len(second.split())

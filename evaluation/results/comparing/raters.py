@@ -1,0 +1,120 @@
+"""Agreement of the raters of each source, and of both together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext_noop
+from numpy.typing import NDArray
+
+from evaluation.data.judgment_sets.sources import Source
+from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
+from evaluation.results.comparing.matching import TWO_SCALES, Matched
+from judgments.drawing.documents import first_of_documents
+from judgments.kinds import Kind
+from quorum.statistics.agreement import ratings_of_judgments
+from quorum.statistics.crossed import ITEM, NAIVE, RATER
+
+STOPPED = gettext_noop("judgments of one source stopped where an outcome was decided")
+JOINED = gettext_noop(
+    "several units of one source are one here, so a rater may have answered it more than once"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    resamples: int
+    seed: int
+    naive: bool
+
+    def options(self, **clusters: Any) -> dict[str, Any]:
+        by = NAIVE if self.naive else clusters
+        return {"resamples": self.resamples, "seed": self.seed, "clusters": by}
+
+
+def figures_of_source(source: Source, drawing: Resampling) -> dict[str, Any]:
+    full = source if source.full_depth is None else source.limited_to(source.full_depth)
+
+    def alpha(level: str) -> dict[str, Any]:
+        images = items_of_units(full)
+        columns = full.unit, full.rater, full.value
+        return _alpha(
+            images, *columns, level, drawing,
+            anonymous=full.anonymous, kind=source.kind, control_items="control items" in source.left_out,
+        )  # fmt: skip
+
+    return {
+        "name": source.name,
+        "protocol": None if source.kind is None else source.kind.name,
+        "level": source.level,
+        "score": source.score,
+        "units": len(np.unique(source.unit)),
+        "judgments": len(source.unit),
+        "left_out": dict(source.left_out),
+        "alpha": alpha(source.level),
+        **({"ordinal": alpha("ordinal")} if source.level == "interval" else {}),
+        **({} if source.full_depth is None else {"full_depth": FULL_DEPTH}),
+    }
+
+
+def items_of_units(*sources: Source) -> NDArray[Any]:
+    """Return what (U,) units are clustered by: their images, or the first of a document; a unit without is its own."""
+    images: list[Any] = list(range(len(sources[0].units)))
+    document_of: dict[str, str] = {}
+    for source in sources:
+        for position, content in enumerate(source.contents):
+            if content.image is not None:
+                images[position] = content.image
+                document_of[content.image] = document_of.get(content.image) or content.document
+    documents = first_of_documents(document_of.items())
+    return np.array([documents.get(image, image) for image in images], dtype=object)
+
+
+def _alpha(
+    images: NDArray[Any],
+    unit: Any,
+    rater: Any,
+    value: Any,
+    level: str,
+    drawing: Resampling,
+    *,
+    anonymous: bool,
+    kind: Kind | None,
+    control_items: bool = False,
+) -> dict[str, Any]:
+    clusters = {ITEM: images[unit]} | ({} if anonymous else {RATER: rater})
+    ratings = ratings_of_judgments(unit, rater, value)
+    return alpha_of_ratings(
+        ratings,
+        level=level,
+        exchange=exchange_of(kind),
+        control_items=control_items,
+        **drawing.options(**clusters),
+    )
+
+
+def pooled_alpha(matched: Matched, drawing: Resampling) -> dict[str, Any]:
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    if not matched.same_scale:
+        return nothing | {"reason": TWO_SCALES}
+    if any(matched.joined):
+        return nothing | {"reason": JOINED}
+    if matched.stopped_early:
+        return nothing | {"reason": STOPPED}
+    first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
+    # An equal name in both sources is two raters: they may be different people.
+    raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
+    values = np.concatenate([first.value, second.value])
+    images = items_of_units(matched.first, matched.second)
+
+    def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
+        anonymous = first.anonymous or second.anonymous
+        return _alpha(images, unit, rater, value, first.level, drawing, anonymous=anonymous, kind=first.kind)
+
+    return {
+        **alpha(np.concatenate([first.unit, second.unit]), raters, values),
+        "first": alpha(first.unit, first.rater, first.value),
+        "second": alpha(second.unit, second.rater, second.value),
+    }

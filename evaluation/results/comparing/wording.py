@@ -1,0 +1,76 @@
+"""Say in words what the comparison of two sources shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from common.amounts import thousands
+
+
+def describe_compared_sources(result: dict[str, Any]) -> str:
+    shared = result["units"]["shared"]
+    if not shared:
+        return _("The two share no item, so nothing can be said about their agreement.")
+    consensus, grid = result["consensus"], result["thresholds"]
+    if consensus["n"]:
+        sentence = _(
+            "On %(same)s of the %(n)s shared items that both decide, the two come to the same answer"
+        ) % {
+            "same": thousands(consensus["same"]),
+            "n": thousands(consensus["n"]),
+        }
+        return f"{sentence}{_describe_kappa(consensus['kappa'])}."
+    cells = [cell for cell in grid["cells"] if cell["kappa"]["value"] is not None]
+    if len(grid["cells"]) == 1 and cells:
+        cell = cells[0]
+        sentence = _(
+            "Of %(n)s items, the first says yes to %(first)s and the second to %(second)s, both to %(both)s"
+        ) % {
+            "n": thousands(cell["n"]),
+            "first": thousands(cell["both"] + cell["first_only"]),
+            "second": thousands(cell["both"] + cell["second_only"]),
+            "both": thousands(cell["both"]),
+        }
+        return f"{sentence}{_describe_kappa(cell['kappa'])}."
+    if cells:
+        best = grid["best"]
+        return _(
+            "Kappa is highest, %(kappa)s, where the first is cut at %(first)s and the second at %(second)s. The "
+            "highest of %(n)s is too high an estimate: fix the thresholds beforehand to report one."
+        ) % {
+            "kappa": _in_two_digits(best["kappa"]["value"]),
+            "first": f"{best['first_at_least']:g}",
+            "second": f"{best['second_at_least']:g}",
+            "n": len(grid["cells"]),
+        }
+    tau = result["correlation"]["kendall-tau-b"]
+    if tau["value"] is not None:
+        return _(
+            "Over %(n)s shared items, the scores correlate by %(tau)s (Kendall's tau-b, 95 %% interval %(low)s to "
+            "%(high)s)."
+        ) % {
+            "n": thousands(tau["n"]),
+            "tau": _in_two_digits(tau["value"]),
+            "low": _in_two_digits(tau["low"]),
+            "high": _in_two_digits(tau["high"]),
+        }
+    why = grid["reason"] or consensus["reason"]
+    return _("No figure is defined: %(why)s.") % {"why": _(why)}
+
+
+def _describe_kappa(kappa: dict[str, Any]) -> str:
+    if kappa["value"] is None:
+        return _("; kappa is undefined")
+    return _(
+        "; Cohen's kappa is %(kappa)s (95 %% interval %(low)s to %(high)s; 0 is chance, 1 is always)"
+    ) % {
+        "kappa": _in_two_digits(kappa["value"]),
+        "low": _in_two_digits(kappa["low"]),
+        "high": _in_two_digits(kappa["high"]),
+    }
+
+
+def _in_two_digits(value: float | None) -> str:
+    return _("unknown") if value is None else f"{value:.2f}"

@@ -1,0 +1,122 @@
+"""What intervals and tests are clustered by, and for whom they hold then."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.results.consensus.study import StudyConsensus, values_at
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.aggregation.votes import majority_of_others
+from quorum.statistics.correlation import means_without_raters
+from quorum.statistics.crossed import FEWEST, ITEM, NAIVE, RATER, RaterDeletions
+from quorum.statistics.inputs import encode
+
+# How intervals and tests take rows, the default first.
+CLUSTERED = ("item-and-rater", NAIVE)
+
+ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
+
+
+def scope_of(raters: int | None) -> str:
+    """Return for whom intervals and tests hold: from two known raters on for other people, too."""
+    return ITEMS_AND_PEOPLE if (raters or 0) >= FEWEST else THESE_PEOPLE
+
+
+def scope_sentence(result: Mapping[str, Any]) -> str:
+    """Say that intervals and tests hold for these people alone; "" where they hold for others.
+
+    Results of earlier versions state the number of raters alone.
+    """
+    if result.get("scope", scope_of(result.get("raters"))) == ITEMS_AND_PEOPLE:
+        return ""
+    return _("Intervals and tests are for other items, and for these people alone.")
+
+
+def rater_deletions(
+    unit: Ints, worker: Ints, side: Floats, leads: Floats, pair: Ints, pair_leads: Floats, decided: Flags
+) -> RaterDeletions:
+    """Return who would win each of P pairs without each worker who judged it, as `pair_consensus` decides.
+
+    Args:
+        unit, worker, side: (N,) judgments; units have codes from 0.
+        leads: (U,) the winner of each unit: 1 the first, -1 the second, 0 none.
+        pair: (U,) codes of the units' pairs; -1 for none.
+        pair_leads: (P,) how many more units the first won.
+        decided: (U,) whether somebody decided the unit, whatever people answered.
+    """
+    others = majority_of_others(unit, side)
+    change = np.where(decided[unit], 0.0, leads[unit] - ((others == 1) * 1.0 - (others == 2)))
+    # The votes of a pair's only unit decide the pair themselves.
+    vote = (side == 1) * 1.0 - (side == 2)
+    balance = np.bincount(unit, weights=vote, minlength=len(leads))
+    paired, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
+    only = paired[np.bincount(pair[paired], minlength=len(pair_leads))[pair[paired]] == 1]
+    only = only[~decided[only] & (np.sign(balance[only]) == leads[only])]
+    pair_leads[pair[only]] = balance[only]
+    alone = np.zeros(len(leads), dtype=np.bool_)
+    alone[only] = True
+    part = np.where(alone[unit], vote, change)
+    here = pair[unit] >= 0
+    _, rater = encode(worker[here], "workers")
+    return RaterDeletions.of_leads(pair[unit[here]], rater, part[here], pair_leads)
+
+
+def clusters_of_captions(
+    table: JudgmentTable,
+    units: Ints,
+    images: Sequence[Any] | Ints,
+    *,
+    ratings: Sequence[Sequence[tuple[int, float]]],
+    decided: Collection[int],
+    anonymous: bool,
+) -> dict[str, Any]:
+    """Return what (N,) captions are clustered by: their images and, if known, people.
+
+    Args:
+        units: (N,) row ids of the captions' units; empty if several units judge a caption.
+        ratings: of each caption then, as workers with what they said.
+        decided: row ids of units that somebody decided, whatever people answered.
+    """
+    if anonymous:
+        return {ITEM: images}
+    if len(units):
+        row, worker, value = places_in(units, table.unit), table.worker, table.value
+        rated = table.counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(decided))
+        row, worker, value = row[rated], worker[rated], value[rated]
+    else:
+        flat = [(index, *rating) for index, rows in enumerate(ratings) for rating in rows]
+        columns = np.array(flat, dtype=np.float64).reshape(-1, 3).T
+        row, worker, value = columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2]
+    deletions = means_without_raters(row, worker, value, len(images))
+    return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}
+
+
+def clusters_of_pairs(
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    pairs: Ints,
+    images: Sequence[Any] | Ints,
+    *,
+    anonymous: bool,
+) -> dict[str, Any]:
+    """Return what (P,) candidate pairs, by row id, are clustered by: their images and, if known, people."""
+    if anonymous:
+        return {ITEM: images}
+    units, counted = consensus.units, table.counted
+    values, _ = values_at(consensus.of_unit, units.pk)
+    won = [consensus.of_pair[pk] for pk in pairs.tolist()]
+    deletions = rater_deletions(
+        places_in(units.pk, table.unit[counted]),
+        table.worker[counted],
+        table.value[counted],
+        (values == 1) * 1.0 - (values == 2),
+        places_in(pairs, units.pair),
+        np.array([outcome.wins - outcome.losses for outcome in won], dtype=np.float64),
+        np.isin(units.pk, list(consensus.decisions)),
+    )
+    return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}

@@ -1,0 +1,54 @@
+"""Values of groups of units, such as all units that judge one caption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.results.consensus.study import StudyConsensus, values_at
+from judgments.kinds import Kind
+from quorum.numeric.arrays import Floats, Ints, pairs_of_equal, places_in
+
+# takes (K,) groups and (K,) positions of their units, and the number of groups G; returns (G,) values, nan if missing
+GroupValues = Callable[[Ints, Ints, int], Floats]
+
+
+def first_of_groups(values: Floats, group: Ints, unit: Ints, groups: int) -> Floats:
+    """Return the first of (U,) values of units, as ``GroupValues``."""
+    known = ~np.isnan(values[unit])
+    members, first = np.unique(group[known], return_index=True)
+    taken = np.full(groups, np.nan)
+    taken[members] = values[unit[known][first]]
+    return taken
+
+
+def consensus_of_groups(
+    kind: Kind,
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    units: Ints,
+    group: Ints,
+    unit: Ints,
+    groups: int,
+) -> Floats:
+    """Return the consensus of all judgments of a group, as ``GroupValues``; of an only unit, its own.
+
+    A decision stands for all judgments of its unit.
+    """
+    of_units, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
+    alone = np.bincount(group, minlength=groups)[group] == 1
+    values[group[alone]] = of_units[unit[alone]]
+    if alone.all():
+        return values
+    answer = table.value.copy()
+    for pk, decision in consensus.decisions.items():
+        answer[table.unit == pk] = np.nan if decision.value is None else decision.value
+    rated = table.counted & ~np.isnan(answer)
+    vote, row = pairs_of_equal(places_in(units, table.unit[rated]), unit[~alone])
+    several = group[~alone][row]
+    together = kind.aggregation.consensus(several, answer[rated][vote])
+    members = np.unique(several)
+    values[members] = values_at(together, members)[0]
+    return values

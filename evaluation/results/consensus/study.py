@@ -1,0 +1,169 @@
+"""The consensus of a study's units and pairs, from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from django.utils.translation import gettext_lazy
+
+from evaluation.data.judgment_sets.data_hash import hash_with, hash_with_winners
+from evaluation.data.judgment_sets.records import NO_PAIR, Decision, JudgmentTable, PairRow, UnitRow, Units
+from judgments.kinds import Consensus, Kind
+from judgments.kinds.base import ConsensusColumns
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.aggregation import pair_winners
+
+if TYPE_CHECKING:
+    from judgments.models import Study
+
+
+OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
+SIDES = (1, 2)
+SIDE_LABELS = {
+    1: gettext_lazy("first"),
+    2: gettext_lazy("second"),
+    0: gettext_lazy("no difference"),
+    3: gettext_lazy("neither"),
+}
+
+EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
+
+
+@dataclass(frozen=True, slots=True)
+class PairConsensus:
+    """A pair's winner: 1, 2, or None; ``published`` if it has no judgments.
+
+    ``wins``, ``losses`` and ``ties`` count judged units from the first candidate's side.
+    """
+
+    value: int | None
+    wins: int
+    losses: int
+    ties: int
+    tie: bool
+    published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StudyConsensus:
+    """The consensus of a study, without control items.
+
+    Attributes:
+        units, pairs: in order.
+        of_unit: unit row id -> consensus, if judged.
+        of_pair: pair row id -> winner.
+        decisions: unit row id -> adjudicated decision, also in ``of_unit``.
+    """
+
+    units: Units
+    pairs: list[PairRow]
+    of_unit: Mapping[int, Consensus]
+    of_pair: Mapping[int, PairConsensus]
+    decisions: Mapping[int, Decision]
+    data_hash: str
+
+    @property
+    def judged(self) -> int:
+        columns, single = columns_and_others(self.of_unit)
+        in_columns = 0 if columns is None else len(columns.unit)
+        return in_columns + sum(outcome.n > 0 for outcome in single.values())
+
+    def adjudicated_pairs(self) -> set[int]:
+        pairs = self.units.pair[np.isin(self.units.pk, list(self.decisions))]
+        return set(pairs.tolist()) - {NO_PAIR}
+
+
+def columns_and_others(
+    consensus: Mapping[int, Consensus],
+) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
+    """Return the columns, if any, and the other units."""
+    return (consensus, consensus.single) if isinstance(consensus, ConsensusColumns) else (None, consensus)
+
+
+def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
+    """Return (U,) consensus values, nan on a tie, and whether there is a consensus."""
+    values, has_consensus = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
+    columns, single = columns_and_others(consensus)
+    if columns is not None:
+        index = places_in(columns.unit, units)
+        has_consensus = index >= 0
+        values[has_consensus] = columns.value[index[has_consensus]]
+    index = places_in(units, np.fromiter(single, dtype=np.int64, count=len(single)))
+    # None becomes nan.
+    single_values = np.array([outcome.value for outcome in single.values()], dtype=np.float64)
+    values[index[index >= 0]], has_consensus[index[index >= 0]] = single_values[index >= 0], True
+    return values, has_consensus
+
+
+def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
+    counted = table.counted
+    if not counted.any():
+        return {}
+    if kind.is_open:
+        return kind.aggregation.consensus(table.unit[counted].tolist(), table.answers_of(counted))
+    return kind.aggregation.consensus(table.unit[counted], table.value[counted])
+
+
+def with_decisions(
+    consensus: Mapping[int, Consensus], decisions: Mapping[int, Decision]
+) -> Mapping[int, Consensus]:
+    """Replace the values of adjudicated units, not their counts."""
+    decided = {
+        unit: replace(consensus.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
+        for unit, decision in decisions.items()
+    }
+    if isinstance(consensus, ConsensusColumns):
+        return consensus.with_single(decided)
+    return {**consensus, **decided}
+
+
+def pair_consensus(
+    units: Sequence[UnitRow],
+    pairs: Sequence[PairRow],
+    of_unit: Mapping[int, Consensus],
+    triplet_ties: str = "set-aside",
+) -> dict[int, PairConsensus]:
+    """Return pair row id -> winner: the candidate that wins most of the pair's triplets (V15 §3).
+
+    A tied triplet decides nothing, unless ``triplet_ties`` is "count" (``pair_winners``); equal wins are a
+    tie. A pair without judged units has its published winner, or none.
+    """
+    units = Units.of(units)
+    values, judged = values_at(of_unit, units.pk)
+    judged &= units.pair != NO_PAIR
+    winners: dict[int, PairConsensus] = {}
+    if judged.any():
+        outcomes = np.nan_to_num(values[judged]).astype(np.int64)
+        outcomes[~np.isin(outcomes, SIDES)] = 0
+        result = pair_winners(units.pair[judged], outcomes, triplet_ties=triplet_ties)
+        rows = zip(
+            result.pairs.tolist(), result.winner.tolist(), result.wins.tolist(), result.losses.tolist(),
+            result.ties.tolist(), strict=True,
+        )  # fmt: skip
+        for pair, winner, wins, losses, ties in rows:
+            winners[pair] = PairConsensus(winner or None, wins, losses, ties, tie=not winner, published=False)
+    for row in pairs:
+        if row.pk not in winners:
+            known = row.published_winner
+            winners[row.pk] = PairConsensus(known, 0, 0, 0, tie=False, published=known is not None)
+    return winners
+
+
+def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None) -> StudyConsensus:
+    # Imported late: files are compared without a database.
+    from evaluation.data.judgment_sets import loaders
+    from judgments.studies.designs import kind_of
+
+    units, pairs = judged or loaders.unit_rows(study), loaders.pair_rows(study)
+    decisions = loaders.decisions_of(study)
+    of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
+    winners = {pair.key: pair.published_winner for pair in pairs if pair.published_winner is not None}
+    data_hash = hash_with_winners(table.data_hash, winners)
+    if decisions:
+        data_hash = hash_with(
+            data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
+        )
+    return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)

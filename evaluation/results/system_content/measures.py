@@ -1,0 +1,124 @@
+"""Score the boxes or keywords that are named of images, by WG15 eq. 1-3 and MC12 section 6.2."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from evaluation.results.standings import F1, OOT
+from evaluation.results.system_content.baselines import People, Selections, box_baselines, keyword_baselines
+from judgments.drawing.phrases import normalise_phrase
+from judgments.kinds import Kind
+from judgments.kinds.grounding import box_numbers
+from quorum.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
+from quorum.metrics.keywords import (
+    ONCE,
+    KeywordOverlap,
+    KeywordScore,
+    keyword_best,
+    keyword_best_mode,
+    keyword_f1,
+    keyword_forms,
+    keyword_oot,
+    keyword_oot_mode,
+)
+from quorum.numeric.arrays import Floats, Ints, ratio
+
+Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of people
+Scores = list[Floats]  # (images,) of each measure, nan where undefined
+
+MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"  # shares of the images whose most frequent tag is named
+
+
+class BoxMeasures:
+    measures, decides = ("precision", "recall", F1), F1
+    means = False  # a description is the majority of its raters
+    baselines = staticmethod(box_baselines)
+
+    def people(self, kind: Kind, answers: Answers) -> list[list[int]]:
+        """Return the boxes that each description of an image names."""
+        return [
+            box_numbers(kind.aggregation.consensus([0] * len(rated), rated)[0].answer, unit.content["boxes"])
+            for unit, rated in answers
+            if rated
+        ]
+
+    def choices(self, unit: Any, names: Sequence[str]) -> list[int]:
+        number = {box["id"]: index for index, box in enumerate(unit.content["boxes"])}
+        return [number[name] for name in names if name in number]
+
+    def scores(self, selections: Selections, people: People) -> Scores:
+        return self._figures(content_selection(selections, people, empty=ZERO))
+
+    def scores_of_people(self, people: People) -> Scores:
+        return self._figures(content_upper_bound(people))
+
+    def _figures(self, score: ContentScore) -> Scores:
+        undefined = np.isnan(score.recall.images)
+        figures = (score.precision, score.recall, score.f1)
+        return [np.where(undefined, np.nan, figure.images) for figure in figures]
+
+    def signatures(self) -> list[str]:
+        return [
+            content_selection([[0]], [[[0]]], empty=ZERO).signature,
+            content_upper_bound([[[0]]]).signature,
+        ]
+
+
+class KeywordMeasures:
+    measures, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
+    means = True
+    baselines = staticmethod(keyword_baselines)
+
+    def people(self, kind: Kind, answers: Answers) -> list[list[str]]:
+        """Return the keywords that each person gives an image."""
+        answered = chain.from_iterable(rated for _, rated in answers)
+        return [keyword_forms(list(dict.fromkeys(map(normalise_phrase, answer)))) for answer in answered]
+
+    def choices(self, unit: Any, names: Sequence[str]) -> list[str]:
+        return keyword_forms(names)
+
+    def scores(self, selections: Selections, people: People) -> Scores:
+        credits, overlap = self._measured(selections, people)
+        # A list without keywords has no precision, and here 0.
+        silent = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
+        shares = (overlap.image_precision, overlap.image_recall, overlap.image_f1)
+        return [*(score.images for score in credits), *(np.where(silent, 0.0, share) for share in shares)]
+
+    def _measured(
+        self, selections: Selections, people: People
+    ) -> tuple[tuple[KeywordScore, ...], KeywordOverlap]:
+        tags = [Counter(chain.from_iterable(image)) for image in people]
+        first = [keywords[:1] for keywords in selections]
+        credits = (
+            keyword_best(first, tags, duplicates=ONCE),
+            keyword_oot(selections, tags, duplicates=ONCE),
+            keyword_best_mode(first, tags),
+            keyword_oot_mode(selections, tags),
+        )
+        return credits, keyword_f1(selections, tags)
+
+    def scores_of_people(self, people: People) -> Scores:
+        """Score each person's keywords against the others', and take the mean over the people of an image."""
+        rows = [
+            (image, keywords, [*lists[:number], *lists[number + 1 :]])
+            for image, lists in enumerate(people)
+            for number, keywords in enumerate(lists)
+            if keywords
+        ]
+        scores = self.scores([row[1] for row in rows], [row[2] for row in rows])
+        return [_mean_by(np.array([row[0] for row in rows]), score, len(people)) for score in scores]
+
+    def signatures(self) -> list[str]:
+        credits, overlap = self._measured([["a"]], [[["a"]]])
+        return [*(score.signature for score in credits), overlap.signature]
+
+
+def _mean_by(image: Ints, scores: Floats, images: int) -> Floats:
+    defined = ~np.isnan(scores)
+    count = np.bincount(image[defined], minlength=images)
+    return ratio(np.bincount(image[defined], scores[defined], minlength=images), count)

@@ -1,0 +1,207 @@
+"""The list of jobs and the page of one: its progress, its result, and the rows that an import left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from unfold.decorators import display
+
+from common.errors import QuorumError
+from judgments.access.permissions import may_cancel, may_retry
+from judgments.access.roles import Person, visible_rows
+from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, row_or_404, signed_in
+from judgments.datasets import uploads
+from judgments.jobs.queues import cancel_job, queue_positions, retry_job
+from judgments.jobs.registry import is_relied_on, upload_page_of
+from judgments.jobs.words import (
+    QUEUE_TITLES,
+    describe_line,
+    describe_queue_position,
+    describe_result,
+    describe_work,
+)
+from judgments.models import Dataset, Job, Study
+from judgments.models.jobs import DELETED_STUDY
+from judgments.studies.study_page import page_address
+
+STATE_COLOURS = {
+    Job.State.QUEUED: "",
+    Job.State.RUNNING: "info",
+    Job.State.DONE: "success",
+    Job.State.FAILED: "danger",
+    Job.State.CANCELLED: "warning",
+}
+
+# kind -> the address of the page that shows what came of it
+LEADS_TO: dict[str, Callable[[Job], str]] = {
+    "understand_upload": lambda job: reverse("admin:judgments_dataset_add")
+}
+
+
+def about(job: Job, person: Person) -> tuple[str, str] | None:
+    study = (
+        Study.objects.visible_to(person)
+        .filter(slug=job.args.get("study") or job.args.get("slug", ""))
+        .first()
+    )
+    if study is not None:
+        return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
+    name = job.args.get("dataset") or job.args.get("name", "")
+    dataset = visible_rows(Dataset.objects.filter(name=name), person).first()
+    if dataset is not None:
+        return dataset.name, reverse("admin:judgments_dataset_change", args=[dataset.pk])
+    return None
+
+
+def _upload_of(job: Job, user: User) -> str:
+    """Return the job's upload if it is the account's and has something to show: problems, or rows left out."""
+    upload = str(job.args.get("upload", ""))
+    if not uploads.is_of(upload, user):
+        return ""
+    file = uploads.job_file(upload) if job.has_failed else uploads.bad_rows_file(upload)
+    return upload if file.exists() else ""
+
+
+def _queue_position(job: Job) -> int | None:
+    return queue_positions([job]).get(job.pk)
+
+
+class QueueFilter(KnownValuesFilter):
+    title, parameter_name = "queue", "queue"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, gettext(label)) for name, label in QUEUE_TITLES.items()]
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    empty_words = "This lists imports, generating, computing and exports, running and finished."
+    list_display = (
+        "work",
+        "state_label",
+        "describe_queue",
+        "subject",
+        "progress_bar",
+        "created_by",
+        "created_at",
+        "finished_at",
+    )
+    list_display_links = None
+    list_filter = ("state", QueueFilter, "kind")
+    list_select_related = ("created_by",)
+    search_fields = ("kind", "error", "words")
+
+    @display(description="work", ordering="kind")
+    def work(self, job: Job) -> SafeString:
+        address = reverse("admin:judgments_job_change", args=[job.pk])
+        return format_html('<a class="q-name" href="{}">{}</a>', address, describe_work(job))
+
+    @display(description="state", label=STATE_COLOURS, ordering="state")
+    def state_label(self, job: Job) -> tuple[str, str]:
+        return job.state, job.get_state_display()
+
+    @display(description="queue", ordering="queue")
+    def describe_queue(self, job: Job) -> str:
+        return describe_line(job)
+
+    @display(description="about")
+    def subject(self, job: Job) -> str:
+        return str(job.args.get("study") or job.args.get("dataset") or job.args.get("name") or "–")
+
+    @display(description="progress")
+    def progress_bar(self, job: Job) -> SafeString:
+        text = job.error or job.words
+        if position := getattr(job, "queue_position", None):
+            text = describe_queue_position(position)
+        return format_html(
+            '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, text
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        views = {
+            "progress": self.progress_view,
+            "cancel": partial(self.change_state, may=may_cancel, change=cancel_job),
+            "retry": partial(self.change_state, may=may_retry, change=retry_job),
+            "bad_rows": self.bad_rows_view,
+        }
+        job_urls = [
+            path(f"<int:pk>/{name}/", self.admin_site.admin_view(view), name=f"judgments_job_{name}")
+            for name, view in views.items()
+        ]
+        return [*job_urls, *super().get_urls()]
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Look up the places in line of all shown jobs at once."""
+        changes = super().get_changelist_instance(request)
+        positions = queue_positions(changes.result_list)
+        for job in changes.result_list:
+            job.queue_position = positions.get(job.pk)
+        return changes
+
+    def change_state(
+        self, request: HttpRequest, pk: int, may: Callable[[User, Job], bool], change: Callable[[Job], None]
+    ) -> HttpResponse:
+        job = self._job(request, pk)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not may(signed_in(request), job):
+            raise PermissionDenied
+        try:
+            change(job)
+        except QuorumError as error:
+            messages.error(request, str(error))
+        return redirect("admin:judgments_job_change", job.pk)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        job, user = self._job(request, object_id), signed_in(request)
+        if job.kind in LEADS_TO and job.state == Job.State.DONE and job.created_by == user:
+            return redirect(f"{LEADS_TO[job.kind](job)}?job={job.pk}")
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": Job._meta,
+            "title": describe_work(job),
+            "job": job,
+            "line": describe_line(job, _queue_position(job)),
+            "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
+            "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
+            "about": about(job, request.user),
+            "may_design": job.kind == "import_dataset"
+            and job.state == Job.State.DONE
+            and user.has_perm("judgments.add_study"),
+            "result": describe_result(job),
+            "upload": _upload_of(job, user),
+            "upload_page": upload_page_of(job.kind),
+        }
+        return TemplateResponse(request, "judgments/job.html", context)
+
+    def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Reload the page once the job has ended."""
+        job = self._job(request, pk)
+        context = {"job": job, "line": describe_line(job, _queue_position(job))}
+        response = TemplateResponse(request, "judgments/parts/job.html", context)
+        if not job.is_under_way:
+            response.headers["HX-Refresh"] = "true"
+        return response
+
+    def bad_rows_view(self, request: HttpRequest, pk: int) -> FileResponse:
+        """Send the rows that an import left out, as long as they are there."""
+        upload = _upload_of(self._job(request, pk), signed_in(request))
+        if not upload:
+            raise Http404
+        file = uploads.bad_rows_file(upload).open("rb")
+        return FileResponse(file, as_attachment=True, filename="bad-rows.csv", content_type="text/csv")
+
+    def _job(self, request: HttpRequest, pk: int | str) -> Job:
+        return row_or_404(visible_rows(Job.objects.select_related("created_by"), request.user), pk)

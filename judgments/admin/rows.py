@@ -1,0 +1,179 @@
+"""Read-only lists of the rows of datasets and studies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from common.texts import readable
+from judgments.admin.base import (
+    KnownValuesFilter,
+    ReadOnlyAdmin,
+    count_column,
+    count_of,
+    counted_beside,
+    item_thumbnail,
+    row_or_404,
+    short_time,
+    study_column,
+    thumbnail,
+)
+from judgments.models import HIT, Caption, Item, Output, StudyEvent, System, Unit
+from judgments.studies.study_page import page_address
+
+
+@admin.register(Item)
+class ItemAdmin(ReadOnlyAdmin):
+    empty_words = "Importing a dataset brings its images."
+    list_display = ("name", "picture_small", "dataset", "split", "position")
+    list_select_related = ("dataset",)
+    list_filter = ("split", "dataset")
+    search_fields = ("name",)
+    fields = ("name", "picture_small", "dataset", "split", "position", "url")
+    readonly_fields = ("picture_small",)
+
+    @display(description="picture")
+    def picture_small(self, item: Item) -> SafeString | str:
+        return thumbnail(item)
+
+
+@admin.register(Caption)
+class CaptionAdmin(ReadOnlyAdmin):
+    empty_words = "Importing a dataset brings its captions."
+    list_display = ("text", "role", "image_name", "dataset", "key")
+    list_select_related = ("dataset", "item")
+    list_filter = ("role", "dataset")
+    search_fields = ("text", "=key")
+
+    @display(description="image", ordering="item__name")
+    def image_name(self, caption: Caption) -> str:
+        return caption.item.name if caption.item else "–"
+
+
+@admin.register(System)
+class SystemAdmin(ReadOnlyAdmin):
+    empty_words = "“Import candidates” on a dataset's page adds a system."
+    list_display = (
+        "name",
+        "dataset",
+        "human",
+        count_column("captions", "n"),
+        count_column("images found", "search_results"),
+    )
+    list_filter = ("human", "dataset")
+    list_select_related = ("dataset",)
+    search_fields = ("name",)
+    exclude = ("fingerprint", "search_fingerprint")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[System]:
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                n=count_of(Output.objects.annotations(), "system"),
+                search_results=count_of(Output.objects.searches(), "system"),
+            )
+        )
+
+
+class KindFilter(KnownValuesFilter):
+    title, parameter_name, known_values = "kind", "kind", ("HC", "HI", "HM", "MM")
+
+
+@admin.register(Unit)
+class UnitAdmin(ReadOnlyAdmin):
+    empty_words = "Generating a study's pages of work makes its units."
+    list_display = (
+        "key",
+        "picture",
+        study_column,
+        "kind",
+        "first_text",
+        "second_text",
+        "role",
+        count_column("judgments", "n", ordered=False),
+    )
+    list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
+    search_fields = ("=key", "first__text", "second__text", "item__name")
+    fields = (
+        "key",
+        "study",
+        "picture",
+        "reference",
+        "first",
+        "second",
+        "pair",
+        "kind",
+        "control",
+        "expected",
+        "filtered",
+        "withdrawn",
+    )
+    readonly_fields = ("picture",)
+    picture = staticmethod(item_thumbnail)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Unit]:
+        related = ("study", "item__dataset", "reference", "first", "second", "pair")
+        return (
+            super()
+            .get_queryset(request)
+            .select_related(*related)
+            .annotate(n=counted_beside(Unit, "judgments"))
+        )
+
+    @display(description="first")
+    def first_text(self, unit: Unit) -> str:
+        return readable(unit.first.text) if unit.first else "–"
+
+    @display(description="second")
+    def second_text(self, unit: Unit) -> str:
+        return readable(unit.second.text) if unit.second else "–"
+
+    @display(description="role", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
+    def role(self, unit: Unit) -> tuple[str, str] | str:
+        for name in ("withdrawn", "control", "filtered"):
+            if getattr(unit, name):
+                return name, name
+        return ""
+
+
+@admin.register(HIT)
+class HITAdmin(ReadOnlyAdmin):
+    empty_words = "“Generate pages of work” on a study's page makes them."
+    list_display = ("key", study_column, "number", "size", "required", "open_slots")
+    list_filter = ("study",)
+    search_fields = ("=key", "=external_id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[HIT]:
+        rows = super().get_queryset(request).select_related("study")
+        return rows.annotate(n=counted_beside(HIT, "places"))
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        hit = row_or_404(self.get_queryset(request), object_id)
+        return redirect(f"{page_address(hit.study, 'hit')}?number={hit.position + 1}")
+
+    @display(description="number", ordering="position")
+    def number(self, hit: HIT) -> int:
+        return hit.position + 1
+
+    @display(description="units")
+    def size(self, hit: HIT) -> int:
+        return hit.n  # type: ignore[attr-defined]
+
+
+@admin.register(StudyEvent)
+class StudyEventAdmin(ReadOnlyAdmin):
+    list_display = ("when", study_column, "what", "words", "why", "by")
+    list_filter = ("what", "study")
+    list_select_related = ("study", "by")
+    search_fields = ("words", "why", "slug")
+
+    @display(description="at", ordering="pk")
+    def when(self, event: StudyEvent) -> str:
+        return short_time(event.at)

@@ -1,0 +1,164 @@
+"""Tell apart the sources of a table's captions: people and systems, by rows or by columns."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from judgments.datasets.upload_parts import PEOPLE, SYSTEM, Part
+from judgments.importers import TABLE_FORMATS, ImportProblem
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.record import Record
+from judgments.importers.records.values import is_blank
+from judgments.importers.tables.parts import numbering_items
+from judgments.importers.tables.standard_columns import DATASET_COLUMNS
+from judgments.importers.textio import ImportNotes
+
+MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
+
+ROWS_A_REPORT = 1_000
+
+MOST_SYSTEMS = 50  # of one file
+
+SHOWN = 3  # first rows
+
+ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
+
+OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
+
+
+@dataclass(slots=True)
+class _Tally:
+    images: set[str] = field(default_factory=set)
+    captions: int = 0
+    empty: int = 0
+    rows: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, image: str, caption: str) -> None:
+        self.images.add(image)
+        self.captions += 1
+        self.empty += not caption.strip()
+        if len(self.rows) < SHOWN:
+            self.rows.append((image, caption[:300]))
+        elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
+            self.rows[-1] = (image, caption[:300])
+
+    def part(self, table: Part, **fields: Any) -> Part:
+        """Return the part of a table that was counted."""
+        return replace(
+            table, images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields
+        )
+
+
+_Tallies = dict[tuple[str, str], _Tally]  # by system, and by column if columns hold captions
+
+
+def parts_of_table(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[list[Part], set[str]]:
+    """Return the sources of a table's captions, and the names of its images."""
+    tallies, images, columns = _tallies(file, table, go_on)
+    if not tallies:
+        expected = "a column caption, or a column for each system" if columns else "at least one row"
+        raise ImportProblem(file, None, None, "no captions", expected)
+    table = replace(table, texts="text" in columns)
+    if _is_wide(columns):
+        return _parts_of_columns(table, columns, tallies), images
+    systems = [system for system, _ in tallies]
+    if len(systems) > MOST_SYSTEMS:
+        raise ImportProblem(
+            file, None, "system", f"{len(systems)} systems", f"at most {MOST_SYSTEMS} in a file"
+        )
+    return _parts_of_rows(table, columns, tallies), images
+
+
+def _tallies(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[_Tallies, set[str], list[str]]:
+    """Return the captions of each system and column, the names of the images, and the columns."""
+    records = TABLE_FORMATS[table.format]
+    if table.mapping is not None:
+        records = table.mapping.reader(records)
+    records = numbering_items(records)
+    tallies: _Tallies = defaultdict(_Tally)
+    images: set[str] = set()
+    columns: list[str] = []
+    wanted = Columns(("image",), tuple(ABOUT - {"image"}), loose=True)
+    for number, record in enumerate(records(file, wanted, ImportNotes(), table.encoding)):
+        if number >= MOST_RECORDS:
+            break
+        if number % ROWS_A_REPORT == 0:
+            go_on()
+        columns = columns or list(record.values)
+        images.add(str(record.get("image") or ""))
+        _tally(record, columns, tallies)
+    # a column of empty cells alone is nobody's
+    filled = {key: tally for key, tally in tallies.items() if key[0] or tally.empty < tally.captions}
+    return filled, images, columns
+
+
+def _parts_of_columns(table: Part, columns: Sequence[str], tallies: _Tallies) -> list[Part]:
+    wide = [column for _, column in tallies if column]
+    people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
+    parts = [
+        tallies["", column].part(table, role=SYSTEM, system=column, columns=(column,))
+        for column in wide
+        if column not in people
+    ]
+    if people:
+        whole = _joined([tallies["", column] for column in people])
+        parts.insert(0, whole.part(table, columns=tuple(people)))
+    elif "text" in columns:
+        parts.insert(0, tallies["", ""].part(table, sources=True))
+    return parts
+
+
+def _parts_of_rows(table: Part, columns: Sequence[str], tallies: _Tallies) -> list[Part]:
+    unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
+    if list(tallies) == [("", "")]:
+        return [tallies["", ""].part(table, role="", unused=unused)]
+    return [
+        tally.part(
+            table,
+            role=SYSTEM if system else PEOPLE,
+            system=system,
+            only=system,
+            unused=() if number else unused,  # said once for a file
+        )
+        for number, ((system, _), tally) in enumerate(tallies.items())
+    ]
+
+
+def _is_wide(columns: Sequence[str]) -> bool:
+    """Return whether columns, not rows, hold the captions of an image."""
+    return "caption" not in columns and bool(set(columns) - ABOUT)
+
+
+def _tally(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
+    image, text = str(record.get("image") or ""), record.get("text")
+    if not _is_wide(columns):
+        caption, system = record.get("caption") or text, str(record.get("system") or "").strip()
+        if system and "caption" in columns and is_blank(record.get("caption")):
+            caption = ""
+        if caption is not None:
+            tallies[system, ""].add(image, str(caption))
+        return
+    if text is not None:
+        tallies["", ""].add(image, str(text))
+    for column in columns:
+        cell = record.values.get(column)
+        if (
+            column not in ABOUT
+            and isinstance(cell, str)
+            and (cell.strip() or not OF_PEOPLE.fullmatch(column))
+        ):
+            tallies["", column].add(image, cell)
+
+
+def _joined(tallies: Sequence[_Tally]) -> _Tally:
+    whole = _Tally()
+    for tally in tallies:
+        whole.images |= tally.images
+        whole.captions += tally.captions
+        whole.rows = (whole.rows + tally.rows)[:SHOWN]
+    return whole

@@ -1,0 +1,240 @@
+"""Imports that wait for a person, who names the columns of a table or puts its problems right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext, gettext_noop
+
+from common.incoming import BeyondHead
+from common.incoming.json_documents import load_json
+from judgments.datasets.importing import last_mapping
+from judgments.datasets.table_columns import TABLE_USES, WITHOUT_COLUMNS, Table, has_title, lines_of, table_of
+from judgments.datasets.uploads import job_file, open_upload
+from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
+from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, LEFT_OUT, parse_pairs
+from judgments.importers.options import OPTIONS, mapping_of
+from judgments.importers.textio import ImportProblems
+from judgments.jobs.registry import registered_kinds
+from judgments.models import Job
+from judgments.studies.studies import find_dataset
+
+PEOPLE = "people"  # what a page calls columns that are named after people
+# What a page calls options that a refusal names.
+CONTROL_LABELS = {
+    "--header-row N": gettext_noop("The header is another line"),
+    "--design FILE": gettext_noop("Study file"),
+    "--missing": gettext_noop("Words for an empty cell"),
+    "--match-names": gettext_noop("Names of images may differ in case, blanks and ending"),
+    '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
+        "Nobody knows who answered: each row is another person"
+    ),
+}
+ROW_OPTIONS = ("header_row", "where", "missing")
+MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
+
+
+def pending(upload: str) -> dict[str, Any] | None:
+    """Return the import that waits for its columns, or None: its job's kind and arguments, and its table."""
+    try:
+        waiting: dict[str, Any] = load_json(job_file(upload).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return waiting if waiting.get("kind") in registered_kinds() else None  # its feature may be off
+
+
+def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
+    values = {"kind": kind, "args": dict(args), "table": asdict(table)}
+    job_file(args["upload"]).write_text(json.dumps(values))
+
+
+def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
+    return kind in TABLE_USES and args["format"] in (*TABLE_FORMATS, *read_layouts())
+
+
+@contextmanager
+def problems_left(job: Job, path: Path) -> Iterator[None]:
+    """Leave the problems of an import's file with the upload, to be put right on a page."""
+    job_file(job.args["upload"]).unlink(missing_ok=True)
+    try:
+        yield
+    except ImportProblem as problem:
+        args, table = job.args, Table()
+        if _has_columns(job.kind, args):
+            header_row = (args.get("mapping") or {}).get("header_row", 0)
+            encoding = args.get("encoding", "")
+            with suppress(ImportProblem):
+                table = table_of(path, args["format"], use=job.kind, encoding=encoding, header_row=header_row)
+            with suppress(ImportProblem):
+                table.lines = lines_of(path, args["format"], encoding)
+        if (mapping := args.get("mapping")) and mapping["columns"]:
+            table.chosen = mapping["columns"]
+        problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
+        table.problems = [_as_row(each, path) for each in problems[:MOST_LISTED]]
+        leave_pending(job.kind, args, table)
+        raise
+
+
+def _as_row(problem: ImportProblem, path: Path) -> dict[str, str]:
+    row = {"said": str(problem).replace(f"{path.parent}/", ""), "file": Path(problem.file).name}
+    if problem.cell is not None and problem.line is not None:
+        row |= {"line": str(problem.line), "column": problem.cell[0], "cell": problem.cell[1]}
+    return row
+
+
+def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
+    """Look at an uploaded table in a request; leave it pending, and return True, if a page has to ask for its columns.
+
+    What is not read in a request, or not readable, is left to the import's job, which says what is wrong.
+    """
+    if not _has_columns(kind, args):
+        return False
+    header_row = (args.get("mapping") or {}).get("header_row", 0)
+    with open_upload(args["upload"]) as files:
+        try:
+            lines = lines_of(files.path, args["format"], args["encoding"])
+            table = table_of(
+                files.path,
+                args["format"],
+                use=kind,
+                encoding=args["encoding"],
+                offered=last_mapping(kind, dataset=find_dataset(args["dataset"])),
+                header_row=header_row,
+            )
+        except BeyondHead:
+            return False
+        except ImportProblem as problem:
+            if not has_title(lines):
+                return False
+            table = Table(problems=[_as_row(problem, files.path)], header_row=header_row)
+    table.lines = lines
+    if not table.lines and not table.rows:
+        return False
+    if table.rows and not header_row and args["format"] in TABLE_FORMATS and table.fits(kind):
+        return False
+    leave_pending(kind, args, table)
+    return True
+
+
+def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
+    before = args.get("mapping") or {}
+    names = {
+        source: mine
+        for mine, sources in table.chosen.items()
+        for source in ([sources] if isinstance(sources, str) else sources)[0].split(BETWEEN_CRITERIA)
+    }
+    names |= dict.fromkeys(before.get("people", ()), PEOPLE)
+    use = TABLE_USES.get(kind, WITHOUT_COLUMNS)
+    return {
+        "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
+        "rows": table.rows,
+        "unnamed": gettext("not used")
+        if kind != "dataset" or "caption" in table.chosen
+        else gettext("a text of a system, or of people"),
+        "wanted": [(name, gettext(use.words[name]) if name in use.words else name) for name in use.wanted]
+        + [(name, gettext(words)) for name, words in use.choices.items()],
+        "lines": table.lines,
+        "header_row": table.header_row,
+        "has_title": has_title(table.lines),
+        "opens": not table.has_our_names() or bool(table.row_options()),
+        "match_names": before.get("match_names", ""),
+        "missing": ", ".join(before.get("missing", table.missing)),
+        "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", table.where).items()),
+        **use.shown(args, table),
+    }
+
+
+def name_controls(refusal: str) -> str:
+    for option, label in CONTROL_LABELS.items():
+        refusal = refusal.replace(option, f"“{gettext(label)}”")
+    return refusal
+
+
+def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Return our column -> the file's, as a page has sent them."""
+    sent = ((values.get(f"column-{prefix}{number}"), name) for number, name in enumerate(names))
+    sources: dict[str, list[str]] = {}
+    for mine, name in sent:
+        if mine:
+            sources.setdefault(mine, []).append(name)
+    return {
+        mine: BETWEEN_CRITERIA.join(listed) if mine == "value" else listed[-1]
+        for mine, listed in sources.items()
+        if mine != PEOPLE
+    }
+
+
+def posted_maps(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return how the tables of an upload are read, as a page has sent it: file -> `Table.as_mapping`.
+
+    Raises:
+        ImportProblem: the part of the rows is no pairs.
+    """
+    maps = {}
+    for number, (name, table) in enumerate(tables.items()):
+        fields = (f"column-{number}-", f"{number}-")
+        if not any(field.startswith(fields) for field in values):  # a client that takes what was understood
+            maps[name] = table.as_mapping()
+            continue
+        texts = {option: values.get(f"{number}-{option}", "").strip() for option in ROW_OPTIONS}
+        how = mapping_of(texts, Path(name)) or ColumnMapping()
+        maps[name] = how.model_dump(mode="json", exclude_defaults=True)
+        if how.header_row == table.header_row:  # the columns of another header are guessed anew
+            maps[name]["columns"] = _chosen(table.names, values, prefix=f"{number}-")
+    return maps
+
+
+def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an import with the columns, words, files and corrections that a page has sent.
+
+    Raises:
+        ImportProblem: the words are no pairs.
+    """
+    args, table = dict(waiting["args"]), Table(**waiting["table"])
+    fixes: dict[str, dict[str, dict[str, str]]] = {}
+    for number, problem in enumerate(table.problems):
+        text = values.get(f"fix-{number}")
+        if text is not None and "line" in problem and text != problem["cell"]:
+            fixes.setdefault(problem["file"], {}).setdefault(problem["line"], {})[problem["column"]] = text
+    if "parts" in args:
+        parts = args["parts"]
+        args["parts"] = [
+            part | {"fixes": _with(part["fixes"], fixes.get(Path(part["file"]).name, {}))} for part in parts
+        ]
+        return args
+    before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
+    table.chosen = _chosen(table.names, values)
+    answers, field = values.get("words", "").strip(), Path(gettext("Answers in words"))
+    if values.get("each_file"):
+        table.chosen["worker"] = f"{{{FILE}}}"
+    texts = {
+        name: values.get(name, "").strip() for name in OPTIONS if name not in ("map", "values", "people")
+    }
+    how = mapping_of(texts, field) or ColumnMapping()
+    of_table = args["format"] in TABLE_FORMATS
+    dropped = {name.lower(): LEFT_OUT for name in table.names if of_table and name.lower() in use.wanted}
+    people = [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]
+    args["mapping"] = (
+        how.model_dump(mode="json", exclude_defaults=True)
+        | {
+            "columns": {name: where for name, where in dropped.items() if name not in table.chosen}
+            | (table.foreign() if of_table else table.chosen),
+            "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
+            "zone": how.zone,
+            "fixes": _with(before.get("fixes", {}), next(iter(fixes.values()), {})),
+        }
+        | ({"people": people} if people else {})
+    )
+    return args | use.arguments(args, values, files)
+
+
+def _with(
+    before: Mapping[str, Mapping[str, str]], fixes: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    return {line: {**before.get(line, {}), **fixes.get(line, {})} for line in {**before, **fixes}}

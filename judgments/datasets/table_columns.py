@@ -1,0 +1,193 @@
+"""The columns of an uploaded table, and what they may be taken for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext_noop
+
+from common.files import as_cell
+from judgments.importers import WITH_HEADER, ColumnMapping, read_layouts, reader_of
+from judgments.importers.mapping import LEFT_OUT as NOT_USED
+from judgments.importers.mapping import first_rows, guessed
+from judgments.importers.tables.files import first_lines
+from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
+
+MOST_COLUMNS = 60  # of a file that are shown
+
+MOST_LINES = 10  # of which one is the header
+
+LONGEST_SHOWN = 120  # characters of a cell
+
+# What a page calls our columns; the others say it themselves.
+COLUMN_WORDS = {
+    "image": gettext_noop("item: the picture's file name, or an id"),
+    "caption": gettext_noop("caption, or what a system wrote"),
+    "text": gettext_noop("source text"),
+    "system": gettext_noop("name of the system"),
+    "caption_id": gettext_noop("the caption’s id"),
+    "split": gettext_noop("split, such as test"),
+    "url": gettext_noop("address of the picture"),
+    "boxes": gettext_noop("boxes in the picture"),
+    "image_width": gettext_noop("the picture’s width in pixels"),
+    "image_height": gettext_noop("the picture’s height in pixels"),
+    "document": gettext_noop("the document that the item is part of"),
+    "text_title": gettext_noop("the source text’s title"),
+    "rank": gettext_noop("place in the system’s list"),
+    "score": gettext_noop("the system’s score"),
+}
+
+OF_A_SYSTEM = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
+
+
+@dataclass(frozen=True)
+class TableUse:
+    """What an import reads of a table, and what the page of its columns asks besides.
+
+    Attributes:
+        required: our columns; a page asks for those that a table lacks.
+        wanted: our columns that a page offers.
+        instead: a required column -> those of which each does instead.
+        words: what a page calls our columns; the others say it themselves.
+        choices: what else a page offers for a column, with its words.
+        template: of the page.
+    """
+
+    required: tuple[str, ...]
+    wanted: tuple[str, ...]
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=lambda: COLUMN_WORDS)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    template: str = "judgments/columns.html"
+
+    def check_guesses(self, guesses: dict[str, str]) -> None:
+        """Take away what cannot be meant of our column -> the file's."""
+        if OF_A_SYSTEM.fullmatch(guesses.get("system", "")):
+            del guesses["system"]  # what it wrote, not which it is
+
+    def shown(self, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
+        """Return what its template shows besides, of an import with these arguments."""
+        return {}
+
+    def arguments(
+        self, args: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return arguments of the import that a page has sent besides the columns."""
+        return {}
+
+
+# By the kind of the job; "dataset" is an upload that is looked at first.
+TABLE_USES = {
+    "dataset": TableUse(
+        required=("image", "caption"),
+        wanted=(*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
+    ),
+    "import_candidates": TableUse(
+        required=("image", "caption"),
+        wanted=CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
+        instead={"caption": CANDIDATE_COLUMNS.instead["caption"]},
+    ),
+}
+WITHOUT_COLUMNS = TableUse((), ())
+
+
+def add_table_use(kind: str, use: TableUse) -> None:
+    """Add what the import of a kind of job reads of a table."""
+    TABLE_USES[kind] = use
+
+
+@dataclass(slots=True)
+class Table:
+    """A table's columns with their first cells, what they were taken for, and the problems of its rows.
+
+    Attributes:
+        chosen: our column -> the file's.
+        problems: the sentence of each, with line, column and cell where a person can put it right.
+        lines: the first lines of a table that may have a title above its header, each with its cells.
+        header_row: the line of the header, 0 for the first.
+        is_folder: whether several files were uploaded.
+        where, missing: which rows are read, and words for an empty cell, as `ColumnMapping` has them.
+    """
+
+    names: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    chosen: dict[str, str] = field(default_factory=dict)
+    problems: list[dict[str, str]] = field(default_factory=list)
+    lines: list[tuple[int, list[str]]] = field(default_factory=list)
+    header_row: int = 0
+    is_folder: bool = False
+    where: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+    def fits(self, use: str) -> bool:
+        """Return whether the columns have our names already."""
+        names = {name.lower() for name in self.names}
+        instead = TABLE_USES[use].instead
+        return all(name in names or names & set(instead.get(name, ())) for name in TABLE_USES[use].required)
+
+    def has_our_names(self) -> bool:
+        """Return whether a dataset's table calls its images as we do; others of its columns may be captions."""
+        return "image" in map(str.lower, self.names)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return how the table is read, with all columns that are chosen."""
+        return self.row_options() | {"columns": self.chosen}
+
+    def foreign(self) -> dict[str, str]:
+        """Return the chosen columns that a reader does not know by their names."""
+        return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
+
+    def row_options(self) -> dict[str, Any]:
+        """Return where the header is, which rows are read and words for empty cells, as `ColumnMapping` has them."""
+        values = {"header_row": self.header_row, "where": self.where, "missing": self.missing}
+        return {name: value for name, value in values.items() if value}
+
+
+def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
+    """Return the first lines of a table, one of which is its header; none of a format that has no lines."""
+    if format not in WITH_HEADER or path.is_dir():
+        return []
+    lines = first_lines(path, encoding or None, workbook=format == "xlsx", most=MOST_LINES)
+    return [
+        (number, [cell[:LONGEST_SHOWN] for cell in cells[:MOST_COLUMNS]])
+        for number, cells in lines
+        if any(cells)
+    ]
+
+
+def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
+    """Return whether a later line looks like the header, as it has more cells than the first."""
+    sizes = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
+    return len(sizes) > 1 and max(sizes[1:]) > sizes[0]
+
+
+def table_of(
+    path: Path,
+    format: str,
+    *,
+    use: str,
+    encoding: str = "",
+    offered: Mapping[str, str] | None = None,
+    header_row: int = 0,
+) -> Table:
+    """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
+
+    Args:
+        offered: our column -> the file's, of the last mapping; it counts if the file has all of them.
+    """
+    how = read_layouts().get(format, ColumnMapping())
+    how = how.model_copy(update={"header_row": header_row})
+    if path.is_dir() and not how.files:
+        how = how.model_copy(update={"files": (f"**/*.{format}",)})
+    rows = first_rows(how, reader_of(format), path, encoding or None)
+    names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
+    wanted = [name for name in TABLE_USES[use].wanted if name not in how.columns]
+    used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
+    known = used if used and set(used.values()) <= set(names) else guessed(names, wanted)
+    TABLE_USES[use].check_guesses(known)
+    cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
+    return Table(names, cells, known, header_row=header_row, is_folder=path.is_dir())

@@ -1,0 +1,155 @@
+"""An upload as it was understood: its parts, each with the captions of one source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.utils.translation import gettext, gettext_noop, ngettext
+
+from judgments.importers import ColumnMapping
+from judgments.importers.tables.parts import Taken
+
+PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
+
+IMAGES = "images"  # what a system says names the images of a dataset without captions by people
+
+# encodings that a person may choose, with the words for them
+ENCODINGS = {
+    "utf-8": gettext_noop("UTF-8"),
+    "windows-1252": gettext_noop("Windows-1252, Western Europe"),
+    "windows-1250": gettext_noop("Windows-1250, Central Europe"),
+    "windows-1251": gettext_noop("Windows-1251, Cyrillic"),
+    "mac-roman": gettext_noop("Mac Roman"),
+    "utf-16-le": gettext_noop("UTF-16"),
+    "utf-16-be": gettext_noop("UTF-16, big-endian"),
+    "gb18030": gettext_noop("GB 18030, simplified Chinese"),
+    "big5": gettext_noop("Big5, traditional Chinese"),
+    "shift-jis": gettext_noop("Shift JIS, Japanese"),
+    "euc-kr": gettext_noop("EUC-KR, Korean"),
+}
+
+FORMAT_WORDS = {
+    "csv": "CSV",
+    "jsonl": "JSON lines",
+    "json": "JSON",
+    "xlsx": "Excel",
+    "parquet": "Parquet",
+    "coco": "MS COCO",
+    "flickr8k": "Flickr8k",
+    "pascal-50s": "PASCAL-50S",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Captions of one source in an upload.
+
+    Attributes:
+        file: the file, or the folder of a published set, from the root of the upload.
+        role: PEOPLE, SYSTEM or LEFT_OUT.
+        system: its name, if a system wrote them.
+        encoding: of the file, guessed or chosen.
+        only, columns: as in ``Taken``.
+        images, captions: counts, as far as the file was read.
+        rows: the first ones, as image and caption.
+        unused: columns of a table with a column caption that nothing reads.
+        texts: whether its table has source texts; ``sources``: whether it is these that are shown.
+        columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
+        row_options: the line of the header, which rows are read and words for empty cells, as in `ColumnMapping`.
+        match_names: whether names of images may differ in case, blanks and ending.
+    """
+
+    file: str = ""
+    role: str = PEOPLE
+    format: str = ""
+    system: str = ""
+    encoding: str = "utf-8"
+    only: str | None = None
+    columns: tuple[str, ...] = ()
+    images: int = 0
+    captions: int = 0
+    rows: tuple[tuple[str, str], ...] = ()
+    unused: tuple[str, ...] = ()
+    texts: bool = False
+    sources: bool = False
+    columns_named: Mapping[str, str] = field(default_factory=dict)
+    row_options: Mapping[str, Any] = field(default_factory=dict)
+    fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    match_names: bool = False
+
+    @property
+    def mapping(self) -> ColumnMapping | None:
+        if not (self.columns_named or self.row_options or self.fixes or self.match_names):
+            return None
+        columns, fixes = self.columns_named, self.fixes
+        return ColumnMapping(columns=columns, **self.row_options, fixes=fixes, match_names=self.match_names)
+
+    @property
+    def taken(self) -> Taken:
+        return Taken(self.only, tuple(self.columns), self.role == IMAGES, self.role == SYSTEM)
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """Return what the items are called here, and what is said of them."""
+        if self.sources:
+            return gettext("Item"), gettext("Source text")
+        return (gettext("Item"), gettext("Output")) if self.texts else (gettext("Image"), gettext("Caption"))
+
+    @property
+    def format_words(self) -> str:
+        return FORMAT_WORDS.get(self.format, self.format)
+
+    @property
+    def encoding_words(self) -> str:
+        title = ENCODINGS.get(self.encoding)
+        return gettext(title) if title else self.encoding.upper()
+
+    @property
+    def where(self) -> str:
+        if self.columns:
+            names = {"file": self.file, "columns": ", ".join(self.columns)}
+            return (
+                ngettext("%(file)s, column %(columns)s", "%(file)s, columns %(columns)s", len(self.columns))
+                % names
+            )
+        if self.only:
+            return gettext("%(file)s, rows of %(system)s") % {"file": self.file, "system": self.only}
+        return (
+            gettext("%(file)s, rows without a system") % {"file": self.file} if self.only == "" else self.file
+        )
+
+
+@dataclass(slots=True)
+class Understood:
+    """An upload as it was understood.
+
+    Attributes:
+        pictures: their number; ``folder`` is theirs.
+        found, lacking: numbers of images with and without a picture; ``missing`` names the first.
+        problems: sentences about unreadable files.
+        uploaded, encoding: as given to ``understand``.
+        tables: file -> its columns with the first rows, and what they were taken for (`Table`).
+    """
+
+    name: str
+    parts: list[Part]
+    pictures: int = 0
+    folder: str = ""
+    found: int = 0
+    lacking: int = 0
+    missing: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    uploaded: list[str] = field(default_factory=list)
+    encoding: str = ""
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def has_texts(self) -> bool:
+        return any(part.texts for part in self.parts)
+
+
+def as_understood(values: Mapping[str, Any]) -> Understood:
+    """Return what ``dataclasses.asdict`` took apart."""
+    return replace(Understood(**values), parts=[Part(**part) for part in values["parts"]])

@@ -1,0 +1,37 @@
+"""Countries of residence, by their codes.
+
+countries.csv has ISO 3166-1 codes and the names of the public-domain table iso3166.tab of the IANA time zone database;
+libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in locale/ are the CLDR's.
+"""
+
+from __future__ import annotations
+
+import csv
+import unicodedata
+from pathlib import Path
+
+from django.utils.translation import gettext
+
+
+def _read() -> dict[str, str]:
+    with Path(__file__).with_name("countries.csv").open(encoding="utf-8", newline="") as file:
+        return {row["code"]: row["name"] for row in csv.DictReader(file)}
+
+
+COUNTRIES = _read()  # code -> English name
+
+
+def country_name(code: str) -> str:
+    return gettext(COUNTRIES.get(code, code))
+
+
+def countries_by_name() -> dict[str, str]:
+    """Sort by the translated name, without diacritics."""
+    names = {code: country_name(code) for code in COUNTRIES}
+    return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
+
+
+def _plain(name: str) -> str:
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign)
+    )

@@ -1,0 +1,267 @@
+"""The form of a design, with a field for each key of a study file that the protocol uses.
+
+Labels and help are those of the design's fields. Each step has fields in sight and folded sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms import BoundField
+from django.utils.translation import gettext
+
+from common.amounts import AmountField
+from common.errors import DesignError
+from judgments.design.editing.form.fields import form_field, html_name
+from judgments.design.editing.form.labels import OF_SOURCE_TEXTS, describe_value, in_labels, label_of
+from judgments.design.editing.form.sections import IN_SIGHT, FormSection, sections_for
+from judgments.design.editing.form.values import NAMES, put_value, value_at
+from judgments.design.editing.rows import MOST_ROWS, RowsField
+from judgments.design.editing.translations import TranslationsField
+from judgments.design.panel_links import SIGNATURE, makes_own_links
+from judgments.design.quiz import QUIZ_PRESETS
+from judgments.design.reading import PRESETS, make_design, problems_in, slugify_name
+from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
+from judgments.design.study_design import USUAL, USUAL_CURRENCY, StudyDesign, currency_named
+from judgments.design.tables.controls import Controls
+from judgments.design.tables.crowd import Crowd
+from judgments.design.tables.panel import Panel
+from judgments.design.tables.participants import Access
+from judgments.design.tables.sampling import PAIR_KINDS
+from judgments.kinds import KINDS
+
+REQUIREMENTS = "workers.requirements"
+
+MOST_FOLDED = 6
+LONGEST_FOLDED = 40  # characters of a value that stands beside "Advanced"
+
+
+def field_of_key(key: str, design: StudyDesign) -> str:
+    """Return the field of the form that a key of the design stands at, or "": not every kind asks for every key."""
+    form = DesignForm(base=design.model_dump(mode="json"), datasets=[design.dataset])
+    if key == "sampling.pairs":  # the first of those in sight
+        key = next(iter(form.pair_keys_in_sight()), key)
+    name = html_name(key)
+    return name if name in form.fields else ""
+
+
+def _currency(base: Mapping[str, Any]) -> str:
+    """Return the currency; other values may be missing or wrong."""
+    crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
+    return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
+
+
+class DesignForm(forms.Form):
+    """A study design as fields.
+
+    Attributes:
+        values: the content of a checked form as in a study file, valid or not.
+        design: the design of a valid form.
+        currency: of all amounts.
+    """
+
+    values: dict[str, Any]
+    design: StudyDesign
+    currency: str
+
+    def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
+        """Build the fields from ``base``, a study file as nested dicts with every key."""
+        super().__init__(data)
+        # a design leaves these tables out where they say what is usual
+        base = {**{table: usual.model_dump(mode="json") for table, usual in USUAL.items()}, **base}
+        base["access"] = Access().model_dump() | base["access"]
+        base["answers"] = {"worst": True} | base["answers"]  # left out where it is so
+        base["controls"] = Controls().model_dump(mode="json") | base["controls"]
+        self.base = base
+        self.kind = KINDS[base["protocol"]]
+        self.sections = sections_for(self.kind, base)
+        ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
+        sources = sources_by_key(base)
+        for section in self.sections:
+            for key, schema in section.fields.items():
+                field = form_field(key, schema, datasets)
+                if key in OF_SOURCE_TEXTS:
+                    field.label = label_of(key, schema, base)
+                if key in ours:
+                    chosen = gettext("Quorum chose the value, as the paper gives none.")
+                    field.help_text = f"{field.help_text} {chosen}".strip()
+                if key in sources:
+                    source = gettext("From the paper: %(source)s.") % {"source": sources[key]}
+                    field.help_text = f"{field.help_text} {source}".strip()
+                field.initial = field.prepare_value(value_at(base, key))
+                if isinstance(field, TranslationsField):
+                    field.disabled = field.initial.longest > MOST_ROWS
+                if isinstance(field, RowsField):
+                    field.disabled = len(field.initial or ()) > MOST_ROWS
+                    field.widget.hidden = self.kind.hidden_keys if key == "controls.known" else frozenset()
+                self.fields[html_name(key)] = field
+        self._name_currency(base)
+        if self.is_bound:
+            self._take_requirements_off()
+
+    def groups(self) -> Iterator[tuple[FormSection, list[BoundField]]]:
+        for section in self.sections:
+            yield section, [self[html_name(key)] for key in section.fields]
+
+    def pair_keys_in_sight(self) -> list[str]:
+        """Return the kinds of pairs with a number; all if none has one."""
+        keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
+        requested = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
+        wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
+        return [key for key in keys if key in requested or key in wrong] or keys
+
+    def folded_values(self, sections: Iterable[FormSection]) -> list[tuple[str, str]]:
+        folded = []
+        for section in sections:
+            for key, schema in section.fields.items():
+                value = value_at(self.base, key)
+                if (
+                    section.crowd
+                    or key in IN_SIGHT
+                    or value in (None, "", 0, False)
+                    or isinstance(value, list | dict)
+                ):
+                    continue
+                text = describe_value(key, value)
+                if len(text) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
+                    folded.append((gettext(schema.title or ""), text))
+        return folded[:MOST_FOLDED]
+
+    def as_posted(self) -> dict[str, Any]:
+        """Return what a browser sends for the unchanged form."""
+        sent: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            value = self.get_initial_for_field(field, name)
+            if isinstance(field, TranslationsField):
+                sent |= field.posted(name, value)
+            elif isinstance(field, RowsField):
+                sent |= field.posted(name, value or [])
+            elif value is not None and value is not False:
+                sent[name] = value
+        return sent
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        self.values = self._values(cleaned)
+        # a stand-in for what is still open, so that its want hides nothing else
+        open_keys = [key for key in NAMES if key in self.errors]
+        for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
+            field = self._field_of(problem.field)
+            # what the field itself refused was replaced by the value it had before
+            if field not in self.errors:
+                self.add_error(field, in_labels(str(problem), self.values))
+        if not self.errors:
+            self.design = make_design(self.values)
+        if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():
+            self._name_currency(self.values)
+        return cleaned
+
+    def _name_currency(self, values: Mapping[str, Any]) -> None:
+        self.currency = _currency(values)
+        for field in self.fields.values():
+            if isinstance(field, AmountField):
+                field.unit = self.currency
+
+    def sketch(self) -> StudyDesign | None:
+        """Return a design to preview, with a stand-in name and slug if missing; None if it is invalid."""
+        if not self.is_bound:
+            values = deepcopy(self.base) | {
+                "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
+            }
+        elif self.errors.keys() <= {"name", "slug"}:
+            values = self.values
+        else:
+            return None
+        name = values.get("name")
+        if not name or "name" in self.errors:
+            name = "A study without a name"
+        slug = values.get("slug")
+        if not slug or "slug" in self.errors:
+            slug = slugify_name(name)
+        try:
+            return make_design(values | {"name": name, "slug": slug})
+        except DesignError:
+            return None
+
+    def problems(self) -> list[tuple[BoundField | None, list[str]]]:
+        """Follow the order of the fields; None stands for the whole form."""
+        general = [str(error) for error in self.non_field_errors()]
+        problems: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
+        return problems + [
+            (self[name], [str(message) for message in self.errors[name]])
+            for name in self.fields
+            if name in self.errors
+        ]
+
+    def _take_requirements_off(self) -> None:
+        """Clear the previous set of requirements, unless one was edited."""
+        named = value_at(self.base, REQUIREMENTS)
+        chosen = self.data.get(html_name(REQUIREMENTS))
+        if named not in REQUIREMENT_PRESETS or chosen in (None, named):
+            return
+        filled = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[named].values}
+        if all(self._is_as_before(name, f"workers.{key}") for name, key in filled.items()):
+            nothing = Workers().model_dump(mode="json")
+            data: Any = self.data
+            data = data.copy()  # what came with a request cannot be changed
+            for name, key in filled.items():
+                data[name] = self.fields[name].prepare_value(nothing[key])
+            self.data = data
+
+    def _is_as_before(self, name: str, key: str) -> bool:
+        try:
+            return bool(self.fields[name].clean(self.data.get(name)) == value_at(self.base, key))
+        except ValidationError:
+            return False
+
+    def _field_of(self, key: str) -> str | None:
+        while key and html_name(key) not in self.fields:
+            key = key.rpartition(".")[0]
+        return html_name(key) if key else None
+
+    def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """Lay the answers over the base; an empty answer means the default."""
+        values = deepcopy(self.base)
+        built_in = self.kind.wordings.get(values.get("judged", ""))
+        for section in self.sections:
+            for key in section.fields:
+                if html_name(key) in cleaned:  # what its field refused keeps the value it had
+                    put_value(values, key, cleaned[html_name(key)])
+        if not any(value not in (None, {}) for value in (values.get("scale") or {}).values()):
+            values.pop("scale", None)
+        # a worked example that was added stays as it is written until it is translated
+        for texts in (values.get("translations") or {}).values():
+            if translated := texts.get("examples"):
+                texts["examples"] = [*translated, *({} for _ in values["examples"][len(translated) :])]
+        # links of one's own are signed from when they are chosen on, until somebody empties the field
+        if makes_own_links(values) and not makes_own_links(self.base) and not values["panel"]["signature"]:
+            values["panel"]["signature"] = SIGNATURE
+        # the built-in question goes with what is judged
+        if (
+            built_in
+            and values.get("question") == built_in.question
+            and values["judged"] != self.base["judged"]
+        ):
+            del values["question"]
+        return values
+
+
+def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
+    """Return dotted key -> source."""
+    preset = PRESETS.get(base.get("preset", ""))
+    if preset is None:
+        return {}
+    sources: dict[str, str] = {}
+    named = value_at(preset.values, REQUIREMENTS)
+    if named and named == value_at(dict(base), REQUIREMENTS):
+        requirements = REQUIREMENT_PRESETS[named]
+        keys = (REQUIREMENTS, *(f"workers.{key}" for key in requirements.values))
+        sources |= dict.fromkeys(keys, requirements.source)
+    quiz = value_at(preset.values, "quiz.preset")
+    if quiz in QUIZ_PRESETS and quiz == value_at(dict(base), "quiz.preset"):
+        sources["quiz.preset"] = QUIZ_PRESETS[quiz].source
+    return sources

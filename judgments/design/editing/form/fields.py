@@ -1,0 +1,175 @@
+"""The field of the form for each key of a study file, by the type and limits of the design's field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from django import forms
+from django.utils.translation import gettext
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from common.amounts import AmountField
+from judgments.design.editing.form.sections import extra_of
+from judgments.design.editing.rows import RowsField, columns_of
+from judgments.design.editing.translations import TranslationsField
+
+IN_CENTS = ", in cents"  # ends the titles of keys that hold money
+
+
+class AllOrNumberField(forms.CharField):
+    def to_python(self, value: Any) -> Any:
+        text = str(super().to_python(value)).strip().lower()
+        if text in ("", "all"):
+            return "all" if text else ""
+        if not text.isascii() or not text.isdigit() or int(text) < 1:
+            raise forms.ValidationError(
+                gettext("This is %(value)r; expected 'all' or a whole number from 1 on.") % {"value": value}
+            )
+        return int(text)
+
+
+class TypedField(forms.CharField):
+    def __init__(self, *, rows: int, **options: Any) -> None:
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
+        super().__init__(required=False, widget=widget, **options)
+
+
+class LinesField(TypedField):
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, (list, tuple)) else value
+
+    def to_python(self, value: Any) -> Any:
+        return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
+
+
+class PointsField(LinesField):
+    """The words of points of a scale, one point a line: 1 = bad."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return "\n".join(f"{point} = {label}" for point, label in value.items())
+
+    def to_python(self, value: Any) -> Any:
+        labels = {}
+        for number, line in enumerate(super().to_python(value), start=1):
+            point, equals, text = (part.strip() for part in line.partition("="))
+            if not (point and equals and text):
+                raise forms.ValidationError(
+                    gettext(
+                        "Line %(number)d is %(line)r; expected a number, = and its words, such as 1 = bad."
+                    )
+                    % {"number": number, "line": line}
+                )
+            labels[point] = text
+        return labels
+
+
+class PairsField(LinesField):
+    """A list of pairs, one a line with a tab between."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return value
+        return "\n".join("\t".join(pair) for pair in value)
+
+    def to_python(self, value: Any) -> Any:
+        pairs = [[cell.strip() for cell in line.split("\t")] for line in super().to_python(value)]
+        for number, pair in enumerate(pairs, start=1):
+            if len(pair) != 2 or not all(pair):
+                raise forms.ValidationError(
+                    gettext("Line %(number)d has %(cells)d cells; expected an image, a tab and a caption.")
+                    % {"number": number, "cells": len(pair)}
+                )
+        return pairs
+
+
+def is_money(key: str) -> bool:
+    return "_cents" in key
+
+
+def html_name(key: str) -> str:
+    return key.replace(".", "-")
+
+
+def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
+    """Return the form's field for a key, by the type and limits of the design's field."""
+    extra, limits, kind = extra_of(field), _limits(field), field.annotation
+    options: dict[str, Any] = {
+        "label": gettext(field.title or ""),
+        "help_text": gettext(field.description or ""),
+    }
+    bounds: dict[str, Any] = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
+    if key == "translations":
+        return TranslationsField(**options)
+    if key == "dataset":
+        choices = [("", gettext("Choose a dataset")), *((name, name) for name in datasets)]
+        return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
+    if labels := extra.get("words"):
+        choices = [(value, gettext(label)) for value, label in labels.items()]
+        if get_origin(kind) is tuple:
+            several = UnfoldAdminCheckboxSelectMultipleWidget
+            needed = bool(field.default)
+            return forms.MultipleChoiceField(required=needed, choices=choices, widget=several, **options)
+        widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
+        return forms.ChoiceField(required=all(labels), choices=choices, widget=widget, **options)
+    if rows := list_field(field, **options):
+        return rows
+    if kind is bool:
+        return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
+    if is_money(key):  # the study file and its key hold cents
+        label = gettext((field.title or "").removesuffix(IN_CENTS))
+        return AmountField(label, options["help_text"], required=True, most_cents=limits.get("le"))
+    if kind is int:
+        needed = not key.startswith("sampling.pairs.")
+        return forms.IntegerField(required=needed, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
+    if key == "scale.labels":
+        return PointsField(rows=extra["rows"], **options)
+    if kind is float:
+        widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
+        needed = not key.startswith("scale.")
+        return forms.FloatField(required=needed, widget=widget, **bounds, **options)
+    if Literal["all"] in get_args(kind):
+        return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
+    widget = UnfoldAdminTextInputWidget
+    if "rows" in extra:
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": extra["rows"]})
+    if key.startswith(("panel.codes.", "panel.addresses.")):
+        options["empty_value"] = None
+    return forms.CharField(
+        required=key == "name", max_length=limits.get("max_length"), widget=widget, **options
+    )
+
+
+def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
+    if get_origin(field.annotation) is not tuple:
+        return None
+    rows = extra_of(field).get("rows", 1)
+    (member, *_) = get_args(field.annotation)
+    if get_origin(member) is Annotated:
+        (member, *_) = get_args(member)
+    if get_origin(member) is tuple:
+        return PairsField(rows=rows, **options)
+    if isinstance(member, type) and issubclass(member, BaseModel):
+        return RowsField(columns_of(member), **options)
+    return LinesField(rows=rows, **options)
+
+
+def _limits(field: FieldInfo) -> dict[str, Any]:
+    return {
+        name: getattr(rule, name)
+        for rule in field.metadata
+        for name in ("ge", "le", "max_length")
+        if hasattr(rule, name)
+    }

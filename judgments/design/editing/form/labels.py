@@ -1,0 +1,134 @@
+"""What the form calls the keys of a study file and their values, also where a sentence names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import copy
+from functools import cache
+from typing import Any, get_args, get_origin
+
+from django.utils.translation import gettext, gettext_noop
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from judgments.design.editing.form.fields import IN_CENTS, PairsField, is_money, list_field
+from judgments.design.editing.form.sections import extra_of, field_of, fields_in, sections_for
+from judgments.design.editing.form.values import value_at
+from judgments.design.editing.rows import RowsField, describe_rows
+from judgments.design.editing.translations import describe_translations
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.templatetags.judgments_tags import cents
+
+QUOTED = re.compile(r"""(['"])([\w-]*)\1""")
+TRUTH = re.compile(r"\b(true|false)\b")
+TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # what is said of a whole table
+ROW = r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # what may follow the key of a list: the number of its row and a column
+
+# Labels where participants see a source text instead of a picture.
+OF_SOURCE_TEXTS = {
+    "sampling.images": gettext_noop("Source texts"),
+    "sampling.references": gettext_noop("References of each source text"),
+    "sampling.pairs_from": gettext_noop("Texts judged with a source text"),
+    "sampling.foils": gettext_noop("Foils with each source text"),
+    "sampling.options": gettext_noop("Texts shown together"),
+    "sampling.appearances": gettext_noop("Items each text stands in"),
+    "images_per_hit": gettext_noop("Source texts on a page of work"),
+    "captions_per_image": gettext_noop("Texts under a source text"),
+}
+
+
+def in_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
+    """Put the labels of the form where a sentence names keys of a study file, and the words of their choices.
+
+    Args:
+        design: whose form it is, or its study file, right or wrong.
+    """
+    values = dict(design) if isinstance(design, Mapping) else design.model_dump()
+    fields, pattern = _fields_by_name(str(values.get("protocol", "")), bool(value_at(values, "source.show")))
+    mentioned: list[FieldInfo] = []
+
+    def label(match: re.Match[str]) -> str:
+        field = fields[match[1] or match[3]]
+        mentioned.append(field)
+        text = f"“{gettext(field.title or '')}”"
+        number, _, column = (match[2] or "").lstrip(".").partition(".")
+        if number.isdecimal():
+            text += gettext(", row %(number)d") % {"number": int(number) + 1}
+            title = next((inner.title for name, inner in _columns(field).items() if name == column), "")
+            text += f", “{gettext(title)}”" if title else ""
+        return text
+
+    sentence = TABLE.sub("", pattern.sub(label, sentence))
+    choices = {
+        str(value): text for field in mentioned for value, text in extra_of(field).get("words", {}).items()
+    }
+    sentence = QUOTED.sub(
+        lambda match: f"“{gettext(choices[match[2]])}”" if match[2] in choices else match[0], sentence
+    )
+    if any(field.annotation is bool for field in mentioned):
+        sentence = TRUTH.sub(lambda match: gettext("yes") if match[1] == "true" else gettext("no"), sentence)
+    return sentence
+
+
+@cache
+def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
+    """Return the fields by key, and the pattern of keys in a sentence: a word alone is one only where it begins."""
+    fields = dict(_all_fields("", StudyDesign.model_fields))
+    if protocol in KINDS:
+        fields |= {
+            key: field for section in sections_for(KINDS[protocol]) for key, field in section.fields.items()
+        }
+    for key, title in OF_SOURCE_TEXTS.items() if of_source_texts else ():
+        fields[key] = copy(fields[key])
+        fields[key].title = title
+    last_parts = [key.rpartition(".")[2] for key in fields]
+    for key, last in zip(list(fields), last_parts, strict=True):
+        if "_" in last and last_parts.count(last) == 1:
+            fields.setdefault(last, fields[key])
+    names = sorted(fields, key=len, reverse=True)
+    anywhere = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
+    first = "|".join(re.escape(name) for name in names)
+    return fields, re.compile(rf"(?<![\w.])({anywhere})\b{ROW}|^({first})\b(?=[ :])")
+
+
+def _all_fields(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in fields.items():
+        if field.title:
+            yield f"{table}{name}", field
+        yield from _all_fields(f"{table}{name}.", fields_in(field))
+
+
+def _columns(field: FieldInfo) -> dict[str, FieldInfo]:
+    members = get_args(field.annotation) if get_origin(field.annotation) is tuple else ()
+    tables = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
+    return tables[0].model_fields if tables else {}
+
+
+def describe_value(key: str, value: Any) -> str:
+    """Format as the form does; a dash if empty."""
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    if is_money(key):
+        return cents(value)
+    if value is None or value in ("", []):
+        return "–"
+    if key == "scale.labels":
+        return ", ".join(f"{point}: {label}" for point, label in value.items())
+    if isinstance(value, dict):
+        return describe_translations(value)
+    if isinstance(value, list):
+        shown = list_field(field_of(key))
+        if isinstance(shown, RowsField):
+            return describe_rows(shown.columns, value)
+        if isinstance(shown, PairsField):
+            return str(shown.prepare_value(value))
+        return ", ".join(describe_value(key, entry) for entry in value)
+    choices: dict[Any, str] = {"all": "all"} | extra_of(field_of(key)).get("words", {})
+    return gettext(choices[value]) if value in choices else str(value)
+
+
+def label_of(key: str, field: FieldInfo, values: dict[str, Any]) -> str:
+    labels = OF_SOURCE_TEXTS if value_at(values, "source.show") else {}
+    return gettext(labels.get(key, (field.title or "").removesuffix(IN_CENTS)))

@@ -1,0 +1,37 @@
+"""The form for a study file that is pasted or uploaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext, gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from common.incoming import HEAD
+from common.incoming.bounded_files import TextRefused, uploaded_text
+
+
+class StudyFileForm(forms.Form):
+    text = forms.CharField(
+        label=gettext_lazy("Study file"),
+        required=False,
+        max_length=HEAD,
+        help_text=gettext_lazy("TOML; name, dataset and protocol (or a preset) have no default."),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
+    )
+    file = forms.FileField(label=gettext_lazy("or a file"), required=False)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        upload, text = cleaned.get("file"), cleaned.get("text", "")
+        if bool(upload) == bool(text.strip()):
+            raise forms.ValidationError(
+                gettext("Paste a study file or choose one: one of the two is needed.")
+            )
+        if upload:
+            try:
+                cleaned["text"] = uploaded_text(upload)
+            except TextRefused as error:
+                raise forms.ValidationError(str(error)) from None
+        return cleaned

@@ -1,0 +1,55 @@
+"""The values of a design's form: those that it starts from, by dotted keys as in a study file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.design.reading import NO_PRESETS, Preset, line_of, make_design, toml_values
+
+NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
+
+
+def starting_values(
+    *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
+) -> dict[str, Any]:
+    values = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
+    return make_design(values, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
+
+
+def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
+    """Return a complete design from a study file that may lack name, slug and dataset.
+
+    Raises:
+        DesignError: the file is refused; the sentence begins with the line.
+    """
+    values = toml_values(text, source="This")
+    open_keys = [key for key in NAMES if not values.get(key)]
+    try:
+        design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
+    except DesignError as error:
+        line = line_of(text, error.field)
+        at_line = gettext("Line %(line)d: %(error)s") % {"line": line, "error": error} if line else str(error)
+        raise DesignError(at_line, field=error.field) from None
+    return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
+
+
+def put_value(values: dict[str, Any], key: str, answer: Any) -> None:
+    """Set a dotted key; remove it for an empty answer."""
+    *tables, last = key.split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+    if answer is None or (answer == "" and last == "slug"):
+        values.pop(last, None)
+    else:
+        values[last] = answer
+
+
+def value_at(values: dict[str, Any], key: str) -> Any:
+    value: Any = values
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

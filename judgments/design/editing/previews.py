@@ -1,0 +1,42 @@
+"""Designs that a person edits, kept in the session for their previews."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.keys import content_key
+
+PREVIEWS = "quorum-looks"  # of the session: preview key -> design
+
+ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
+
+MOST_PREVIEWS = 4  # two open forms, and what each showed before
+
+
+def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:
+    values = design.model_dump(mode="json")
+    key = content_key("look", design.model_dump_json())[:32]
+    shelf: dict[str, Any] = session.get(PREVIEWS, {})
+    if list(shelf)[-1:] != [key]:
+        others = [(name, design_values) for name, design_values in shelf.items() if name != key][
+            -MOST_PREVIEWS + 1 :
+        ]
+        session[PREVIEWS] = dict([*others, (key, values)])
+    return key
+
+
+def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
+    """Let the preview of a design show this row instead of its dataset."""
+    session[ROWS] = {key: dict(cells)}
+
+
+def find_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | None:
+    row: dict[str, str] | None = session.get(ROWS, {}).get(key)
+    return row
+
+
+def find_preview(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
+    values = session.get(PREVIEWS, {}).get(key)
+    return StudyDesign.model_validate(values) if values is not None else None

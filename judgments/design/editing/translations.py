@@ -1,0 +1,195 @@
+"""Edit the texts of a study in other languages, as rows of fields.
+
+A row is a language, an example or a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from html import unescape
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils.html import strip_tags
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
+from pydantic import BaseModel
+
+from common.markup import render_markdown
+from judgments.design.editing.rows import MOST_ROWS, Row, RowColumn, RowsField, columns_of, describe_rows
+from judgments.design.tables.translations import ExampleTexts, QuestionTexts, Texts
+
+TEXTS, EXAMPLES, QUESTIONS = "texts", "examples", "questions"
+TITLES = {
+    TEXTS: gettext_noop("Languages"),
+    EXAMPLES: gettext_noop("Worked examples"),
+    QUESTIONS: gettext_noop("Questions of the quiz"),
+}
+LANGUAGE = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
+MARKDOWN = ("question", "instructions", "consent")
+MOST_NUMBERED = 100  # rows are filled up to the highest number
+NUMBERS = {
+    EXAMPLES: RowColumn("number", "Example", "1 for the first.", "whole", True),
+    QUESTIONS: RowColumn("number", "Question", "1 for the first.", "whole", True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationRows:
+    of: dict[str, list[Row]] = field(default_factory=dict)
+
+    @property
+    def longest(self) -> int:
+        return max(map(len, self.of.values()), default=0)
+
+
+def part_name(name: str, part: str) -> str:
+    return name if part == TEXTS else f"{name}_{part}"
+
+
+def _numbered(part: str, model: type[BaseModel]) -> RowsField:
+    return RowsField([LANGUAGE, NUMBERS[part], *columns_of(model)])
+
+
+def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
+    rows: dict[str, list[Row]] = {part: [] for part in TITLES}
+    for language, texts in translations.items():
+        rows[TEXTS].append({"language": language} | texts)
+        for part in (EXAMPLES, QUESTIONS):
+            for number, entry in enumerate(texts.get(part) or (), start=1):
+                rows[part].append({"language": language, "number": number} | entry)
+    return TranslationRows(rows)
+
+
+class TranslationsWidget(forms.Widget):
+    use_fieldset = True
+
+    def __init__(self, parts: dict[str, RowsField]) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def id_for_label(self, id_: str | None) -> str:
+        return ""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> TranslationRows:
+        return TranslationRows(
+            {
+                part: list(rows_field.widget.value_from_datadict(data, files, part_name(name, part)))
+                for part, rows_field in self.parts.items()
+            }
+        )
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return False
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        too_many = value.longest if value.longest > MOST_ROWS else 0
+        parts = [
+            (gettext(TITLES[part]), rows_field.widget.render(part_name(name, part), value.of.get(part)))
+            for part, rows_field in self.parts.items()
+        ]
+        context = {"parts": parts, "too_many": too_many, "id": (attrs or {}).get("id", f"id_{name}")}
+        return render_to_string("judgments/parts/translations.html", context)
+
+
+class TranslationsField(forms.Field):
+    widget: TranslationsWidget
+
+    def __init__(self, **options: Any) -> None:
+        # Without scripts all rows are on the page, beside the study's own name.
+        texts = [
+            replace(column, label="Name in this language") if column.key == "name" else column
+            for column in columns_of(Texts)
+            if column.key not in NUMBERS
+        ]
+        self.parts = {
+            TEXTS: RowsField([LANGUAGE, *texts]),
+            EXAMPLES: _numbered(EXAMPLES, ExampleTexts),
+            QUESTIONS: _numbered(QUESTIONS, QuestionTexts),
+        }
+        super().__init__(required=False, widget=TranslationsWidget(self.parts), **options)
+
+    def prepare_value(self, value: Any) -> TranslationRows:
+        return value if isinstance(value, TranslationRows) else translation_rows(value or {})
+
+    def to_python(self, value: Any) -> dict[str, Any] | None:
+        translations: dict[str, Any] = {}
+        for number, row in enumerate(self._read(value, TEXTS), start=1):
+            language = row.pop("language")
+            if language in translations:
+                raise forms.ValidationError(
+                    gettext(
+                        "Row %(number)d: there is a row of %(language)s already; expected one for each language."
+                    )
+                    % {"number": number, "language": _language_title(language)}
+                )
+            translations[language] = row
+        for part in NUMBERS:
+            for language, rows in self._numbered_rows(value, part).items():
+                translations.setdefault(language, {})[part] = rows
+        return translations or None
+
+    def _read(self, value: Any, part: str) -> list[dict[str, Any]]:
+        try:
+            return list(self.parts[part].clean(self.prepare_value(value).of.get(part)))
+        except forms.ValidationError as error:
+            raise forms.ValidationError(
+                [f"{gettext(TITLES[part])}, {sentence}" for sentence in error.messages]
+            ) from None
+
+    def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
+        """Leave examples without a row untranslated."""
+        by_language: dict[str, dict[int, dict[str, Any]]] = {}
+        for row in self._read(value, part):
+            language, number = row.pop("language"), row.pop("number")
+            rows = by_language.setdefault(language, {})
+            if number in rows or not 1 <= number <= MOST_NUMBERED:
+                raise forms.ValidationError(
+                    gettext("%(part)s, %(language)s: found number %(number)d; expected each from 1 on, once.")
+                    % {"part": gettext(TITLES[part]), "language": _language_title(language), "number": number}
+                )
+            rows[number] = row
+        numbered = {}
+        for language, rows in by_language.items():
+            missing = [number for number in range(1, max(rows)) if number not in rows]
+            if part == QUESTIONS and missing:
+                raise forms.ValidationError(
+                    gettext("%(part)s, %(language)s: number %(number)d is missing; expected all or none.")
+                    % {
+                        "part": gettext(TITLES[part]),
+                        "language": _language_title(language),
+                        "number": missing[0],
+                    }
+                )
+            numbered[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
+        return numbered
+
+    def posted(self, name: str, rows: TranslationRows) -> dict[str, str]:
+        sent: dict[str, str] = {}
+        for part, rows_field in self.parts.items():
+            sent |= rows_field.posted(part_name(name, part), rows.of.get(part, []))
+        return sent
+
+
+def _language_title(language: str) -> str:
+    return gettext(dict(settings.LANGUAGES).get(language, language))
+
+
+def _text_of_markdown(source: str) -> str:
+    lines = unescape(strip_tags(render_markdown(source))).splitlines()
+    return "\n".join(line for line in lines if line.strip())
+
+
+def describe_translations(translations: Mapping[str, Any]) -> str:
+    rows = translation_rows(translations).of
+    rows[TEXTS] = [
+        {**row, **{name: _text_of_markdown(row[name]) for name in MARKDOWN if row.get(name)}}
+        for row in rows[TEXTS]
+    ]
+    parts = TranslationsField().parts.items()
+    return "\n".join(
+        describe_rows(rows_field.columns, rows[part]) for part, rows_field in parts if rows[part]
+    )

@@ -1,0 +1,77 @@
+"""The design page of a study: the form of a draft, the settings of others, and the study file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+
+from judgments.admin.base import QuorumAdmin, signed_in
+from judgments.design.editing.fitting import fit_to_dataset
+from judgments.design.editing.views.editor import (
+    answer_script,
+    count_now,
+    form_context,
+    open_editor,
+    wants_json,
+)
+from judgments.design.editing.views.saving import is_save, next_page, store_design
+from judgments.design.editing.views.settings import describe_design
+from judgments.design.editing.views.start import dataset_names, values_of_address
+from judgments.design.reading import write_toml
+from judgments.design.saved_presets import saved_presets
+from judgments.models import Study
+from judgments.operations import generate
+from judgments.studies.designs import design_of
+from judgments.studies.discarding import can_be_discarded
+from judgments.studies.pages import Group
+from judgments.studies.studies import change_design
+from judgments.studies.study_page import page_address, study_page
+
+
+def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpResponse:
+    context = admin.context(request, study, "change")
+    context["toml"] = write_toml(design_of(study))
+    if study.state != Study.State.DRAFT or not context["may_change"]:
+        context["settings"] = describe_design(design_of(study))
+        context["can_go_back"] = context["may_change"] and can_be_discarded(study)
+        return TemplateResponse(request, "judgments/study/design_read.html", context)
+    saved = saved_presets()
+    base = study.design
+    cut: list[str] = []
+    if (start := values_of_address(request, saved, current=study.design)) is not None:
+        base, cut = fit_to_dataset(start, study.dataset, maker=study.created_by_id)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    if wants_json(request):
+        return answer_script(editor)
+    if is_save(request) and editor.form.is_valid():
+        # the form may be older than the last change by hand
+        changed = store_design(
+            editor.form,
+            lambda design: change_design(
+                study=study, design=design.model_copy(update={"by_hand": ()}), user=signed_in(request)
+            ),
+        )
+        if changed is not None:
+            admin.log_change(request, study, "design")
+            return next_page(request, study)
+    count_now(editor, request)
+    if "problem" in editor.numbers:
+        context["step_waits"] = generate.name
+    return TemplateResponse(request, "judgments/study/design.html", context | form_context(editor, saved))
+
+
+@study_page("study-file", order=11)
+def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
+    return HttpResponse(
+        write_toml(design_of(study)),
+        content_type="application/toml; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{study.slug}.toml"'},
+    )
+
+
+@study_page("change", "Settings", order=10, group=Group.DESIGN)
+def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
+    return redirect(page_address(study, "change"))

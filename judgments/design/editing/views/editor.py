@@ -1,0 +1,226 @@
+"""The form of a design beside its preview, as a page and for the page's script."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
+
+from common.errors import DesignError
+from common.incoming.json_documents import load_json
+from judgments.access.roles import visible_rows
+from judgments.design.editing.fitting import fit_to_dataset
+from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.form.fields import html_name
+from judgments.design.editing.form.sections import DESIGN_STEPS, IN_SIGHT
+from judgments.design.editing.form.values import values_from_toml
+from judgments.design.editing.previews import find_preview, store_preview
+from judgments.design.editing.views.numbers import numbers_context, numbers_of
+from judgments.design.editing.views.saving import NO_SAVE, REHEARSE
+from judgments.design.editing.views.settings import Settings, describe_design
+from judgments.design.reading import PRESETS, Preset, dump_toml, make_design
+from judgments.kinds import KINDS
+from judgments.kinds.base import with_wording
+from judgments.models import Dataset
+from judgments.studies.study_page import STEPS
+
+ORDER_IN_SIGHT = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
+
+LOOK = "look"  # in the address: count at once, and say at its field what is wrong
+
+LONGEST_TOML = 200_000
+
+
+@dataclass(slots=True)
+class EditorPage:
+    """The page of a design.
+
+    Attributes:
+        base: values that the form does not ask for.
+        toml: the study file of the form, or refused text typed in its place.
+        key: of the design that preview and numbers show; '' without one.
+        counts_now: whether the person asked for a preview; the numbers are then counted at once.
+        can_be_saved: whether all that is wrong was found by counting.
+        cut: sentences about what was cut to fit the dataset.
+    """
+
+    form: DesignForm
+    base: dict[str, Any]
+    toml: str
+    toml_problem: str = ""
+    key: str = ""
+    counts_now: bool = False
+    can_be_saved: bool = False
+    cut: list[str] = field(default_factory=list)
+    numbers: dict[str, Any] = field(default_factory=dict)
+    settings: list[Settings] = field(default_factory=list)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        return {
+            "form": self.form,
+            "editor": self,
+            "base_json": json.dumps(self.base),
+            "path": _steps_of(self.form),
+            "problems": self.form.problems() if self.form.is_bound else [],
+            "preview_address": preview_of(self.key),
+            "numbers_address": numbers_of(self.key),
+            "settings": self.settings,
+            "can_rehearse": REHEARSE in STEPS,
+            **self.numbers,
+        }
+
+
+def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
+    steps: dict[str, dict[str, Any]] = {
+        step: {
+            "title": step,
+            "at": f"s-{step.lower()}",
+            "words": text,
+            "in_sight": [],
+            "pairs": [],
+            "groups": [],
+        }
+        for step, text in DESIGN_STEPS.items()
+    }
+    pairs = {html_name(key) for key in form.pair_keys_in_sight()}
+    seen = {html_name(key) for key in IN_SIGHT} | pairs
+    for section, fields in form.groups():
+        step = steps[section.step]
+        step["in_sight"] += [field for field in fields if field.name in seen and field.name not in pairs]
+        step["pairs"] += [field for field in fields if field.name in pairs]
+        folded = [field for field in fields if field.name not in seen]
+        if folded:
+            step["groups"].append({"section": section, "fields": folded})
+    for step, following in zip(steps.values(), [*list(steps)[1:], None], strict=True):
+        step["in_sight"].sort(key=lambda field: ORDER_IN_SIGHT.get(field.name, 0))
+        folded = [field for group in step["groups"] for field in group["fields"]]
+        step["wrong_folded"] = any(field.errors for field in folded)
+        step["wrong"] = any(field.errors for field in [*step["in_sight"], *step["pairs"], *folded])
+        step["said"] = form.folded_values(group["section"] for group in step["groups"])
+        step["next"] = f"s-{following.lower()}" if following else "panes"
+    return list(steps.values())
+
+
+def open_editor(
+    request: HttpRequest,
+    *,
+    base: dict[str, Any],
+    datasets: list[str],
+    saved: dict[str, Preset],
+    cut: list[str],
+) -> EditorPage:
+    """Store nothing but the preview."""
+    base = _posted_base(request) or base
+    if request.method != "POST" and LOOK in request.GET:
+        form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
+        editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, counts_now=True)
+    elif request.method != "POST":
+        editor = EditorPage(
+            form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), cut=cut
+        )
+    else:
+        editor = _editor_from_form(request, base, datasets, saved)
+    sketch = editor.form.sketch()
+    if sketch is not None:
+        editor.key = store_preview(request.session, sketch)
+        editor.settings = describe_design(sketch)
+    return editor
+
+
+def answer_script(editor: EditorPage) -> JsonResponse:
+    return JsonResponse(
+        {
+            "problems": [
+                {
+                    "field": bound.name if bound else "",
+                    "id": bound.id_for_label if bound else "",
+                    "label": str(bound.label) if bound else "",
+                    "words": sentences,
+                }
+                for bound, sentences in editor.form.problems()
+            ],
+            "toml": editor.toml,
+            "currency": editor.form.currency,
+            "preview": preview_of(editor.key),
+            "numbers": numbers_of(editor.key),
+        }
+    )
+
+
+def wants_json(request: HttpRequest) -> bool:
+    return "_look" in request.POST and request.headers.get("Accept", "") == "application/json"
+
+
+def count_now(editor: EditorPage, request: HttpRequest) -> None:
+    """Count for browsers without scripts."""
+    design = find_preview(request.session, editor.key) if editor.key else None
+    if design is None or not editor.counts_now:
+        return
+    editor.can_be_saved = editor.form.is_valid()  # before the notes, which are no reason to refuse a draft
+    editor.numbers = numbers_context(request, design)
+    for note in editor.numbers["notes"]:
+        if note["field"] in editor.form.fields:
+            editor.form.add_error(note["field"], note["words"])
+
+
+def preview_of(key: str) -> str:
+    return reverse("annotation:look", args=[key]) if key else ""
+
+
+def _editor_from_form(
+    request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
+) -> EditorPage:
+    """Return the form as posted, or of a study file typed in its place."""
+    text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
+    data: Any = request.POST
+    cut: list[str] = []
+    if "_apply" in request.POST:
+        try:
+            base = values_from_toml(text, saved=saved)
+            data = DesignForm(base=base, datasets=datasets).as_posted()
+        except DesignError as error:
+            problem = str(error)
+    form = DesignForm(data, base=base, datasets=datasets)
+    if form.is_valid() and "_fit" in request.POST:
+        dataset = visible_rows(Dataset.objects.all(), request.user).get(name=form.design.dataset)
+        base, cut = fit_to_dataset(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
+        form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
+        form.is_valid()
+    return EditorPage(
+        form=form,
+        base=base,
+        cut=cut,
+        toml=text if problem else dump_toml(form.values),
+        toml_problem=problem,
+        counts_now=bool(set(NO_SAVE) & request.POST.keys()),
+    )
+
+
+def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
+    """Return the posted base; None if it is no design."""
+    try:
+        sent = load_json(request.POST.get("_base", "null"))
+    except ValueError:
+        return None
+    if not isinstance(sent, dict):
+        return None
+    open_keys = [key for key in ("name", "slug", "dataset") if not sent.get(key)]
+    try:
+        design = make_design(sent | dict.fromkeys(open_keys, "new"))
+    except DesignError:
+        return None
+    return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
+
+
+def form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
+    return editor.context | {
+        "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
+        "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
+        "preset_ships": editor.base.get("preset", "") in PRESETS,
+        "presets": PRESETS,
+        "saved": saved,
+    }

@@ -1,0 +1,108 @@
+"""The numbers of a design beside its form: what a draw gives, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from common.errors import DesignError, QuorumError
+from judgments.access.roles import visible_rows
+from judgments.design.crowds import (
+    APPROVAL_RATE,
+    APPROVED,
+    DEVICES,
+    HITS_AT_MOST,
+    LANGUAGES,
+    QUALIFIED,
+    QUOTAS,
+    RESIDENCE,
+)
+from judgments.design.editing.form.design_form import field_of_key
+from judgments.design.editing.form.labels import in_labels
+from judgments.design.editing.previews import find_preview
+from judgments.design.editing.views.settings import describe_design
+from judgments.design.requirements import requirements_not_stated, requirements_of
+from judgments.design.study_design import StudyDesign
+from judgments.models import Dataset, Study
+from judgments.studies.generation.plans import plan_study
+from judgments.studies.study_page import PLAN_PARTS, parts_of_plan
+
+REQUIREMENT_FIELDS = {
+    RESIDENCE: "workers.countries",
+    APPROVAL_RATE: "workers.approval_above",
+    APPROVED: "workers.approved_at_least",
+    HITS_AT_MOST: "workers.hits_at_most",
+    LANGUAGES: "workers.languages",
+    DEVICES: "workers.devices",
+    QUALIFIED: "workers.requires",
+    QUOTAS: "workers.quotas",
+}
+
+
+def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
+    design = find_preview(request.session, key)
+    if design is None:
+        raise Http404("This design is not looked at any more.")
+    return TemplateResponse(request, "judgments/parts/numbers.html", numbers_context(request, design))
+
+
+def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "design": design,
+        "counted": True,
+        "notes": [],
+        "settings": describe_design(design),
+    }
+    problems: list[DesignError] = []
+    dataset = visible_rows(Dataset.objects.filter(name=design.dataset), request.user).first()
+    try:
+        if dataset is None:
+            raise DesignError(
+                gettext("There is no dataset %(dataset)r.") % {"dataset": design.dataset}, field="dataset"
+            )
+        edited = Study.objects.visible_to(request.user).filter(slug=design.slug).first()
+        maker = request.user.pk if edited is None else edited.created_by_id
+        plan = plan_study(design, dataset, maker=maker)
+        context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
+    except DesignError as error:
+        context |= {
+            "problem": in_labels(str(error), design),
+            "misfit": error.field.startswith(("sampling", "controls", "filter")),
+        }
+        problems.append(error)
+    except QuorumError as error:
+        context["problem"] = in_labels(str(error), design)
+    else:
+        problems += _not_checkable(design)
+        for part in PLAN_PARTS:
+            if part.problems is not None:
+                problems += part.problems(design, plan.hits, plan.units + plan.controls)
+    context["notes"] = [
+        {"field": field_of_key(problem.field, design), "words": in_labels(str(problem), design)}
+        for problem in problems
+    ]
+    return context
+
+
+def numbers_of(key: str) -> str:
+    return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
+
+
+def _not_checkable(design: StudyDesign) -> list[DesignError]:
+    refused = requirements_not_stated(design.workers, design.crowd_name)
+    return [
+        DesignError(
+            gettext(
+                "The crowd %(backend)r cannot state or check “%(words)s”: the study cannot be opened "
+                "with it. Take that off here, or choose another crowd."
+            )
+            % {"backend": design.crowd.backend, "words": sentence},
+            field=REQUIREMENT_FIELDS[name],
+        )
+        for name, sentence in requirements_of(design.workers).items()
+        if sentence in refused
+    ]

@@ -1,0 +1,90 @@
+"""The page "Use again" of a study, and the comparison of two designs."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from common.errors import QuorumError
+from judgments.admin.base import QuorumAdmin, signed_in
+from judgments.design.editing.form.sections import sections_for
+from judgments.design.reading import PRESETS, compare_designs
+from judgments.design.saved_presets import NamedDesign, earlier_designs, find_design, newest_presets
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.operations import duplicate, save_preset
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation, take_refusal
+from judgments.studies.studies import next_copy
+from judgments.studies.study_page import study_page
+
+MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
+
+
+@study_page("reuse", "Use again", order=95, group=Group.SHARE)
+def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    refusal = take_refusal(request, study)
+    number = next_copy(study)
+    others = Study.objects.visible_to(signed_in(request)).exclude(pk=study.pk)
+    context |= {
+        "copy_name": f"{study.name[:190]} ({number})",
+        "copy_slug": f"{study.slug[:75]}-{number}",
+        "others": others.values_list("slug", "name")[:MOST_OFFERED],
+        "shipped": PRESETS,
+        "saved": newest_presets(MOST_OFFERED),
+        "earlier": earlier_designs(study),
+        "is_designed": study.source == Study.Source.DESIGNED,  # published judgments have no design
+    }
+    if refusal is not None:
+        context[f"sent_{refusal.step.replace('-', '_')}"] = refusal
+    return TemplateResponse(request, "judgments/study/reuse.html", context)
+
+
+def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+    context: Context = {
+        **admin.admin_site.each_context(request),
+        "title": gettext("Compare designs"),
+        "subtitle": gettext("Compare designs"),
+    }
+    studies = Study.objects.visible_to(signed_in(request))
+    names = request.GET.get("this", ""), request.GET.get("that", "")
+    context |= {"this": names[0], "that": names[1]}
+    try:
+        this, that = (find_design(name, studies=studies) for name in names)
+    except QuorumError as error:
+        context["problem"] = str(error)
+        return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
+    comparison = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+    context |= {
+        "this_title": gettext(this.title),
+        "that_title": gettext(that.title),
+        "found": comparison,
+        "groups": _grouped(comparison.tables, this, that),
+        "turned": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
+    }
+    return TemplateResponse(request, "judgments/study/compare.html", context)
+
+
+def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
+    titles = {
+        key: (gettext(section.title), gettext(field.title or ""))
+        for design in (that.design, this.design)
+        for section in sections_for(KINDS[design.protocol])
+        for key, field in section.fields.items()
+    }
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for rows in tables.values():
+        for row in rows:
+            title, label = titles.get(row.key, (gettext("Other keys"), ""))
+            groups.setdefault(title, []).append({"label": label, "row": row})
+    return [{"title": title, "rows": rows} for title, rows in groups.items()]
+
+
+add_operation(duplicate, label="Duplicate", also="judgments.add_study", leads_away="change")
+
+add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reuse")

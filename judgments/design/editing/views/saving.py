@@ -1,0 +1,67 @@
+"""Save the design of a form, and lead on to the next page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext
+
+from common.errors import DataConflict, DesignError, QuorumError
+from judgments.access.roles import rights_of
+from judgments.admin.base import signed_in
+from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.form.fields import html_name
+from judgments.design.editing.form.labels import in_labels
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.study_page import PAGES, STEPS, page_address
+
+AFTER = {"launch": ("launch", "hits")}  # button -> the page, else the next best
+
+NO_SAVE = ("_look", "_apply", "_fit")  # buttons that show the form again
+REHEARSE = "rehearse"  # a step of a feature
+
+
+def is_save(request: HttpRequest) -> bool:
+    return request.method == "POST" and not (set(NO_SAVE) & request.POST.keys())
+
+
+def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | None:
+    """Add a refusal to its field and return None."""
+    try:
+        return store(form.design)
+    except DesignError as error:
+        name = html_name(error.field)
+        form.add_error(name if name in form.fields else None, in_labels(str(error), form.values))
+    except DataConflict as error:
+        form.add_error("slug", str(error))
+    except QuorumError as error:
+        form.add_error(None, in_labels(str(error), form.values))
+    return None
+
+
+def next_page(request: HttpRequest, study: Study) -> HttpResponse:
+    messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
+    wanted = request.POST.get("_to", "")
+    if wanted == REHEARSE and REHEARSE in STEPS:
+        return _rehearse(request, study)
+    if wanted in AFTER:
+        return redirect(page_address(study, next(name for name in AFTER[wanted] if name in PAGES)))
+    at = f"#{wanted}" if re.fullmatch(r"s-[a-z]+|panes", wanted) else ""
+    return redirect(page_address(study, "change") + at)
+
+
+def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
+    """Use the usual crowd and the design's seed; the checklist says what comes of it."""
+    step = STEPS[REHEARSE]
+    if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
+        try:
+            step.run(request, study)
+        except QuorumError as error:
+            messages.error(request, str(error))
+            return redirect(page_address(study, "rehearsal"))
+    return redirect(page_address(study, "launch"))

@@ -1,0 +1,78 @@
+"""Describe the settings of a design as its page shows them to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.translation import gettext
+
+from common.markup import render_inline, render_markdown
+from judgments.design.editing.form.fields import is_money
+from judgments.design.editing.form.labels import describe_value, label_of
+from judgments.design.editing.form.sections import sections_for
+from judgments.design.editing.form.values import value_at
+from judgments.design.reading import PRESETS
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables.plan import Plan
+from judgments.kinds import KINDS
+from judgments.templatetags.judgments_tags import cents
+
+# a section's title, the labels and values of what is set in it, and the labels of what is not
+Settings = tuple[str, list[tuple[str, str]], list[str]]
+
+RENDERED: dict[str, Callable[[str], str]] = {
+    "question": render_inline,
+    "instructions": render_markdown,
+    "consent": render_markdown,
+    "template.html": lambda source: format_html("<pre>{}</pre>", source),
+}
+
+
+def describe_design(design: StudyDesign) -> list[Settings]:
+    values = design.model_dump(mode="json")
+    shown = []
+    for section in sections_for(KINDS[design.protocol], values):
+        if section.crowd not in ("", design.crowd.backend):
+            continue
+        rows: list[tuple[str, str]] = []
+        unset: list[str] = []
+        for key, schema in section.fields.items():
+            label, value = label_of(key, schema, values), value_at(values, key)
+            if value is None or (not value and key not in ("seed", "scale.low") and not is_money(key)):
+                unset.append(label)
+            else:
+                rows.append((label, _as_read(key, value, design)))
+        shown.append((gettext(section.title), rows, unset))
+    if design.registration is not None:
+        plan = _describe_plan(design.registration)
+        rows = [(label, value) for label, value in plan if value]
+        shown.append((gettext("Plan"), rows, [label for label, value in plan if not value]))
+    return shown
+
+
+def _as_read(key: str, value: Any, design: StudyDesign) -> str:
+    if key in RENDERED:
+        kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
+        usual = kind.question_for({"judged": design.judged, "question": kind.defaults.get("question")})
+        built_in = value in (usual, preset and preset.values.get(key))
+        markup = '<div class="q-words" lang="{}" dir="auto">{}</div>'
+        return format_html(markup, "en" if built_in else "", RENDERED[key](value))
+    return cents(value, design.currency) if is_money(key) else describe_value(key, value)
+
+
+def _describe_plan(plan: Plan) -> list[tuple[str, str]]:
+    hypotheses = [
+        f"{hypothesis.text} ({hypothesis.claim})" if hypothesis.claim else hypothesis.text
+        for hypothesis in plan.hypotheses
+    ]
+    return [
+        (gettext("Hypotheses"), "\n".join(hypotheses)),
+        (gettext("Exclusions"), plan.exclusions),
+        (gettext("Detectors that may exclude"), ", ".join(plan.exclude_by)),
+        (gettext("Stopping"), plan.stopping),
+        (gettext("Analyses"), "\n".join(plan.analyses)),
+        (gettext("Metrics"), ", ".join(plan.metrics) or gettext("any")),
+        (gettext("Level"), f"{plan.level:g}"),
+    ]

@@ -1,0 +1,158 @@
+"""The page "New study": presets and datasets to start from, and the form of a new design."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+
+from judgments.access.roles import visible_rows
+from judgments.admin.base import QuorumAdmin, signed_in
+from judgments.design.editing.fitting import fit_to_dataset, holdings_of
+from judgments.design.editing.form.values import starting_values
+from judgments.design.editing.views.editor import (
+    answer_script,
+    count_now,
+    form_context,
+    open_editor,
+    wants_json,
+)
+from judgments.design.editing.views.saving import is_save, next_page, store_design
+from judgments.design.reading import PRESETS, Preset, slugify_name
+from judgments.design.saved_presets import saved_presets
+from judgments.design.study_design import PURPOSES
+from judgments.kinds import KINDS
+from judgments.models import Dataset, Study
+from judgments.studies.studies import create_study
+from judgments.studies.study_page import START_PAGES
+
+MOST_DATASETS = 30  # on the page where a study begins, the newest; a dataset's own page leads there too
+
+MOST_PLAIN = 4  # protocols in sight below an answer to what the researcher wants to know
+
+
+def dataset_names(request: HttpRequest) -> list[str]:
+    return list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
+
+
+def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+    saved = saved_presets()
+    base = values_of_address(request, saved)
+    datasets = visible_rows(Dataset.objects.all(), request.user)
+    chosen = _chosen_dataset(request, datasets)
+    if base is None:
+        return _show_start(admin, request, datasets, chosen, saved)
+    cut: list[str] = []
+    if request.method != "POST" and chosen is not None:
+        base, cut = fit_to_dataset(base, chosen, maker=signed_in(request).pk, untouched=True)
+        base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    if wants_json(request):
+        return answer_script(editor)
+    if is_save(request) and editor.form.is_valid():
+        study = store_design(editor.form, lambda design: create_study(design=design, user=signed_in(request)))
+        if study is not None:
+            admin.log_addition(request, study, "designed")
+            return next_page(request, study)
+    count_now(editor, request)
+    context = (
+        context_outside(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
+    )
+    return TemplateResponse(request, "judgments/study/add.html", context)
+
+
+def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
+    """Return the dataset in the address, else the only one, else None."""
+    requested = datasets.filter(name=request.GET.get("dataset", "")).first()
+    if requested is not None:
+        return requested
+    some = list(datasets.order_by("pk")[:2])
+    return some[0] if len(some) == 1 else None
+
+
+def _show_start(
+    admin: QuorumAdmin,
+    request: HttpRequest,
+    datasets: QuerySet[Dataset],
+    chosen: Dataset | None,
+    saved: dict[str, Preset],
+) -> HttpResponse:
+    newest = list(datasets.order_by("-pk")[:MOST_DATASETS])
+    chosen = chosen or next(iter(newest), None)
+    holdings = holdings_of(chosen, request.user) if chosen else None
+
+    def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "preset": preset,
+                "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
+                "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
+                "lacks": holdings.missing_for(preset) if holdings else "",
+            }
+            for name, preset in presets.items()
+        ]
+
+    published = cards(PRESETS)
+    answers = []
+    for purpose, about in PURPOSES.items():
+        suiting = [card for card in published if purpose in card["preset"].suits]
+        suiting.sort(key=lambda card: (bool(card["lacks"]), card["preset"].suits[purpose]))
+        plainest = sum(not card["lacks"] for card in suiting[:MOST_PLAIN]) or 1
+        parts = {"plain": suiting[:plainest], "more": suiting[plainest:]}
+        answers.append({"name": purpose, "title": about.title, **parts})
+    context = context_outside(admin, request) | {
+        "subtitle": gettext("New study"),
+        "answers": answers,
+        "published": published,
+        "saved": cards(saved),
+        "kinds": list(KINDS),
+        "datasets": newest,
+        "dataset": chosen,
+        "holdings": holdings,
+        "may_add_dataset": signed_in(request).has_perm("judgments.add_dataset"),
+        "start_pages": list(START_PAGES.values()),
+    }
+    return TemplateResponse(request, "judgments/study/start.html", context)
+
+
+def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
+    preset = {**saved, **PRESETS}.get(base["preset"])
+    return preset.title if preset else KINDS[base["protocol"]].title
+
+
+def _free_name(name: str) -> str:
+    for number in count(1):
+        tried = name[:180] if number == 1 else f"{name[:180]} ({number})"
+        if not Study.objects.filter(slug=slugify_name(tried)).exists():
+            return tried
+    raise AssertionError("there are always more numbers")
+
+
+def context_outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
+    return {**admin.admin_site.each_context(request), "title": gettext("New study")}
+
+
+def values_of_address(
+    request: HttpRequest, saved: dict[str, Preset], current: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """Return the values that the address names, with names and seed of ``current``."""
+    preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
+    if preset not in {**saved, **PRESETS}:
+        preset = ""
+    if not preset and protocol not in KINDS:
+        return None
+    base = starting_values(preset=preset, protocol=protocol, saved=saved)
+    if request.GET.get("purpose") in PURPOSES:
+        base["purpose"] = request.GET["purpose"]
+    if current is not None:
+        base |= {
+            key: current[key]
+            for key in ("name", "slug", "dataset", "seed", "translations", "registration")
+            if key in current
+        }
+    return base

@@ -1,0 +1,47 @@
+"""Read and write numbers and ranges of a scale in exact decimals."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from django.utils.formats import number_format
+
+_DIGITS = r"-?(?:\d{1,7}(?:\.\d{1,6})?|\.\d{1,6})"
+NUMBER = re.compile(_DIGITS)
+RANGE = re.compile(rf"({_DIGITS})(?:-({_DIGITS}))?")
+
+
+def plain_number(number: float) -> float:
+    """Return a number as int if it is whole."""
+    return int(number) if float(number).is_integer() else float(number)
+
+
+def number_text(number: float) -> str:
+    """Return the decimal digits of a number as files hold them: 3, -0.5."""
+    return f"{Decimal(repr(plain_number(number))):f}"
+
+
+def display_number(number: float) -> str:
+    """Return a number as people read it: with the decimal sign of the language, and a minus sign."""
+    return number_format(Decimal(number_text(number))).replace("-", "−")
+
+
+def exact(number: float) -> Fraction:
+    return Fraction(number_text(number))
+
+
+@lru_cache(maxsize=4096)
+def range_of(text: str) -> tuple[float, float]:
+    """Read one number, or a range such as "3-4" or "-1--0.5". Raise ValueError."""
+    match = RANGE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no number and no range")
+    low = plain_number(float(match[1]))
+    return low, low if match[2] is None else plain_number(float(match[2]))
+
+
+def range_text(low: float, high: float) -> str:
+    return f"{number_text(low)}-{number_text(high)}"

@@ -1,0 +1,53 @@
+"""The links by which a panel sends people and takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from judgments.design.panels import PANEL_PRESETS
+from judgments.design.tables.panel import Panel, placeholders
+
+SIGNATURE = "sig"  # the parameter with the signature in links of one's own
+
+
+def makes_own_links(values: Mapping[str, Any]) -> bool:
+    """Return whether people come by links that are made here, so that these can be signed. The values are unchecked."""
+    crowd, panel = values.get("crowd"), values.get("panel", {})
+    if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":
+        return False
+    return panel.get("preset", "plain") == "plain" and not panel.get("session")
+
+
+def worker_parameter(panel: Panel) -> str:
+    return panel.worker or PANEL_PRESETS[panel.preset].worker
+
+
+def session_parameter(panel: Panel) -> str:
+    return panel.session or PANEL_PRESETS[panel.preset].session
+
+
+def project_parameter(panel: Panel) -> str:
+    return panel.project or PANEL_PRESETS[panel.preset].project
+
+
+def entry_query(panel: Panel) -> str:
+    preset = PANEL_PRESETS[panel.preset]
+    pairs = (
+        (worker_parameter(panel), preset.values.get(preset.worker, "")),
+        (project_parameter(panel), preset.values.get(preset.project, "")),
+        (session_parameter(panel), preset.values.get(preset.session, "")),
+    )
+    return "&".join(f"{name}={value}" for name, value in pairs if name and value)
+
+
+def return_address(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:
+    """Return the address for a person; '' if the code is shown instead, or an id is unknown."""
+    if panel.finish == "code":
+        return ""
+    address = panel.address_of(outcome) or PANEL_PRESETS[panel.preset].addresses.get(outcome, "")
+    known = {"code": code, "worker": worker, "session": session}
+    if any(not known[name] for name in placeholders(address)):
+        return ""
+    return address.format(**{name: quote(value, safe="") for name, value in known.items()})

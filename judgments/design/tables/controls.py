@@ -1,0 +1,158 @@
+"""The tables of a study file about the quality of answers: items with a known answer, detectors, early stopping."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import comb
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from judgments.design.scale import LARGEST
+from judgments.design.tables.base import Listed, Part
+
+# How often people are right who take care, and who guess between two answers; and careful people lost at most.
+CAREFUL, GUESSING, LOST = 0.95, 0.5, 0.01
+MOST_CHECKS = 100
+
+
+class KnownItem(Part):
+    """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the
+    dataset. Which of the keys mean something depends on the protocol."""
+
+    image: str = ""
+    reference: str = Field("", description="triplet: sentence A.")
+    first: str = ""
+    second: str = ""
+    expected: (
+        Annotated[int, Field(ge=-(2**53), le=2**53)] | Annotated[float, Field(ge=-LARGEST, le=LARGEST)] | str
+    ) = Field(description="The right answer, in the order the texts are given.")
+    why: str = Field("", max_length=500, description="Shown where answers are explained.")
+
+
+class Controls(Part):
+    """Items whose right answer is known."""
+
+    per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
+        0,
+        title="Check questions on each page",
+        description="Control items in each HIT; they count as items. 0: none.",
+    )
+    threshold: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.7,
+        title="Least share right",
+        description="Between 0 and 1. Answers of a participant below it are kept, but not used.",
+    )
+    least: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1,
+        title="Seen before anybody is set aside",
+        description="Fewer check questions say too little: careful people miss some, too.",
+    )
+    split: str = Field(
+        "dev",
+        max_length=20,
+        title="Split they come from",
+        description="Without splits, a tenth of the images is reserved.",
+    )
+    kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
+        ("reference",),
+        min_length=1,
+        title="Kinds",
+        description="Drawn in equal shares.",
+        json_schema_extra={
+            "words": {
+                "reference": "A person's caption of the image (reference)",
+                "degraded": "A caption beside a damaged copy of it (degraded)",
+                "repeated": "An item of the same page again (repeated)",
+                "known-good": "Items you know the answer of (known-good)",
+            }
+        },
+    )
+    known: Listed[KnownItem] = Field(
+        (),
+        title="Items you know the answer of",
+        description="For check questions of the kind “known-good”.",
+    )
+    after: Annotated[int, Field(ge=1, le=1000)] = Field(
+        4,
+        title="Seen before they say anything",
+        description="So many check questions are needed for a running accuracy.",
+    )
+
+    def sets_aside(self, seen: int, right: int) -> bool:
+        """Return whether the answers of somebody with so many right check questions are not used."""
+        # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
+        return seen >= self.least and right / seen < self.threshold
+
+    def chance_set_aside(self, seen: int, accuracy: float) -> float:
+        """Return how likely somebody who is right with chance ``accuracy`` is set aside after ``seen``, 0 to 1."""
+        return sum(
+            comb(seen, right) * accuracy**right * (1 - accuracy) ** (seen - right)
+            for right in range(seen + 1)
+            if self.sets_aside(seen, right)
+        )
+
+
+@cache
+def usual_least(threshold: float) -> int:
+    """Return the fewest check questions from which on a careful person is set aside with a chance of ``LOST`` at most.
+
+    1, which protects nobody, if no number up to ``MOST_CHECKS`` does.
+    """
+    rule = Controls(threshold=threshold)
+    safe = MOST_CHECKS + 1
+    while safe > 1 and rule.chance_set_aside(safe - 1, CAREFUL) <= LOST:
+        safe -= 1
+    return safe if safe <= MOST_CHECKS else 1
+
+
+class RuleSetting(Part):
+    """A rule of behaviour that watches the study from its opening (docs/quality.md)."""
+
+    rule: Annotated[str, Field(min_length=1, max_length=40)]
+    action: Literal["flag", "pause", "exclude"] = "flag"
+    settings: dict[str, int | float | str] = Field(default_factory=dict)
+
+
+class Writing(Part):
+    """What the page notices of how answers are written (docs/honest-answers.md)."""
+
+    record: bool = Field(
+        False,
+        title="Count how answers are written",
+        description="Keys, pauses, corrections, pasted characters, leaving the tab: sums, never which keys. "
+        "Participants are told before they join.",
+    )
+    hidden_line: bool = Field(
+        False,
+        title="A hidden line for programs",
+        description="People neither see nor hear it. It asks programs for a rare word; participants are told that "
+        "there may be one.",
+    )
+
+
+class Stopping(Part):
+    """When a unit gets no more judgments than it needs (docs/stopping.md)."""
+
+    rule: Literal["none", "settled", "margin"] = Field(
+        "none",
+        title="Stop",
+        json_schema_extra={
+            "words": {
+                "none": "Every item gets all its judgments",
+                "settled": "Stop when no remaining vote can change the outcome",
+                "margin": "Stop as soon as one answer leads by a margin",
+            }
+        },
+    )
+    full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.1,
+        title="Share of pages that go to all their participants",
+        description="Drawn with the seed. Agreement is measured on these alone, so that it stays unbiased.",
+    )
+    minimum: Annotated[int, Field(ge=1, le=1000)] = Field(
+        2, title="Votes before it may stop", description="For the margin."
+    )
+    margin: Annotated[int, Field(ge=1, le=1000)] = Field(
+        2, title="Lead in votes", description="For the margin."
+    )

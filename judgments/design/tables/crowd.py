@@ -1,0 +1,121 @@
+"""The table of a study file about the crowd and its pay."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from django.utils.translation import gettext
+from pydantic import Field, model_validator
+
+from judgments.design.crowds import crowd_labels
+from judgments.design.tables.base import Count, Listed, Part
+
+DEMOGRAPHICS = {
+    "age": "Age",
+    "sex": "Sex",
+    "ethnicity": "Ethnicity",
+    "first-language": "First language",
+    "country": "Country of residence",
+    "nationality": "Nationality",
+    "country-of-birth": "Country of birth",
+    "student": "Student status",
+    "employment": "Employment status",
+}
+
+
+class Crowd(Part):
+    """Where the workers come from and what they are paid."""
+
+    backend: str = Field(
+        "local",
+        title="Participants come from",
+        json_schema_extra={"words": {**crowd_labels()}},
+    )
+    reward_cents: Count = Field(
+        0, title="Pay for a page of work, in cents", description="0: nothing is said about pay."
+    )
+    budget_cents: Count = Field(
+        0, title="Budget, in cents", description="Fees included; nothing goes out beyond it."
+    )
+    currency: str = Field(
+        "",
+        pattern=r"^([A-Z]{3})?$",
+        title="Currency",
+        description="Three letters, such as EUR. Empty: the crowd's own, else USD. Mechanical Turk’s API pays in USD.",
+    )
+    live: bool = Field(
+        False,
+        title="Live",
+        description="On a server that pays people. Otherwise its sandbox, which costs nothing.",
+    )
+    question: Literal["external", "html"] = Field(
+        "external",
+        title="Page shown there",
+        json_schema_extra={
+            "words": {"external": "This site's page in a frame", "html": "A page of its own over there"}
+        },
+    )
+    title: str = Field(
+        "", max_length=128, title="Title in the crowd's list", description="Empty: the study's name."
+    )
+    description: str = Field(
+        "", max_length=2000, title="Description there", description="Empty: the study's question."
+    )
+    keywords: str = Field("", max_length=1000, title="Keywords", description="With commas between them.")
+    lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
+        168, title="Hours it is offered there to new participants"
+    )
+    approve_after_hours: Annotated[int, Field(ge=0, le=552)] = Field(
+        72,
+        title="Hours until work is approved by itself",
+        description="Where nothing speaks against it. 0: never.",
+    )
+    floor_cents_per_hour: Count = Field(
+        0,
+        title="Least pay for an hour, in cents",
+        description="Of active time; below it a bonus is proposed. 0: no floor.",
+    )
+    fee_percent: Annotated[float, Field(ge=0, le=200)] = Field(
+        0.0, title="The panel's fee, in percent of the pay", description="For the budget."
+    )
+    screen_out_cents: Count = Field(
+        0,
+        title="Pay of people who are screened out, in cents",
+        description="By Prolific's API, where the workspace may. 0: they are asked to return the submission.",
+    )
+    screen_outs: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        0, title="How many are paid so", description="Then Prolific pauses the study; their pay is reserved."
+    )
+    demographics: Listed[
+        Literal[
+            "age", "sex", "ethnicity", "first-language", "country", "nationality", "country-of-birth",
+            "student", "employment",
+        ]
+    ] = Field(
+        (),
+        title="Demographics to fetch",
+        description="By Prolific's API; personal data: say so in the consent text.",
+        json_schema_extra={"words": {**DEMOGRAPHICS}},
+    )  # fmt: skip
+    masters: bool = Field(False, title="Masters only", description="For a higher fee.")
+    lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
+        60,
+        title="Minutes a page of work may be held",
+        description="Then its place is given to somebody else.",
+    )
+    extensions: Annotated[int, Field(ge=0, le=20)] = Field(2, title="Times it may be extended")
+    edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
+        10, title="Minutes answers may be revised after submitting", description="0: not at all."
+    )
+
+    @model_validator(mode="after")
+    def _check_paid_screen_outs(self) -> Crowd:
+        if bool(self.screen_out_cents) != bool(self.screen_outs):
+            raise ValueError(
+                gettext(
+                    "screen_out_cents is %(screen_out_cents)s and screen_outs %(screen_outs)s; expected "
+                    "both, or neither"
+                )
+                % {"screen_out_cents": self.screen_out_cents, "screen_outs": self.screen_outs}
+            )
+        return self

@@ -1,0 +1,164 @@
+"""The table of a study file about a panel."""
+
+from __future__ import annotations
+
+import re
+from string import Formatter
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from django.utils.translation import gettext
+from pydantic import AfterValidator, Field, model_validator
+
+from judgments.design.panels import OUTCOMES, PANEL_PRESETS, Outcome
+from judgments.design.tables.base import Part
+
+PLACEHOLDERS = frozenset({"code", "worker", "session"})
+
+PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9._-]+$")]
+
+
+def placeholders(address: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
+
+
+def checked_address(address: str) -> str:
+    """Return an address for participants: https, or this machine for trials. Raise ValueError."""
+    try:
+        parts, names = urlsplit(address), placeholders(address)
+        host = parts.hostname or ""
+    except ValueError:
+        raise ValueError(gettext("%(address)r is no address") % {"address": address}) from None
+    here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
+    if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
+        raise ValueError(
+            gettext("%(address)r is no address that people can be sent to; expected https://...")
+            % {"address": address}
+        )
+    if unknown := sorted(names - PLACEHOLDERS):
+        raise ValueError(
+            gettext("%(address)r asks for {%(unknown)s}; there are {code}, {worker} and {session}")
+            % {"address": address, "unknown": unknown[0]}
+        )
+    if re.search(r"survey_code=X+$", address):
+        raise ValueError(
+            gettext("the Xs after survey_code= stand for the person: write {worker} in their place")
+        )
+    return address
+
+
+WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_address)]
+
+
+def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
+    """Return titles and descriptions for the form; the first outcome alone is described."""
+    outcomes = ("finished", "screened out", "out of time", "given back", "no place left")
+    keys = zip(OUTCOMES, outcomes, strict=True)
+    return {
+        name: (f"{title}: {outcome}", description if name == "completed" else "") for name, outcome in keys
+    }
+
+
+class Panel(Part):
+    """How a panel sends its people and takes them back (docs/crowds)."""
+
+    preset: Literal["plain", "prolific", "connect", "sona"] = Field(
+        "plain",
+        title="Panel",
+        description="Fills what is left empty of the parameters and addresses below.",
+        json_schema_extra={"words": {name: preset.title for name, preset in PANEL_PRESETS.items()}},
+    )
+    worker: str = Field(
+        "",
+        max_length=80,
+        pattern=r"^[\w.-]*$",
+        title="Parameter with the person's id",
+        description="In the link that the panel sends people by.",
+    )
+    session: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the submission's id")
+    project: str = Field(
+        "", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the panel's id of the study"
+    )
+    signature: str = Field(
+        "",
+        max_length=80,
+        pattern=r"^[\w.-]*$",
+        title="Parameter with the signature",
+        description="For links of your own, or of a panel that signs: nobody enters with an id that is not signed.",
+    )
+    hits: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1,
+        title="Pages of work in a person's session",
+        description="The panel pays a session: the pay of all of them.",
+    )
+    finish: Literal["redirect", "code"] = Field(
+        "redirect",
+        title="People go back",
+        json_schema_extra={
+            "words": {
+                "redirect": "By an address, where there is one; else with a code",
+                "code": "With a code that they type there",
+            }
+        },
+    )
+    codes: dict[Outcome, PanelCode] = Field(
+        default_factory=dict,
+        description="A completion code per outcome; left out: one is made.",
+        json_schema_extra={"keys": _keys_by_outcome("Code", "Left empty, one is made.")},
+    )
+    personal_codes: bool = Field(
+        False,
+        title="A code for each person",
+        description="Nobody can hand their code to somebody else. Not for a panel that knows one code for all.",
+    )
+    addresses: dict[Outcome, WebAddress] = Field(
+        default_factory=dict,
+        description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
+        json_schema_extra={
+            "keys": _keys_by_outcome("Address back", "{code}, {worker} and {session} are filled in.")
+        },
+    )
+    api: bool = Field(
+        False, title="Prolific by its API", description="Places, approvals and bonuses at Quorum's word."
+    )
+
+    @model_validator(mode="after")
+    def _check_distinct_names(self) -> Panel:
+        if len(set(self.codes.values())) < len(self.codes):
+            raise ValueError(
+                gettext("codes has one code for two outcomes; the panel could not tell them apart")
+            )
+        named = [name for name in (self.worker, self.session, self.project, self.signature) if name]
+        if len(set(named)) < len(named):
+            raise ValueError(
+                gettext("one parameter cannot hold two ids: %(listed)s") % {"listed": ", ".join(named)}
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_panel_abilities(self) -> Panel:
+        title = PANEL_PRESETS[self.preset].title
+        if self.signature and self.preset != "plain":
+            raise ValueError(
+                gettext('signature is for preset = "plain": %(title)s does not sign its links')
+                % {"title": title}
+            )
+        if self.personal_codes and self.preset == "prolific":
+            raise ValueError(
+                gettext("personal_codes cannot be true: %(title)s knows one code for each outcome")
+                % {"title": title}
+            )
+        if self.personal_codes and self.codes:
+            raise ValueError(gettext("personal_codes makes the codes, so that codes stays empty"))
+        return self
+
+    @property
+    def knows_its_people(self) -> bool:
+        """Whether an id that nobody sent is told from others."""
+        return self.api or bool(self.signature)
+
+    def code_of(self, outcome: str) -> str:
+        return next((code for name, code in self.codes.items() if name == outcome), "")
+
+    def address_of(self, outcome: str) -> str:
+        return next((address for name, address in self.addresses.items() if name == outcome), "")

@@ -1,0 +1,114 @@
+"""The tables of a study file about who may join, personal data, and what an ethics board asks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from judgments.design.tables.base import Paragraph, Part
+
+SHORTEST_CODE = 8  # characters; LIMIT_CODE refuses wrong codes alone
+
+BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
+
+
+class Access(Part):
+    """Who may join."""
+
+    join: Literal["open", "code", "invited"] = Field(
+        "open",
+        title="May join",
+        json_schema_extra={
+            "words": {
+                "open": "Anyone with the link",
+                "code": "Anyone with the link and the code below",
+                "invited": "Invited people, each with a code of their own",
+            },
+            "radio": True,
+        },
+    )
+    code: str = Field(
+        "",
+        max_length=100,
+        title="Code",
+        description="What participants must type when a code is asked for: 8 characters or more. Left empty, "
+        "one is made.",
+    )
+
+    address_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.25,
+        title="Share of places for one address",
+        description="Of the places that are open or held, how many people behind one internet address may hold at "
+        "once. 1: all of them, as in a class-room.",
+    )
+
+    @property
+    def is_guessable(self) -> bool:
+        """Whether the code is too short, as in some studies before 0.6."""
+        return self.join == "code" and len(self.code.strip()) < SHORTEST_CODE
+
+
+class Erasing(Part):
+    """What participants who want to be erased can do themselves (docs/privacy.md)."""
+
+    offered: Literal["no", "on-request", "at-once"] = Field(
+        "no",
+        title="Participants may leave and be erased",
+        description="On their own page.",
+        json_schema_extra={
+            "words": {
+                "no": "They write to the contact",
+                "on-request": "They ask, and a researcher decides",
+                "at-once": "At once, without asking",
+            }
+        },
+    )
+    way: Literal["identity", "all"] = Field(
+        "identity",
+        title="What is erased",
+        json_schema_extra={
+            "words": {
+                "identity": "Who they are and what they wrote; answers stay, without a name",
+                "all": "Who they are, and all their answers",
+            }
+        },
+    )
+
+
+class Retention(Part):
+    """How long it is stored who participants are (docs/privacy.md)."""
+
+    identities_days: Annotated[int, Field(ge=0, le=3650)] = Field(
+        0,
+        title="Days after closing until names and ids are removed",
+        description="Answers stay, without a name. 0: no end is promised.",
+    )
+
+
+class Ethics(Part):
+    """What an ethics board asks and no other field says (contrib/ethics/README.md)."""
+
+    board: str = Field(
+        "",
+        max_length=300,
+        title="Ethics board",
+        description="Which board reviewed the study, and its number.",
+    )
+    minimum_age: Annotated[int, Field(ge=0, le=120)] = Field(
+        0, title="Minimum age", description="0: not said."
+    )
+    vulnerable: BoardAnswer = Field(
+        "", title="Vulnerable groups", description="Whether they are recruited, and what protects them."
+    )
+    risks: BoardAnswer = Field(
+        "", title="Risks", description="What may upset or harm participants, and what you do about it."
+    )
+    benefits: BoardAnswer = Field("", title="Benefits")
+    storage: BoardAnswer = Field(
+        "", title="Where data is stored", description="Country, institution, who runs the machine."
+    )
+    recipients: BoardAnswer = Field(
+        "", title="Who else gets data", description="Partners, processors, archives."
+    )
+    funding: str = Field("", max_length=2000, title="Funding and conflicts of interest")

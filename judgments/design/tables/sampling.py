@@ -1,0 +1,203 @@
+"""The tables of a study file about what is drawn from a dataset."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from judgments.design.tables.base import AllOrCount, Count, Listed, Part
+
+PairKind = Literal["HC", "HI", "HM", "MM"]
+PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
+SIDES = ("first", "second")
+CROSSED = "crossed"
+
+
+class Sampling(Part):
+    """What is drawn from the dataset. ``split`` is ignored where no image of the dataset has one."""
+
+    pairs: dict[PairKind, Count] = Field(
+        default_factory=dict,
+        description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
+        json_schema_extra={
+            "keys": {
+                "HC": ["Two people", "Both captions by people, of the image itself (HC)."],
+                "HI": ["Another image", "Both by people, one of them of another image (HI)."],
+                "HM": ["Person and system", "One caption by a person, one by a system (HM)."],
+                "MM": ["Two systems", "Both captions by systems (MM)."],
+            }
+        },
+    )
+    references: AllOrCount = Field(
+        "all", title="Captions of each image", description="'all' or a number, drawn with the seed."
+    )
+    images: AllOrCount = Field("all", title="Images", description="'all' or a number, drawn with the seed.")
+    pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
+        "outputs",
+        title="Captions judged with an image",
+        description="Equal texts are judged once.",
+        json_schema_extra={
+            "words": {
+                "outputs": "What each system gave for it",
+                "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
+                "references": "People's captions of it, with captions of others as foils",
+                "list": "The pairs listed below",
+                "crossed": "Every text of the split with each of them",
+            }
+        },
+    )
+    k: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        10, title="k", description="For ranked lists: how many of each are judged."
+    )
+    task: Literal["annotation", "search", "both"] = Field(
+        "both",
+        title="Ranked lists of",
+        description="For ranked lists.",
+        json_schema_extra={
+            "words": {
+                "both": "Both",
+                "annotation": "Image annotation: an image asks, captions are ranked",
+                "search": "Image search: a caption asks, images are ranked",
+            }
+        },
+    )
+    foils: Annotated[int, Field(ge=0, le=1000)] = Field(
+        1, title="Foils with each image", description="For people's captions: how many of other images."
+    )
+    listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
+        (),
+        title="Pairs",
+        description="For a list: an image, a tab, and a caption's id or text, one pair a line.",
+        json_schema_extra={"rows": 6},
+    )
+    split: str = Field(
+        "test",
+        max_length=20,
+        title="Split that is judged",
+        description="Ignored where the dataset has no splits.",
+    )
+    options: Literal["all"] | Annotated[int, Field(ge=3, le=8)] = Field(
+        4, title="Captions shown together", description="3 to 8, or 'all': one of each system, 8 at most."
+    )
+    appearances: Annotated[int, Field(ge=1, le=100)] = Field(
+        4,
+        title="Items each caption stands in",
+        description="As many different ones as there are, where they do not suffice.",
+    )
+    source: Literal["auto", "published", "references"] = Field(
+        "auto",
+        title="Where pairs come from",
+        json_schema_extra={
+            "words": {
+                "auto": "Published pairs where the dataset has them, else drawn",
+                "published": "The dataset's published pairs",
+                "references": "Drawn from references and systems",
+            }
+        },
+    )
+    only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
+        (),
+        title="Only these items",
+        description="Ids, one a line, of those that are drawn. Empty: all of them.",
+        json_schema_extra={"rows": 2},
+    )
+    not_in: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
+        (),
+        title="No items of these studies",
+        description="Short names, one a line: what they asked about is not drawn again.",
+        json_schema_extra={"rows": 2},
+    )
+
+    @model_serializer(mode="wrap")
+    def _drop_empty_not_in(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave ``not_in`` out where it names no study, so that designs without it stay as they were."""
+        values: dict[str, Any] = handler(self)
+        if not self.not_in:
+            values.pop("not_in", None)
+        return values
+
+
+class Chosen(Part):
+    """How the items of ``sampling.only`` were chosen, and the chance that each had (docs/choosing.md).
+
+    `select_items` writes it. Results are weighed back by one over the chances.
+    """
+
+    method: Literal["disagreement", "information", "even", "variance", "diversity"] = Field(
+        description="What made an item useful; even: nothing did. Variance and diversity are of earlier versions."
+    )
+    scores: dict[str, str] = Field(description="The metrics that were looked at, with their signatures.")
+    seed: Annotated[int, Field(ge=0, le=2**53)] = Field(description="Of the draw.")
+    floor: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="Minimum inclusion probability, as a share of uniform sampling's."
+    )
+    per: Literal["pairs", "images"] = Field(
+        description="Whether candidate pairs were chosen, or images with all their captions."
+    )
+    budget: Annotated[int, Field(ge=1)] = Field(description="How many of them were chosen.")
+    population: Annotated[int, Field(ge=1)] = Field(description="How many there were.")
+    chances: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        description="Of each id in sampling.only, that it would be chosen."
+    )
+
+
+class Arena(Part):
+    """Pairs of systems that are drawn while people work, by what their answers leave open (contrib/arena/README.md)."""
+
+    pages: Count = Field(
+        0,
+        title="Pages drawn while people work",
+        description="Their pairs are drawn when somebody takes the page: those of systems of which one more answer "
+        "says most come more often. 0: all pairs are drawn beforehand.",
+    )
+    even: Annotated[float, Field(ge=0.01, le=1)] = Field(
+        0.2,
+        title="Share drawn evenly",
+        description="Between 0.01 and 1, so that every pair of systems can come. 1: all of them equally often.",
+    )
+
+
+class HandChange(Part):
+    """A change by hand of what is drawn: an item is pulled out, shown otherwise, or put on a page written by hand."""
+
+    item: Annotated[str, Field(min_length=1, max_length=80)] = Field(
+        description="The id of the item, as drawn or as the changes before left it."
+    )
+    out: bool = Field(False, description="Whether it is pulled out.")
+    hit: Annotated[int, Field(ge=0, le=1000)] = Field(
+        0, description="The page written by hand that it is put on, from 1; 0: it stays on its page."
+    )
+    image: str = Field("", max_length=200, description="Another image, by its name in the dataset.")
+    texts: dict[str, Annotated[str, Field(max_length=20_000)]] = Field(
+        default_factory=dict,
+        description="Other texts by name: reference, first, second, text, option1 ..., or an input of a template.",
+    )
+
+
+class Filter(Part):
+    """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
+
+    bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, title="Judge from this score on", description="Between 0 and 1. 0: no filter."
+    )
+    fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
+        0,
+        title="Fill the last group up to",
+        description="With filtered pairs, which measure the filter's own errors.",
+    )
+    audit: Count = Field(
+        0,
+        title="Audit: judge so many of those left out",
+        description="Drawn with the seed. They say how many good captions the filter misses. 0: none.",
+    )
+    order: Literal["stop-first", "stem-first"] = Field(
+        "stop-first",
+        title="Words are prepared",
+        json_schema_extra={
+            "words": {
+                "stop-first": "Drop stop words, then stem (as the ROUGE script)",
+                "stem-first": "Stem, then drop stop words (fits the printed figures of H13 better)",
+            }
+        },
+    )

@@ -1,0 +1,62 @@
+"""The tables of a study file with its texts in other languages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.conf import settings
+from django.utils.translation import gettext
+from pydantic import AfterValidator, Field
+
+from judgments.design.tables.base import Listed, Part
+
+
+def _offered(language: str) -> str:
+    known = [code for code, _ in settings.LANGUAGES]
+    if language not in known:
+        raise ValueError(
+            gettext("%(language)r is no language of the workers' pages; expected %(listed)s")
+            % {"language": language, "listed": ", ".join(known)}
+        )
+    return language
+
+
+Language = Annotated[str, AfterValidator(_offered)]
+
+
+class _TranslatedTexts(Part):
+    @property
+    def filled(self) -> dict[str, Any]:
+        return {name: text for name, text in self if text}
+
+
+class ExampleTexts(_TranslatedTexts):
+    """A worked example's own words; what it shows is judged, and stays as it is."""
+
+    scene: str = Field("", max_length=500)
+    answer: str = Field("", max_length=500)
+    why: str = Field("", max_length=1000)
+
+
+class QuestionTexts(_TranslatedTexts):
+    """A question of the quiz, its options in the order of the design's."""
+
+    text: str = Field(min_length=1, max_length=1000)
+    options: Listed[Annotated[str, Field(min_length=1, max_length=500)]]
+    why: str = Field("", max_length=1000)
+
+
+class Texts(Part):
+    """The texts of a study in one language; those left out stay as they are."""
+
+    name: str = Field("", max_length=200)
+    description: str = Field("", max_length=2000, description="Shown by a panel (crowd.description).")
+    question: str = Field("", max_length=500)
+    instructions: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
+    consent: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
+    source_label: str = Field("", max_length=200, title="Heading above the source text")
+    labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        (), title="Words of the answers, one a line", description="As many as the design has."
+    )
+    examples: Listed[ExampleTexts] = ()
+    questions: Listed[QuestionTexts] = Field((), description="Those of the quiz (quiz.questions).")

@@ -1,0 +1,124 @@
+"""Draw lists of items in which every item, and every pair of items, comes about equally often.
+
+Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, ask for lists where every item, and every pair of items, comes
+equally often. Few sizes have such a design, so random lists are improved as in Kiritchenko, Mohammad 2016 (*Capturing
+reliable fine-grained sentiment associations by crowdsourcing and best-worst scaling*, NAACL): no repeated list, no
+repeated item within one, items as even as possible; a seeded exchange search evens out pairs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+TRIES_A_PLACE = 60  # exchanges tried per place of each list
+
+List = frozenset[int]
+
+
+def list_count(items: int, *, size: int, appearances: int) -> int:
+    """Return how many distinct lists of ``size`` give each item its ``appearances``."""
+    return min(-(-items * appearances // size), comb(items, size))
+
+
+def balanced_lists(
+    items: int, *, size: int, appearances: int, rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Draw distinct ascending lists of ``size`` from 0 to ``items`` - 1.
+
+    Every item is in ``appearances`` lists, some in one more to fill the last list, or in all distinct ones.
+    """
+    if items < size:
+        return []
+    count = list_count(items, size=size, appearances=appearances)
+    if count == comb(items, size):
+        return list(combinations(range(items), size))
+    design = _Design(items, _deal_lists(items, size, count, rng))
+    design.improve(rng, TRIES_A_PLACE * size * count)
+    return [tuple(sorted(members)) for members in design.lists]
+
+
+def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
+    """Use the least used items, of these the ones that met the list's items least."""
+    came = [0] * items
+    met = np.zeros((items, items), dtype=np.int64)
+    lists = []
+    for _ in range(count):
+        order = rng.permutation(items).tolist()
+        chosen: list[int] = []
+        while len(chosen) < size:
+            free = [item for item in order if item not in chosen]
+            chosen.append(min(free, key=lambda item: (came[item], met[item, chosen].sum())))
+        for item in chosen:
+            came[item] += 1
+        for first, second in combinations(chosen, 2):
+            met[first, second] += 1
+            met[second, first] += 1
+        lists.append(frozenset(chosen))
+    return lists
+
+
+class _Design:
+    def __init__(self, items: int, lists: list[List]) -> None:
+        self.lists = lists
+        self._same = Counter(lists)
+        self._met = [[0] * items for _ in range(items)]
+        for members in lists:
+            for first, second in combinations(members, 2):
+                self._meet(first, second, 1)
+
+    def improve(self, rng: np.random.Generator, tries: int) -> None:
+        """Exchange items between lists if no list repeats and pairs stay as even."""
+        if len(self.lists) < 2:
+            return
+        lots = rng.random((tries, 4))
+        for first_lot, second_lot, here, there in lots.tolist():
+            first = int(first_lot * len(self.lists))
+            second = int(second_lot * len(self.lists))
+            mine = sorted(self.lists[first] - self.lists[second])
+            theirs = sorted(self.lists[second] - self.lists[first])
+            if mine:  # else they are the same list
+                self._exchange(first, second, mine[int(here * len(mine))], theirs[int(there * len(theirs))])
+            elif first != second:
+                self._part(first, rng)
+
+    def _exchange(self, first: int, second: int, gone: int, come: int) -> None:
+        old = self.lists[first], self.lists[second]
+        new = old[0] - {gone} | {come}, old[1] - {come} | {gone}
+        if new[0] == old[1]:
+            return
+        more_copies = sum(self._same[members] for members in new) - sum(
+            self._same[members] - 1 for members in old
+        )
+        if more_copies > 0 or (more_copies == 0 and self._cost(old, gone, come) > 0):
+            return
+        for mine, theirs, lost, got in ((old[0], old[1], gone, come), (old[1], old[0], come, gone)):
+            for item in mine - theirs - {lost}:
+                self._meet(lost, item, -1)
+                self._meet(got, item, 1)
+        self._same.subtract(old)
+        self._same.update(new)
+        self.lists[first], self.lists[second] = new
+
+    def _part(self, first: int, rng: np.random.Generator) -> None:
+        """Exchange an item of a repeated list for one of another list."""
+        second = int(rng.integers(len(self.lists)))
+        mine = sorted(self.lists[first] - self.lists[second])
+        theirs = sorted(self.lists[second] - self.lists[first])
+        if mine:
+            gone, come = (items[int(rng.integers(len(items)))] for items in (mine, theirs))
+            self._exchange(first, second, gone, come)
+
+    def _cost(self, old: tuple[List, List], gone: int, come: int) -> int:
+        """Return half of the change in the sum of squared co-occurrences."""
+        met = self._met
+        return sum(met[come][item] - met[gone][item] + 1 for item in old[0] - old[1] - {gone}) + sum(
+            met[gone][item] - met[come][item] + 1 for item in old[1] - old[0] - {come}
+        )
+
+    def _meet(self, first: int, second: int, times: int) -> None:
+        self._met[first][second] += times
+        self._met[second][first] += times

@@ -1,0 +1,125 @@
+"""Filter the captions of images by Bleu-pre (H13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.drawing.controls.captions import foreign_captions
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.material import Image, Text
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+def passes_filter(
+    captions: Sequence[Sequence[Text]],
+    references: Sequence[Sequence[str]],
+    *,
+    threshold: float,
+    order: str,
+) -> Flags:
+    """Return (N,) which captions, image by image, reach the threshold of Bleu-pre (H13: 0.25).
+
+    They are compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
+    """
+    # Imported lazily: the metrics load a compiler that workers' pages never need.
+    from quorum.metrics import bleu_pre_pairs
+
+    number: dict[str, int] = {}
+    columns: dict[int, npt.NDArray[np.int64]] = {}  # cached by list: crossed designs share one for all images
+    for texts in captions:
+        if id(texts) not in columns:
+            columns[id(texts)] = np.array(
+                [number.setdefault(text.text, len(number)) for text in texts], dtype=np.int64
+            )
+    pairs = [columns[id(texts)] for texts in captions]
+    hits, totals = bleu_pre_pairs(list(number), references, pairs, order=order)
+    limit = Fraction(str(threshold)).limit_denominator(10_000)
+    total = totals[np.concatenate(pairs)]
+    passed: Flags = hits * limit.denominator >= total * limit.numerator
+    return passed & (total > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCaptions:
+    """The captions drawn for an image.
+
+    Attributes:
+        texts: n distinct texts.
+        passed: (n,) whether the filter passes them; all true without a filter.
+        audited: (n,) whether a filtered-out caption is judged to audit the filter.
+    """
+
+    image: Image
+    texts: Sequence[Text]
+    passed: Flags
+    audited: Flags
+
+    def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
+        """Return each judged text with whether it is for the audit; the audit's draws do not reorder the others."""
+        indices = shuffled(np.flatnonzero(self.passed).tolist(), rng)
+        for index in shuffled(np.flatnonzero(self.audited).tolist(), audit):
+            indices.insert(int(audit.integers(len(indices) + 1)), index)
+        return [(self.texts[index], bool(self.audited[index])) for index in indices]
+
+    def fill(
+        self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+    ) -> list[Text]:
+        """Return up to ``count`` more texts: filtered-out ones, then ``pool``, then captions of ``images``."""
+        left = np.flatnonzero(~(self.passed | self.audited)).tolist()
+        filling = [self.texts[index] for index in shuffled(left, rng)[:count]]
+        if len(filling) < count and self.texts is not pool:  # a crossed image has no further ones
+            taken = {text.text for text in self.texts}
+            several = min(len(pool), len(taken) + count)
+            for index in rng.choice(len(pool), size=several, replace=False).tolist():
+                if len(filling) == count:
+                    break
+                if pool[index].text not in taken:
+                    filling.append(pool[index])
+            if len(filling) < count:
+                taken.update(text.text for text in filling)
+                spare = foreign_captions(self.image, images, count - len(filling) + len(taken), rng)
+                filling += [text for text in spare if text.text not in taken][: count - len(filling)]
+        return filling
+
+
+def apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
+    lengths = [len(texts) for _, texts in drawn]
+    if design.filter.bleu_pre > 0:
+        bare = next((image.name for image, _ in drawn if not image.references), None)
+        if bare is not None:
+            raise DesignError(
+                gettext(
+                    "filter.bleu_pre is %(bleu_pre)s, which compares a caption with the image's own "
+                    "ones, but image %(bare)r has none; expected 0."
+                )
+                % {"bleu_pre": design.filter.bleu_pre, "bare": bare},
+                field="filter.bleu_pre",
+            )
+        passed = passes_filter(
+            [texts for _, texts in drawn],
+            [[text.text for text in image.references] for image, _ in drawn],
+            threshold=design.filter.bleu_pre,
+            order=design.filter.order,
+        )
+    else:
+        passed = np.ones(sum(lengths), dtype=bool)
+    audited = np.zeros(sum(lengths), dtype=bool)
+    if design.filter.audit:
+        dropped = np.flatnonzero(~passed)
+        audited[rng_for(design.seed, "audit").permutation(dropped)[: design.filter.audit]] = True
+    ends = np.cumsum(lengths)[:-1]
+    flags = zip(np.split(passed, ends), np.split(audited, ends), strict=True)
+    return [ImageCaptions(*pair, *image_flags) for pair, image_flags in zip(drawn, flags, strict=True)]

@@ -1,0 +1,148 @@
+"""Captions of control items: damaged ones, those of other images, and how many are right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from judgments.drawing.draws import shuffled
+from judgments.drawing.keys import candidate_key
+from judgments.drawing.material import Image, Text
+
+MOST_RIGHT = 3  # H13: one to three right captions among ten
+
+LEAST_EXCHANGED = 2
+
+SHARE_EXCHANGED = 0.5  # share of a text's content words to exchange for comparison with the intact text
+
+SHORT = 2  # words of so few letters say little
+
+MOST_DONORS = 40  # number of other images searched for words
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def degraded_text(
+    text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
+) -> Text | None:
+    """Return a caption damaged with words of other ``images``, or None."""
+    others = [other for other in images if other.name != image.name and other.references]
+    some = shuffled(others, rng)[:MOST_DONORS]
+    damaged = degrade(
+        text.text,
+        references=[reference.text for reference in image.references],
+        donors=[donor.references[int(rng.integers(len(donor.references)))].text for donor in some],
+        rng=rng,
+        whole=whole,
+    )
+    return Text(candidate_key(damaged), damaged) if damaged is not None else None
+
+
+def degrade(
+    text: str, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
+) -> str | None:
+    """Exchange content words of ``text`` for those of ``donors``; return None if impossible.
+
+    Args:
+        references: every caption of the image; words with one of their stems are never inserted.
+        donors: captions of other images.
+        whole: exchange every content word, to describe another scene; otherwise half (at least two), to make a
+            worse text, or shuffle a text with too few.
+    """
+    pieces = text.split()
+    positions = [position for position, piece in enumerate(pieces) if _is_content(_core(piece))]
+    wanted = len(positions) if whole else max(LEAST_EXCHANGED, round(len(positions) * SHARE_EXCHANGED))
+    spare = _spare_words(wanted, references=references, donors=donors, rng=rng)
+    if not positions or len(spare) < min(wanted, len(positions)):
+        return None if whole else _shuffled_words(pieces, rng)
+    chosen = sorted(rng.permutation(len(positions))[:wanted].tolist())
+    for word, index in zip(spare, chosen, strict=False):
+        pieces[positions[index]] = _put_in(pieces[positions[index]], word)
+    return " ".join(pieces)
+
+
+def _core(piece: str) -> str:
+    match = _WORD.search(piece)
+    return match.group() if match else ""
+
+
+def _is_content(word: str) -> bool:
+    # Imported lazily: the metrics load a compiler that workers' pages never need.
+    from quorum.metrics.text.word_lists import smart_stop_words
+
+    return len(word) > SHORT and word.lower() not in smart_stop_words()
+
+
+def _stems(tokens: Sequence[str]) -> list[str]:
+    from quorum.metrics.text.porter import rouge_stems
+
+    return rouge_stems([word.lower() for word in tokens])
+
+
+def _spare_words(
+    wanted: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
+) -> list[str]:
+    """Return content words of different stems."""
+    taken = set(_stems([word for text in references for word in _WORD.findall(text)]))
+    spare: list[str] = []
+    for donor in shuffled(donors, rng):
+        candidates = [word for word in _WORD.findall(donor) if _is_content(word)]
+        for word, stem in zip(candidates, _stems(candidates), strict=True):
+            if len(spare) == wanted:
+                return spare
+            if stem not in taken:
+                taken.add(stem)
+                spare.append(word)
+    return spare
+
+
+def _put_in(piece: str, word: str) -> str:
+    old = _core(piece)
+    new = word.lower()
+    return piece.replace(old, new[:1].upper() + new[1:] if old[:1].isupper() else new, 1)
+
+
+def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
+    """Return None if no order reads differently."""
+    if len(set(pieces)) < 3:  # exchanging just two words may give an equally good text
+        return None
+    while True:
+        mixed = shuffled(pieces, rng)
+        if mixed != list(pieces):
+            return " ".join(mixed)
+
+
+def foreign_captions(
+    image: Image, images: Sequence[Image], count: int, rng: np.random.Generator
+) -> list[Text]:
+    """Draw ``count`` captions of other images, with distinct texts that ``image`` lacks."""
+    taken = {text.text for text in image.references}
+    foreign: list[Text] = []
+    for index in rng.permutation(len(images)):
+        other = images[int(index)]
+        if len(foreign) == count:
+            break
+        if other.name == image.name:
+            continue
+        for text in shuffled(other.references, rng):
+            if text.text not in taken:
+                taken.add(text.text)
+                foreign.append(text)
+                break
+    if len(foreign) < count:  # too few images: take more than one caption of each
+        spare = [text for other in images if other.name != image.name for text in other.references]
+        for text in shuffled(spare, rng):
+            if len(foreign) == count:
+                break
+            if text.text not in taken:
+                taken.add(text.text)
+                foreign.append(text)
+    return foreign
+
+
+def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:
+    """Draw one to three right captions (H13), leaving a wrong one in the group."""
+    most = min(MOST_RIGHT, len({text.text for text in image.references}), group_size - 1)
+    return int(rng.integers(1, most + 1))

@@ -1,0 +1,206 @@
+"""Deal control items to pages of work."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.drawing.controls.makers import (
+    DEGRADED,
+    FROM_IMAGES,
+    KNOWN_GOOD,
+    REFERENCE,
+    REPEATED,
+    ControlSlot,
+    Known,
+    MakeOrNot,
+    Makers,
+)
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Group, Image
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+    from judgments.design.tables.controls import Controls
+
+
+REPEATS = "repeats"  # content key of a repeated unit: the key of the original
+
+LEAST_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
+
+T = TypeVar("T")
+
+Dealer = Callable[[int, Sequence[Group]], list[Group]]
+
+
+def control_dealer(
+    design: StudyDesign,
+    images: Sequence[Image],
+    *,
+    makers: Makers,
+    known: Sequence[Known],
+    shows_picture: bool,
+) -> Dealer:
+    """Return a function (page number, page) -> control groups.
+
+    The seed draws each place's control kind, in equal shares. A page may get fewer: a single group cannot be
+    repeated at a distance, and known items stay off pages with their image.
+
+    Args:
+        images: those of the control split.
+        shows_picture: whether workers see the image, which then appears once per page.
+
+    Raises:
+        DesignError: the kind of HIT or the material cannot supply the controls.
+    """
+    per_hit, seed = design.controls.per_hit, design.seed
+    if not per_hit:
+        return lambda number, page: []
+    usable = [image for image in images if len(image.references) >= makers.least_references]
+    _check(design.controls, usable, makers, known)
+    rng = rng_for(seed, "controls")
+    deck = Deck(usable, rng, name=lambda image: image.name)
+    kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
+    kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
+    known_deck = Deck(
+        _by_image(known) if makers.known_together else [[item] for item in known],
+        rng_for(seed, "known items"),
+        name=lambda items: items[0].image.name if shows_picture else str(items[0].number),
+    )
+    known_rng, again_rng = rng_for(seed, "known controls"), rng_for(seed, "repeated controls")
+
+    def deal(number: int, page: Sequence[Group]) -> list[Group]:
+        wanted = [kind_deck.deal(1)[0] for _ in range(per_hit)]
+        there = {group.image for group in page} if shows_picture else set()
+        known_groups = known_deck.deal(wanted.count(KNOWN_GOOD), besides=there, again=False)
+        there |= {items[0].image.name for items in known_groups} if shows_picture else set()
+        taken = deck.deal(sum(kind in FROM_IMAGES for kind in wanted), besides=there)
+        repeats = (
+            shuffled(page, again_rng) if REPEATED in wanted and len(page) >= LEAST_GROUPS_TO_REPEAT else []
+        )
+        groups = []
+        for index, kind in enumerate(wanted):
+            slot_key = f"{number}.{index}"
+            slot = ControlSlot(design, slot_key, usable, rng)
+            if kind == KNOWN_GOOD and known_groups and makers.known is not None:
+                groups.append(makers.known(replace(slot, rng=known_rng), known_groups.pop(0)))
+            elif kind == REPEATED and repeats:
+                groups.append(repeat_group(repeats.pop(), slot_key=slot_key, seed=seed, rng=again_rng))
+            elif kind == REFERENCE and makers.reference is not None:
+                groups.append(makers.reference(slot, taken.pop(0)))
+            elif kind == DEGRADED and makers.degraded is not None:
+                groups.append(_make_damaged(makers.degraded, slot, taken.pop(0)))
+        return groups
+
+    return deal
+
+
+def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: Sequence[Known]) -> None:
+    makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
+    for kind, maker in makers_by_kind.items():
+        if kind in controls.kinds and maker is None:
+            raise DesignError(
+                gettext("controls.kinds names %(kind)r, but this protocol has no such control items.")
+                % {"kind": kind},
+                field="controls.kinds",
+            )
+    if KNOWN_GOOD in controls.kinds and not known:
+        raise DesignError(
+            gettext("controls.kinds names 'known-good', but there is no item under controls.known."),
+            field="controls.known",
+        )
+    if not set(controls.kinds) & set(FROM_IMAGES):
+        return
+    if len(usable) < 2:
+        raise DesignError(
+            gettext(
+                "controls.per_hit asks for control items, but the control split %(split)r has %(n)s "
+                "images with %(least_references)s or more references; at least two are needed (or "
+                "set controls.per_hit = 0)."
+            )
+            % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
+            field="controls.split",
+        )
+    if controls.per_hit > len(usable):
+        raise DesignError(
+            gettext(
+                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s images "
+                "for it, and a HIT shows none of them twice."
+            )
+            % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
+            field="controls.per_hit",
+        )
+
+
+def _make_damaged(make: MakeOrNot, slot: ControlSlot, image: Image) -> Group:
+    others = [other for other in slot.images if other.name != image.name]
+    for candidate in [image, *shuffled(others, slot.rng)]:
+        group = make(slot, candidate)
+        if group is not None:
+            return group
+    raise DesignError(
+        gettext(
+            "controls.kinds names 'degraded', but no caption of the control split could be "
+            "damaged: they have no words that those of another image could stand for."
+        ),
+        field="controls.kinds",
+    )
+
+
+def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Generator) -> Group:
+    """Return the group again as control items that expect the first answers."""
+    units = [
+        replace(
+            unit,
+            key=content_key("control", REPEATED, seed, slot_key, unit.key),
+            kind="",
+            pair="",
+            filtered=False,
+            control=True,
+            control_kind=REPEATED,
+            content={**unit.content, REPEATS: unit.key},
+        )
+        for unit in group.units
+    ]
+    return Group(group.image, tuple(shuffled(units, rng)))
+
+
+def _by_image(known: Sequence[Known]) -> list[list[Known]]:
+    groups: defaultdict[str, list[Known]] = defaultdict(list)
+    for item in known:
+        groups[item.image.name].append(item)
+    return list(groups.values())
+
+
+class Deck(Generic[T]):
+    """Deal items in random order, each once before any repeats."""
+
+    def __init__(self, things: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
+        self._things = list(things)
+        self._rng = rng
+        self._left: list[T] = []
+        self._name = name
+
+    def deal(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
+        """Deal ``count`` distinct items, avoiding ``besides`` while others remain.
+
+        Then deal those too if ``again``, otherwise deal fewer.
+        """
+        dealt: list[T] = []
+        for _ in range(count):
+            names = {self._name(thing) for thing in dealt} | set(besides)
+            if not again and all(self._name(thing) in names for thing in self._things):
+                break
+            if all(self._name(thing) in names for thing in self._left):
+                self._left = shuffled(self._things, self._rng) + self._left  # dealt from the end
+            indices = reversed(range(len(self._left)))
+            fresh = next((index for index in indices if self._name(self._left[index]) not in names), -1)
+            dealt.append(self._left.pop(fresh))
+        return dealt

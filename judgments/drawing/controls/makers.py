@@ -1,0 +1,118 @@
+"""What a kind makes its control items with, and the items whose right answer a designer knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from common.texts import one_text
+from judgments.drawing.keys import text_key
+from judgments.drawing.material import Group, Image, Material, Text
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+REFERENCE, DEGRADED, REPEATED, KNOWN_GOOD = "reference", "degraded", "repeated", "known-good"
+
+FROM_IMAGES = (REFERENCE, DEGRADED)  # the kinds that need a control split
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSlot:
+    """Where a control item goes, and what it is drawn from.
+
+    Attributes:
+        position: distinguishes equal items of different HITs.
+        images: of the control split.
+    """
+
+    design: StudyDesign
+    position: str
+    images: Sequence[Image]
+    rng: np.random.Generator
+
+
+Make = Callable[[ControlSlot, Image], Group]
+
+MakeOrNot = Callable[[ControlSlot, Image], Group | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A designer's item with its texts, and its number from 1 in the study file."""
+
+    number: int
+    image: Image
+    reference: Text | None
+    first: Text | None
+    second: Text | None
+    expected: Any
+    why: str
+
+
+MakeKnown = Callable[[ControlSlot, Sequence[Known]], Group]
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """A kind's factories of control items; None for those that it lacks.
+
+    Attributes:
+        reference: also used for quizzes.
+        degraded: returns None if no caption can be damaged.
+        known_together: whether the known items of an image form one group.
+        least_references: references that an image needs for one item.
+        quiz_usable: whether an image can be in a quiz.
+    """
+
+    reference: Make | None = None
+    degraded: MakeOrNot | None = None
+    known: MakeKnown | None = None
+    known_together: bool = False
+    least_references: int = 1
+    quiz_usable: Callable[[Image], bool] = lambda image: len(image.references) > 1
+
+
+def known_items(items: Sequence[Any], material: Material) -> list[Known]:
+    """Resolve the texts and images of the designer's ``KnownItem``s."""
+    images = {image.name: image for image in material.images}
+    everywhere = texts_by_wording(material.images) if items else {}
+    known = []
+    for number, item in enumerate(items, start=1):
+        image = images.get(item.image)
+        if image is None:
+            raise DesignError(
+                gettext(
+                    "controls.known: item %(number)s is about image %(image)r, which dataset %(name)r "
+                    "does not have."
+                )
+                % {"number": number, "image": item.image, "name": material.name},
+                field="controls.known",
+            )
+        there = everywhere | texts_by_wording([image])
+        reference, first, second = (
+            there.get(one_text(text)) or Text(text_key(text), text) if text else None
+            for text in (item.reference, item.first, item.second)
+        )
+        known.append(Known(number, image, reference, first, second, item.expected, item.why))
+    return known
+
+
+def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
+    """Return texts by their one form; prefer references."""
+    outputs = {one_text(text.text): text for image in images for _, text in image.outputs}
+    return outputs | {one_text(text.text): text for image in images for text in image.references}
+
+
+def known_problem(item: Known, expected: str) -> DesignError:
+    return DesignError(
+        gettext("controls.known: item %(number)s %(expected)s.")
+        % {"number": item.number, "expected": expected},
+        field="controls.known",
+    )

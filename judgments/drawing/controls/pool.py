@@ -1,0 +1,53 @@
+"""Count the distinct control items of a study, and how long they last a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.material import HITSpec
+
+Mark = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPool:
+    """The distinct control items of a study.
+
+    Attributes:
+        lasts: HITs a worker can do before an item repeats, if HITs with new controls come first.
+        comes_again: whether any item is in two HITs.
+    """
+
+    items: int
+    lasts: int
+    comes_again: bool
+
+
+def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
+    """Return what a worker recognises a control item by: the image, and its captions unless ``grouped``.
+
+    Names or row ids identify them; None stands for a missing caption.
+    """
+    if grouped:
+        return (image,)
+    return (image, *sorted((text for text in texts if text is not None), key=str))
+
+
+def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
+    known: set[Mark] = set()
+    met: set[Mark] = set()
+    lasts, comes_again = 0, False
+    for hit in hits:
+        items = {
+            mark_of(unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped)
+            for unit in hit.units
+            if unit.control and unit.control_kind != REPEATED
+        }
+        comes_again = comes_again or not items.isdisjoint(known)
+        known |= items
+        if items.isdisjoint(met):
+            lasts += 1
+            met |= items
+    return ControlPool(items=len(known), lasts=lasts, comes_again=comes_again)

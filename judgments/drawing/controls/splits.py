@@ -1,0 +1,54 @@
+"""Divide the images of a dataset into those that are judged and those of control items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.drawing.controls.makers import FROM_IMAGES
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.material import Division, Material
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+def needs_split(design: StudyDesign) -> bool:
+    return bool(design.controls.per_hit) and bool(set(design.controls.kinds) & set(FROM_IMAGES))
+
+
+def divide_images(design: StudyDesign, material: Material) -> Division:
+    """Return the images of the judged split and of the control split.
+
+    Without two splits, a tenth of the images (at least two) is drawn for control items, if there are any.
+    """
+    judged, controls, images = design.sampling.split, design.controls.split, material.images
+    if material.has_splits and judged != controls:
+        return Division(
+            judged=tuple(image for image in images if image.split == judged),
+            controls=tuple(image for image in images if image.split == controls),
+        )
+    if material.has_splits:
+        images = tuple(image for image in images if image.split == judged)
+    if not needs_split(design):
+        return Division(judged=images, controls=())
+    count = max(2, len(images) // 10)
+    drawn = {image.name for image in shuffled(images, rng_for(design.seed, "control split"))[:count]}
+    return Division(
+        judged=tuple(image for image in images if image.name not in drawn),
+        controls=tuple(image for image in images if image.name in drawn),
+    )
+
+
+def check_split(design: StudyDesign, material: Material) -> None:
+    """Refuse a judged split that the dataset does not have."""
+    splits = {image.split for image in material.images}
+    named = sorted(splits - {""})
+    if named and design.sampling.split not in splits:
+        raise DesignError(
+            gettext("Dataset %(name)r has no split %(split)r; expected %(listed)s.")
+            % {"name": material.name, "split": design.sampling.split, "listed": " or ".join(named)},
+            field="sampling.split",
+        )

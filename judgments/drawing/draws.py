@@ -1,0 +1,53 @@
+"""Seeded draws.
+
+Every purpose has its own random stream, so a new step never shifts another step's draws.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.drawing.material import Image
+
+T = TypeVar("T")
+
+
+def draw_images(
+    images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, which: str = ""
+) -> list[Image]:
+    """Return all images, or a sample of ``wanted`` in import order.
+
+    ``which`` is for the message.
+    """
+    if wanted == "all":
+        return list(images)
+    count = int(wanted)
+    if count > len(images):
+        raise DesignError(
+            gettext("sampling.images is %(count)s, but the split has %(n)s images%(which)s.")
+            % {"count": count, "n": len(images), "which": which},
+            field="sampling.images",
+        )
+    chosen = set(rng.permutation(len(images))[:count].tolist())
+    return [image for index, image in enumerate(images) if index in chosen]
+
+
+def rng_for(seed: int, purpose: str) -> np.random.Generator:
+    digest = hashlib.sha256(f"{seed}|{purpose}".encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
+
+
+def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
+    return [values[index] for index in rng.permutation(len(values)).tolist()]
+
+
+def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
+    """Draw whether each unit shows the second candidate first, balanced to within one."""
+    flipped = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
+    return shuffled([True] * flipped + [False] * (count - flipped), rng)

@@ -1,0 +1,169 @@
+"""Pack groups of units into pages of work, and build HITs of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judgments.drawing.controls.dealing import control_dealer
+from judgments.drawing.controls.makers import Known, Makers
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Group, HITSpec, Image, UnitSpec
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+TRIES = 50  # random orders for each distance
+
+OPEN_PAGES = 50  # unfilled pages that are looked at for room
+
+
+def pack_groups(
+    groups: Sequence[Group],
+    *,
+    per_hit: int,
+    rng: np.random.Generator,
+    repeat_images: bool,
+    evenly: bool = False,
+) -> list[list[Group]]:
+    """Fill pages of ``per_hit`` groups, images with the most groups left first.
+
+    That order minimises repeated images on a page. When too few images are left, ``repeat_images`` allows repeats;
+    otherwise the page stays short. Pages and the groups within are shuffled. ``evenly`` makes as many pages, alike in
+    length up to one group: 21 groups, 10 a page, fill pages of 7.
+    """
+    queues: dict[str, list[Group]] = defaultdict(list)
+    for group in shuffled(groups, rng):
+        queues[group.image].append(group)
+    names = shuffled(sorted(queues), rng)
+    heap = [(-len(queues[name]), order, name) for order, name in enumerate(names)]
+    heapq.heapify(heap)
+    pages: list[list[Group]] = []
+    while heap:
+        page: list[Group] = []
+        size, waiting = per_hit, -sum(left for left, _, _ in heap)
+        if evenly:
+            size = -(-waiting // max(-(-waiting // per_hit), 0 if repeat_images else -heap[0][0]))
+        while len(page) < size and heap:
+            used: list[tuple[int, int, str]] = []
+            while len(page) < size and heap:
+                left, order, name = heapq.heappop(heap)
+                page.append(queues[name].pop())
+                if left < -1:
+                    used.append((left + 1, order, name))
+            for entry in used:
+                heapq.heappush(heap, entry)
+            if not repeat_images:
+                break
+        pages.append(shuffled(page, rng))
+    size = max(map(len, pages), default=0) if evenly else per_hit
+    full = [page for page in pages if len(page) == size]
+    short = [page for page in pages if len(page) != size]
+    return shuffled(full, rng) + short
+
+
+def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
+    """Fill pages of up to ``size`` units with whole groups; a longer group gets its own page.
+
+    The order is random. No page has two groups of an image.
+    """
+    pages: list[list[Group]] = []
+    open_pages: list[tuple[list[Group], set[str], int]] = []
+    for group in shuffled(groups, rng):
+        count = len(group.units)
+        for index, (page, images, left) in enumerate(open_pages):
+            if count <= left and group.image not in images:
+                page.append(group)
+                open_pages[index] = page, images | {group.image}, left - count
+                break
+        else:
+            pages.append([group])
+            open_pages.append((pages[-1], {group.image}, size - count))
+        open_pages = [entry for entry in open_pages if entry[2] > 0][-OPEN_PAGES:]
+    return pages
+
+
+def order_with_twins_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
+    """Order 0 to ``count`` - 1 with each of ``twins`` a third of the page apart.
+
+    A suitable first draw is returned unchanged. If impossible, twins are nearer, but never adjacent: such a twin is
+    left out.
+    """
+    order = np.arange(count)
+    for least in range(max(2, count // 3), 1, -1):
+        for _ in range(TRIES):
+            positions = np.argsort(order)
+            if all(
+                abs(int(positions[first]) - int(positions[second])) >= least
+                for first, second in twins.items()
+            ):
+                return [int(number) for number in order]
+            order = rng.permutation(count)
+    return [number for number in range(count) if number not in twins]
+
+
+def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
+    images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
+    return sum(len(set(names)) < len(names) for names in images)
+
+
+def make_hits(
+    pages: Sequence[Sequence[Group]],
+    *,
+    seed: int,
+    protocol: str,
+    controls: Callable[[int, Sequence[Group]], Sequence[Group]],
+    rng: np.random.Generator,
+) -> list[HITSpec]:
+    """Build HITs from pages, inserting ``controls(page number, page)`` at random places."""
+    hits = []
+    for number, page in enumerate(pages):
+        groups = list(page)
+        for control in controls(number, page):
+            groups.insert(int(rng.integers(len(groups) + 1)), control)
+        units: list[UnitSpec] = [unit for group in groups for unit in group.units]
+        numbered = () if page else (number,)  # pages of an arena are all alike before they are drawn
+        key = content_key("hit", seed, protocol, [unit.key for unit in units], *numbered)
+        hits.append(HITSpec(key=key, units=tuple(units)))
+    return hits
+
+
+def hits_of(
+    groups: Sequence[Group],
+    *,
+    design: StudyDesign,
+    size: int,
+    repeat_images: bool,
+    evenly: bool,
+    control_images: Sequence[Image],
+    makers: Makers,
+    known: Sequence[Known],
+) -> tuple[HITSpec, ...]:
+    """Build HITs of ``size`` groups, including the design's control groups.
+
+    ``repeat_images`` allows a page to repeat an image that workers do not see, if too few are left. Pages of an
+    arena get control groups only; their pairs are drawn later.
+    """
+    deal = control_dealer(design, control_images, makers=makers, known=known, shows_picture=not repeat_images)
+    pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(
+        groups,
+        per_hit=size - design.controls.per_hit,
+        rng=rng_for(design.seed, "packing"),
+        repeat_images=repeat_images,
+        evenly=evenly,
+    )
+    return tuple(
+        make_hits(
+            pages,
+            seed=design.seed,
+            protocol=design.protocol,
+            controls=deal,
+            rng=rng_for(design.seed, "control places"),
+        )
+    )

@@ -1,0 +1,221 @@
+"""Draw the pairs of an image and a caption that a study asks about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from common.texts import one_text
+from judgments.design.tables.sampling import CROSSED
+from judgments.drawing.caption_filter import ImageCaptions, apply_filter
+from judgments.drawing.controls.captions import foreign_captions
+from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.draws import draw_images, rng_for
+from judgments.drawing.material import Division, Image, Material, Text
+from judgments.drawing.pairs.drawing import not_drawn
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+SEVERAL_IMAGES = 8  # number of images drawn first for each foil; all images if these have too few
+
+DrawnTexts = Iterator[tuple[Image, list[Text]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionDraw:
+    """The image-caption pairs of a study.
+
+    Attributes:
+        pool: every distinct text drawn for any image.
+        drawn: number of pairs before the filter.
+    """
+
+    division: Division
+    images: Sequence[ImageCaptions]
+    pool: Sequence[Text]
+    drawn: int
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        audited = sum(int(captions.audited.sum()) for captions in self.images)
+        return {
+            "candidate_pairs": self.drawn,
+            "passed_filter": sum(int(captions.passed.sum()) for captions in self.images),
+            **({"audited": audited} if audited else {}),
+        }
+
+
+def draw_captions(
+    design: StudyDesign, material: Material, unit_keys: Callable[[Image, Sequence[Text]], list[str]]
+) -> CaptionDraw:
+    """Draw the image-caption pairs of a design; ``unit_keys`` resolves ``sampling.only``.
+
+    Raises:
+        DesignError: the dataset cannot supply them.
+    """
+    division = divide_images(design, material)
+    wanted, rng = design.sampling.images, rng_for(design.seed, "images")
+    if design.sampling.pairs_from == CROSSED:
+        everything = _every_text(division.judged)
+        drawn = [(image, everything) for image in draw_images(division.judged, wanted, rng)]
+        pool: Sequence[Text] = everything
+    else:
+        texts_by_image = {
+            image.name: texts
+            for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
+        }
+        able = [image for image in division.judged if texts_by_image.get(image.name)]
+        pool = _distinct(text for image in able for text in texts_by_image[image.name])
+        which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
+        drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
+    if not pool:
+        raise _nothing_to_judge(design, material)
+    captions = apply_filter(design, drawn)
+    pairs = sum(len(texts) for _, texts in drawn)
+    if design.sampling.only:
+        captions = _only_named(design.sampling.only, captions, unit_keys)
+    return CaptionDraw(division, captions, pool, pairs)
+
+
+def _distinct(texts: Iterable[Text]) -> list[Text]:
+    return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
+
+
+def _every_text(images: Sequence[Image]) -> list[Text]:
+    texts: dict[str, Text] = {}
+    for image in images:
+        for _, text in image.outputs:
+            texts.setdefault(text.text, text)
+    return list(texts.values())
+
+
+def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    for image in division.judged:
+        yield image, _distinct(text for _, text in image.outputs)
+
+
+def _top_k(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    """Yield the union of the first k of every ranked list with the image (H13 §4.3.2)."""
+    k, task = design.sampling.k, design.sampling.task
+    for image in division.judged:
+        texts: list[Text] = []
+        if task != "search":
+            for _, outputs in groupby(image.outputs, key=lambda output: output[0]):
+                texts += [text for _, text in outputs][:k]
+        if task != "annotation":
+            texts += [text for _, text, rank in image.retrieved if rank <= k]
+        yield image, _distinct(texts)
+
+
+def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    """Draw references of the image, and captions of other images as foils."""
+    wanted, foils = design.sampling.references, design.sampling.foils
+    images = division.judged
+    for image in images:
+        rng = rng_for(design.seed, f"references of {image.name}")
+        references = _distinct(image.references)
+        if wanted != "all":
+            references = [
+                references[index]
+                for index in sorted(rng.permutation(len(references))[: int(wanted)].tolist())
+            ]
+        # A few images suffice; scanning all of them for each image is slow.
+        several = rng.choice(len(images), size=min(len(images), SEVERAL_IMAGES * foils), replace=False)
+        other = foreign_captions(image, [images[index] for index in several.tolist()], foils, rng)
+        if len(other) < foils:
+            other = foreign_captions(image, images, foils, rng)
+        yield image, references + other
+
+
+def _listed(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    by_key: dict[str, Text] = {}
+    by_text: dict[str, Text] = {}
+    for image in material.images:
+        for text in (
+            *image.references,
+            *(text for _, text in image.outputs),
+            *(text for _, text, _ in image.retrieved),
+        ):
+            by_key.setdefault(text.key, text)
+            by_text.setdefault(one_text(text.text), text)
+    judged = {image.name: image for image in division.judged}
+    texts_by_image: dict[str, list[Text]] = {}
+    for number, (name, caption) in enumerate(design.sampling.listed, start=1):
+        if name not in judged:
+            raise DesignError(
+                gettext(
+                    "sampling.listed: pair %(number)s names image %(name)r, which is none of the judged "
+                    "images of dataset %(name2)r (split %(split)r, without those reserved for control "
+                    "items)."
+                )
+                % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
+                field="sampling.listed",
+            )
+        named = by_key.get(caption) or by_text.get(one_text(caption))
+        if named is None:
+            raise DesignError(
+                gettext(
+                    "sampling.listed: pair %(number)s names caption %(caption)r, which is neither the id "
+                    "nor the text of a caption of dataset %(name)r."
+                )
+                % {"number": number, "caption": caption[:80], "name": material.name},
+                field="sampling.listed",
+            )
+        texts_by_image.setdefault(name, []).append(named)
+    for name, texts in texts_by_image.items():
+        yield judged[name], _distinct(texts)
+
+
+_SOURCES = {"outputs": _outputs, "top-k": _top_k, "references": _references, "list": _listed}
+
+
+def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
+    name, split = material.name, design.sampling.split
+    if design.sampling.pairs_from == "references":
+        return DesignError(
+            gettext("no image of split %(split)r of dataset %(name)r has a reference caption.")
+            % {"split": split, "name": name},
+            field="sampling.pairs_from",
+        )
+    if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
+        return DesignError(
+            gettext(
+                "no system of dataset %(name)r ranked an image of split %(split)r among its first "
+                "%(k)s for a caption; import rankings with --task search first."
+            )
+            % {"name": name, "split": split, "k": design.sampling.k},
+            field="sampling.task",
+        )
+    return DesignError(
+        gettext(
+            "no system of dataset %(name)r gave a caption for an image of split %(split)r; "
+            "import candidates first."
+        )
+        % {"name": name, "split": split},
+        field="sampling.split",
+    )
+
+
+def _only_named(
+    ids: Sequence[str],
+    captions: Sequence[ImageCaptions],
+    unit_keys: Callable[[Image, Sequence[Text]], list[str]],
+) -> list[ImageCaptions]:
+    lacking = set(ids)
+    restricted = []
+    for drawn in captions:
+        keys = unit_keys(drawn.image, drawn.texts)
+        wanted = np.array([key in lacking for key in keys], dtype=bool)
+        lacking.difference_update(keys)
+        restricted.append(replace(drawn, passed=drawn.passed & wanted, audited=drawn.audited & wanted))
+    if lacking:
+        raise not_drawn(lacking, "unit")
+    return restricted

@@ -1,0 +1,50 @@
+"""What was drawn so far: pairs of texts that are compared once an image, and systems that take part equally often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from common.texts import one_text
+from judgments.drawing.material import Pair
+
+Machines = tuple[str, ...]
+
+Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
+
+
+@dataclass
+class PairsSoFar:
+    """The pairs drawn; ``passed_over`` counts those with fewer than ``least`` references."""
+
+    least: int
+    bare: bool = False
+    of_kind: dict[str, list[Pair]] = field(default_factory=dict)
+    compared: set[Comparison] = field(default_factory=set)
+    passed_over: int = 0
+
+    def accept(self, pair: Pair) -> bool:
+        """Note and accept the pair if it has enough references and is no duplicate."""
+        if texts_compared(pair) in self.compared:
+            return False
+        if len(pair.references) < self.least:
+            self.passed_over += 1
+            return False
+        self.compared.add(texts_compared(pair))
+        return True
+
+
+def least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
+    return min(
+        choices,
+        key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),
+    )
+
+
+def has_equal_texts(pair: Pair) -> bool:
+    return one_text(pair.first.text) == one_text(pair.second.text)
+
+
+def texts_compared(pair: Pair) -> Comparison:
+    return pair.image, frozenset((one_text(pair.first.text), one_text(pair.second.text)))

@@ -1,0 +1,265 @@
+"""Draw candidate pairs of the kinds HC, HI, HM and MM (V15 §6).
+
+HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human with a
+machine caption, MM two machine captions. Human candidates come from the references and are excluded from that
+pair's references, with any equal text. Equal texts are never paired. Two texts are compared for an image once per
+study. Machines take part about equally often.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from math import comb
+
+import numpy as np
+from django.utils.translation import gettext, ngettext
+
+from common.amounts import thousands
+from common.errors import DesignError
+from judgments.design.tables.sampling import PAIR_KINDS
+from judgments.drawing.draws import rng_for
+from judgments.drawing.material import Image, Material, Pair
+from judgments.drawing.pairs.comparisons import PairsSoFar
+from judgments.drawing.pairs.new import draw_new
+from judgments.drawing.pairs.published import draw_published, unusable_pairs
+
+DEFAULT_PER_KIND = 100
+
+MOST_BY_DEFAULT = 1000  # pairs of systems; V15 draws as many of each kind
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPairs:
+    """The candidate pairs of a study; ``passed_over`` counts those with too few references."""
+
+    pairs: list[Pair]
+    passed_over: int = 0
+
+
+def draw_pairs(
+    material: Material,
+    images: Sequence[Image],
+    *,
+    wanted: dict[str, int],
+    references: str | int,
+    source: str,
+    seed: int,
+    bare: bool = False,
+    only: Sequence[str] = (),
+) -> DrawnPairs:
+    """Draw the candidate pairs of a study, ``wanted`` of each kind.
+
+    Args:
+        wanted: kind -> number; empty means ``default_count`` of each, or as many as there are.
+        references: references per pair, or ``"all"``. Pairs with fewer are passed over.
+        source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers published
+            ones.
+        bare: whether images without references give pairs too, as nobody sees those.
+        only: ids of pairs to keep of those drawn, or of all published ones. Empty: all.
+
+    Raises:
+        DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable published
+            pairs (equal texts, duplicates) count here, though they are left out.
+    """
+    use_published = source == "published" or (source == "auto" and bool(material.published))
+    if use_published and not material.published:
+        raise DesignError(
+            gettext("sampling.source is 'published', but dataset %(name)r comes with no candidate pairs.")
+            % {"name": material.name},
+            field="sampling.source",
+        )
+    if only and use_published:
+        material = replace(
+            material, published=tuple(pair for pair in material.published if pair.key in set(only))
+        )
+        wanted = dict(Counter(pair.kind for pair in material.published))
+    draw = _Draw(material, images, wanted, use_published, seed, bare)
+    least = 0 if references == "all" else int(references)
+    drawn = draw.of_each_kind(least)
+    if not (only and use_published):  # of those, what is lacking is named below
+        draw.refuse_too_few(drawn, least)
+    pairs = [pair for of_kind in drawn.of_kind.values() for pair in of_kind]
+    if only:
+        lacking = set(only) - {pair.key for pair in pairs}
+        if lacking:
+            raise not_drawn(lacking, "candidate pair")
+        pairs = [pair for pair in pairs if pair.key in set(only)]
+    if not pairs:
+        raise DesignError(
+            gettext("Dataset %(name)r gives no candidate pairs for this design (%(n)s images are judged).")
+            % {"name": material.name, "n": len(images)},
+            field="sampling.pairs",
+        )
+    return DrawnPairs(
+        [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs],
+        drawn.passed_over,
+    )
+
+
+def count_pairs(
+    material: Material,
+    images: Sequence[Image],
+    *,
+    wanted: dict[str, int],
+    references: str | int,
+    source: str,
+    seed: int,
+    bare: bool = False,
+) -> dict[str, int]:
+    """Return how many pairs of each kind ``draw_pairs`` can draw, up to ``wanted``."""
+    published = source == "published" or (source == "auto" and bool(material.published))
+    draw = _Draw(material, images, wanted, published, seed, bare)
+    drawn = draw.of_each_kind(0 if references == "all" else int(references))
+    return {kind: draw.available_count(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
+
+
+def contests_of_systems(images: Sequence[Image]) -> int:
+    """Return how many pairs let each two systems meet on every image, up to ``MOST_BY_DEFAULT`` or one an image."""
+    systems = {name for image in images for name, _ in image.outputs}
+    return min(len(images) * comb(len(systems), 2), max(MOST_BY_DEFAULT, len(images)))
+
+
+def not_drawn(lacking: Collection[str], what: str) -> DesignError:
+    """Return an error about missing ids of ``sampling.only``."""
+    many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    return DesignError(
+        gettext(
+            "The design asks for %(what)s %(min)r%(many)s alone, which this design does not draw; ids "
+            "hold for the dataset, protocol, sampling and seed that they were drawn with."
+        )
+        % {"what": what, "min": min(lacking), "many": many},
+        field="sampling.only",
+    )
+
+
+def system_names(pair: Pair) -> tuple[str, str]:
+    """Return the sorted names of the systems of a pair."""
+    first, second = sorted((pair.first_system or "", pair.second_system or ""))
+    return first, second
+
+
+def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
+    if wanted == "all":
+        return pair
+    chosen = sorted(rng.permutation(len(pair.references))[: int(wanted)].tolist())
+    return replace(pair, references=tuple(pair.references[index] for index in chosen))
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """The inputs of a draw except the number of references."""
+
+    material: Material
+    images: Sequence[Image]
+    wanted: dict[str, int]
+    published: bool
+    seed: int
+    bare: bool
+
+    def of_each_kind(self, least: int) -> PairsSoFar:
+        drawn = PairsSoFar(least, self.bare)
+        for kind in PAIR_KINDS:
+            count = self.wanted.get(kind, 0) if self.wanted else self.default_count(kind)
+            if not count:
+                continue
+            rng = rng_for(self.seed, f"pairs {kind}")
+            drawn.of_kind[kind] = (
+                draw_published(self.material, self.images, kind, count, drawn, rng)
+                if self.published
+                else draw_new(self.images, kind, count, drawn, rng)
+            )
+        return drawn
+
+    def default_count(self, kind: str) -> int:
+        contests = (
+            contests_of_systems(self.images) if kind == "MM" and self.bare and not self.published else 0
+        )
+        return max(DEFAULT_PER_KIND, contests)
+
+    def available_count(self, drawn: PairsSoFar, kind: str) -> int:
+        """Return the available number of pairs of the kind, including unusable published ones."""
+        unusable = len(unusable_pairs(self.material, self.images, kind)) if self.published else 0
+        return len(drawn.of_kind[kind]) + unusable
+
+    def too_few(self, drawn: PairsSoFar) -> dict[str, int]:
+        if not self.wanted:
+            return {}
+        most = {kind: self.available_count(drawn, kind) for kind in drawn.of_kind}
+        return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
+
+    def is_enough(self, drawn: PairsSoFar) -> bool:
+        return any(drawn.of_kind.values()) and not self.too_few(drawn)
+
+    def refuse_too_few(self, drawn: PairsSoFar, least: int) -> None:
+        """Refuse a draw of too few pairs, and suggest a feasible request."""
+        if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
+            return
+        fitting = self._most_references(least) if drawn.passed_over else 0
+        if fitting:
+            raise self._short_of_references(drawn, least, fitting)
+        short = self.too_few(drawn)
+        if not short:
+            return
+        kind = min(short, key=PAIR_KINDS.index)
+        so_many = f" with {least} references" if drawn.passed_over else ""
+        raise DesignError(
+            gettext(
+                "The design asks for %(wanted)s %(kind)s pairs%(so_many)s, but dataset %(name)r "
+                "gives %(n)s (from %(n2)s images)."
+            )
+            % {
+                "wanted": self.wanted[kind],
+                "kind": kind,
+                "so_many": so_many,
+                "name": self.material.name,
+                "n": len(drawn.of_kind[kind]),
+                "n2": len(self.images),
+            },
+            field=f"sampling.pairs.{kind}",
+        )
+
+    def _short_of_references(self, drawn: PairsSoFar, least: int, fitting: int) -> DesignError:
+        short = self.too_few(drawn)
+        if not short:
+            return DesignError(
+                gettext(
+                    "The design asks for %(least)s references for each pair, but no candidate pair of "
+                    "dataset %(name)r has so many; expected at most %(fitting)s."
+                )
+                % {"least": least, "name": self.material.name, "fitting": fitting},
+                field="sampling.references",
+            )
+        listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
+        lost = sum(self.wanted[kind] - count for kind, count in short.items())
+        return DesignError(
+            ngettext(
+                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
+                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
+                "drawn, or %(lost)s pair fewer: %(listed)s.",
+                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
+                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
+                "drawn, or %(lost)s pairs fewer: %(listed)s.",
+                lost,
+            )
+            % {
+                "least": least,
+                "name": self.material.name,
+                "fitting": fitting,
+                "lost": thousands(lost),
+                "listed": listed,
+            },
+            field="sampling.references",
+        )
+
+    def _most_references(self, least: int) -> int:
+        """Return the largest feasible number of references below ``least``, or 0."""
+        low, high = 0, least - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.is_enough(self.of_each_kind(middle)):
+                low = middle
+            else:
+                high = middle - 1
+        return low

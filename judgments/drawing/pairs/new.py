@@ -1,0 +1,132 @@
+"""Draw new candidate pairs from people's captions and the outputs of systems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from common.texts import one_text
+from judgments.drawing.draws import shuffled
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Image, Pair, Text
+from judgments.drawing.pairs.comparisons import Machines, PairsSoFar, least_used
+
+HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidates themselves, at least
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    first: Text
+    second: Text
+    first_system: str | None = None
+    second_system: str | None = None
+
+
+def draw_new(
+    images: Sequence[Image], kind: str, count: int, so_far: PairsSoFar, rng: np.random.Generator
+) -> list[Pair]:
+    used: Counter[str] = Counter()
+    waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
+    drawn: list[Pair] = []
+    while waiting and len(drawn) < count:
+        left = []
+        for image, options in waiting:
+            if len(drawn) == count:
+                break
+            pair = _next_pair(image, kind, options, used, so_far, rng)
+            if pair is not None:
+                drawn.append(pair)
+                left.append((image, options))
+        waiting = left
+    return drawn
+
+
+def _next_pair(
+    image: Image,
+    kind: str,
+    options: dict[Machines, Iterator[_Option]],
+    used: Counter[str],
+    so_far: PairsSoFar,
+    rng: np.random.Generator,
+) -> Pair | None:
+    while options:
+        machines = least_used(options, used)
+        option = next(options[machines], None)
+        if option is None:
+            del options[machines]
+            continue
+        texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
+        if len(texts) < 2 or (image.name, texts) in so_far.compared:
+            continue
+        left = len(image.references) - HELD_BACK[kind]
+        if 0 < left < so_far.least:
+            so_far.passed_over += 1
+            continue
+        pair = _as_pair(image, kind, option, rng)
+        if (pair.references or (so_far.bare and not image.references)) and so_far.accept(pair):
+            used.update(machines)
+            return pair
+    return None
+
+
+def _options(
+    image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
+) -> dict[Machines, Iterator[_Option]]:
+    references = shuffled(image.references, rng)
+    outputs = shuffled(image.outputs, rng)
+    if kind == "HC":
+        return {(): (_Option(first, second) for first, second in combinations(references, 2))}
+    if kind == "HI":
+        return {(): _with_foreign(image, references, images, rng)}
+    if kind == "HM":
+        return {
+            (name,): iter([_Option(human, text, None, name) for human in references])
+            for name, text in outputs
+        }
+    return {
+        (first_system, second_system): iter([_Option(first, second, first_system, second_system)])
+        for (first_system, first), (second_system, second) in combinations(outputs, 2)
+        if first_system != second_system
+    }
+
+
+def _with_foreign(
+    image: Image, references: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+) -> Iterator[_Option]:
+    texts = {text.text for text in image.references}
+    for first in references:
+        other = images[int(rng.integers(len(images)))]
+        foreign = [text for text in other.references if text.text not in texts]
+        if other.name != image.name and foreign:
+            yield _Option(first, foreign[int(rng.integers(len(foreign)))])
+
+
+def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
+    if rng.integers(2):
+        option = _Option(option.second, option.first, option.second_system, option.first_system)
+    first, second = option.first, option.second
+    systems = option.first_system, option.second_system
+    human = [
+        one_text(text.text) for text, system in zip((first, second), systems, strict=True) if system is None
+    ]
+    # A system that ranks human captions may return the image's own first.
+    candidates = {first.key, second.key}
+    references = tuple(
+        text.key
+        for text in image.references
+        if one_text(text.text) not in human and text.key not in candidates
+    )
+    return Pair(
+        key=content_key("pair", kind, image.name, first.key, second.key),
+        kind=kind,
+        image=image.name,
+        first=first,
+        second=second,
+        first_system=systems[0],
+        second_system=systems[1],
+        references=references,
+    )

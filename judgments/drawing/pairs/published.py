@@ -1,0 +1,80 @@
+"""Take the candidate pairs that a dataset was published with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from judgments.drawing.draws import shuffled
+from judgments.drawing.material import Image, Material, Pair
+from judgments.drawing.pairs.comparisons import (
+    Comparison,
+    Machines,
+    PairsSoFar,
+    has_equal_texts,
+    least_used,
+    texts_compared,
+)
+
+
+def draw_published(
+    material: Material,
+    images: Sequence[Image],
+    kind: str,
+    count: int,
+    so_far: PairsSoFar,
+    rng: np.random.Generator,
+) -> list[Pair]:
+    """Take pairs in random order, those of rarely used machines first."""
+    pool: dict[Machines, list[Pair]] = {}
+    usable = [pair for pair in _published(material, images, kind) if not has_equal_texts(pair)]
+    for pair in shuffled(usable, rng):
+        names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
+        pool.setdefault(tuple(names), []).append(pair)
+    used: Counter[str] = Counter()
+    drawn: list[Pair] = []
+    while pool and len(drawn) < count:
+        machines = least_used(pool, used)
+        pair = pool[machines].pop()
+        if not pool[machines]:
+            del pool[machines]
+        if so_far.accept(pair):
+            drawn.append(pair)
+            used.update(machines)
+    return drawn
+
+
+def _published(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
+    judged = {image.name for image in images}
+    return [pair for pair in material.published if pair.kind == kind and pair.image in judged]
+
+
+def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
+    """Return published pairs of equal texts and duplicates, mirrored or not; PASCAL-50S has one and three.
+
+    A design that asks for all 1,000 pairs of a kind gets the others.
+    """
+    seen: set[Comparison] = set()
+    unusable = []
+    for pair in _published(material, images, kind):
+        if has_equal_texts(pair) or texts_compared(pair) in seen:
+            unusable.append(pair)
+        seen.add(texts_compared(pair))
+    return unusable
+
+
+def pairs_left_out(
+    material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
+) -> dict[str, int]:
+    """Return notes on why fewer published pairs were used than requested."""
+    short = sum(wanted.values()) - len(drawn)
+    if short <= 0:
+        return {}
+    unusable = [
+        pair for kind, count in wanted.items() if count for pair in unusable_pairs(material, images, kind)
+    ]
+    equal = min(short, sum(has_equal_texts(pair) for pair in unusable))
+    notes = {"pairs_of_equal_texts_left_out": equal, "repeated_pairs_left_out": short - equal}
+    return {name: count for name, count in notes.items() if count}

@@ -1,0 +1,65 @@
+"""The figures over a study's rows that are cached, as the apps declare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.db.models import Exists, Max, Value
+
+from judgments.models import Study
+
+T = TypeVar("T")
+
+_KNOWN: dict[str, Figures[Any]] = {}
+_BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
+
+
+def plain_value(value: Any) -> Any:
+    return value
+
+
+def version_of(study: Study) -> object:
+    last = study.events.aggregate(last=Max("pk"))["last"]
+    return str(study.created_at), study.state, str(study.paused_at), last
+
+
+@dataclass(frozen=True, slots=True)
+class Figures(Generic[T]):
+    """A figure over the rows of a study.
+
+    Attributes:
+        rows: number of rows behind a result.
+        version: as JSON, what else than time makes cached figures stale.
+        exact: whether they depend on the version only: they never expire, and other versions are not shown.
+        many: a quick database expression for whether the first computation needs a job.
+        beyond_a_page: the same for figures that a page never computes.
+    """
+
+    name: str
+    compute: Callable[[Study], T]
+    rows: Callable[[T], int]
+    as_json: Callable[[T], Any] = plain_value
+    from_json: Callable[[Any], T] = plain_value
+    version: Callable[[Study], object] = version_of
+    exact: bool = False
+    many: Callable[[Study], Exists | Value] | None = None
+    beyond_a_page: Callable[[Study], bool] | None = None
+
+
+def add_figures(figures: Figures[T]) -> Figures[T]:
+    _KNOWN[figures.name] = figures
+    return figures
+
+
+def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
+    """Register figures named ``<prefix>:<more>``, such as comparisons with another study."""
+    _BY_PREFIX[prefix] = figures_named
+
+
+def find_figures(name: str) -> Figures[Any] | None:
+    prefix, colon, _ = name.partition(":")
+    if colon and prefix in _BY_PREFIX:
+        return _BY_PREFIX[prefix](name)
+    return _KNOWN.get(name)

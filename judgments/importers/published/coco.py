@@ -1,0 +1,93 @@
+"""MS COCO's captions.
+
+MS COCO is one JSON document. It is read an entry at a time, twice: annotations may stand before the images. Problems
+name a path in it, such as `annotations[17].caption`, instead of a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from common.incoming import quoted
+from judgments.importers.records.column_types import Address, CaptionText, ImageName
+from judgments.importers.records.json_records import read_document
+from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.rows import ReferenceRow
+from judgments.importers.records.sources import DatasetSource
+from judgments.importers.records.validators import name
+from judgments.importers.tables.datasets import CaptionRegister
+from judgments.importers.textio import ImportProblem
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    id: ImageName
+    file_name: ImageName | None = None
+    coco_url: Address | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    image_id: Annotated[str, name("the id of an image")]
+    id: Annotated[str, name("the annotation's id")]
+    caption: CaptionText
+
+
+_IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
+
+
+class CocoDataset(DatasetSource):
+    """Captions JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
+
+    An image is named by its id, its picture by `file_name`.
+    """
+
+    def rows(self) -> Iterator[ReferenceRow]:
+        there: set[str] = set()
+        images: dict[str, _Image] = {}
+        for record in self._records("images", there):
+            image = _IMAGE.read(record)
+            if images.setdefault(image.id, image) != image:
+                raise record.problem("id", f"image {quoted(image.id)} a second time", "every image once")
+        if not {"images", "annotations"} <= there:
+            actual = "a list" if "" in there else "a document without both lists"
+            raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
+        register = CaptionRegister(self.notes)
+        described: set[str] = set()
+        for record in self._records("annotations", there):
+            row = _ANNOTATION.read(record)
+            if row.image_id not in images:
+                raise record.problem(
+                    "image_id", quoted(record.values["image_id"]), 'an id of the list "images"'
+                )
+            position = register.position(row.image_id)
+            if register.add(record, row.id, row.image_id, row.caption, column="id"):
+                described.add(row.image_id)
+                image = images[row.image_id]
+                yield ReferenceRow(
+                    row.image_id, row.caption, row.id, position, url=image.coco_url, file=image.file_name
+                )
+        if not described:
+            raise ImportProblem(self.path, None, "annotations", "an empty list", "at least one caption")
+        self.notes.count("no-captions", len(images) - len(described))
+
+    def _records(self, wanted: str, there: set[str]) -> Iterator[Record]:
+        """Yield the objects of a list of the document; add the names of all its members to ``there``."""
+        for key, number, value, line in read_document(self.path, self._encoding):
+            there.add(key)
+            if key == wanted:
+                yield from _record(self.path, key, number, value, line)
+
+
+def _record(path: Path, name: str, number: int | None, value: object, line: int) -> Iterator[Record]:
+    """Yield an entry of a list as a record; nothing where the list begins."""
+    if number is None and value != []:
+        raise ImportProblem(path, line, name, quoted(value), "a list")
+    if number is not None:
+        location = f"{name}[{number}]"
+        if not isinstance(value, dict):
+            raise ImportProblem(path, line, location, quoted(value), "an object")
+        yield Record(path, line, value, path=location)

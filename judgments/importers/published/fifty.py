@@ -1,0 +1,273 @@
+"""PASCAL-50S and ABSTRACT-50S (V15 §4, App. I).
+
+They are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image (its pairs use the
+first 48), eleven pairwise votes per pair, and each pair's triplet winner without votes. ABSTRACT-50S has a majority
+vote for each of 48 triplets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import PlainValidator
+
+from common.amounts import counted
+from common.incoming import quoted
+from common.texts import one_text
+from judgments.design.tables.sampling import PAIR_KINDS
+from judgments.importers.published.folders import inside
+from judgments.importers.records.column_types import ImageName, ShortName
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.json_records import read_json_lines
+from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, JudgmentRow, PairRow, ReferenceRow, WinnerRow
+from judgments.importers.records.sources import DatasetSource, JudgmentSource, Source
+from judgments.importers.records.validators import one_of, text
+from judgments.importers.records.values import BadValue, read_text, read_whole
+from judgments.importers.tables.datasets import CaptionRegister
+from judgments.importers.textio import ImportNotes, ImportProblem
+
+# PASCAL-50S excludes its last two references from every triplet.
+TRIPLET_REFERENCES = 48
+
+_PAIRWISE_VOTES = 11
+
+_REFERENCES = Columns(("image", "references"))
+
+_PAIR_COLUMNS = ("pair", "image", "kind", "first", "second")
+
+_PAIRS = {
+    "pascal-50s": Columns(
+        (*_PAIR_COLUMNS, "first_source", "second_source"), ("pairwise_votes", "triplet_winner")
+    ),
+    "abstract-50s": Columns((*_PAIR_COLUMNS, "correct"), ("kind_evidence", "triplet_votes")),
+}
+
+# The authors number five machines, the image's own people and other images' people.
+_SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
+
+
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not value:
+        raise BadValue(quoted(value), "a list of texts")
+    for index, entry in enumerate(value):
+        try:
+            read_text(entry)
+        except BadValue as unfit:
+            raise BadValue(unfit.actual, unfit.expected, f"[{index}]") from None
+    return value
+
+
+def _votes(value: Any) -> list[int]:
+    votes = value if isinstance(value, list) else []
+    if not votes or not all(type(vote) is int and vote in (1, 2) for vote in votes):
+        raise BadValue(quoted(value), "a list of votes that are 1 or 2")
+    return votes
+
+
+def _source(value: Any) -> int:
+    number = read_whole(value, textual=False)
+    if number not in _SOURCES:
+        raise BadValue(quoted(number), "a source from 1 to 7")
+    return number
+
+
+def _winner(value: Any) -> int:
+    winner = read_whole(value, textual=False, expected="1 or 2")
+    if winner not in (1, 2):
+        raise BadValue(quoted(winner), "1 or 2")
+    return winner
+
+
+@dataclass(frozen=True, slots=True)
+class _ReferencesOfImage:
+    image: ImageName
+    references: Annotated[list[str], PlainValidator(_texts)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    pair: ShortName
+    image: ImageName
+    kind: Annotated[str, one_of(*PAIR_KINDS)]
+    first: Annotated[str, text("a candidate")]
+    second: Annotated[str, text("a candidate")]
+
+
+_OF_IMAGE, _PAIR = Shape(_ReferencesOfImage), Shape(_Pair)
+
+
+class _Folder:
+    def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
+        self.name = name
+        self.notes = notes
+        self._references_file = inside(path, "references.jsonl")
+        self._pairs_file = inside(path, "pairs.jsonl")
+        if self._references_file == self._pairs_file:
+            raise ImportProblem(
+                path, None, None, "a file", "the folder with references.jsonl and pairs.jsonl"
+            )
+        self._encoding = encoding
+
+    def images(self) -> Iterator[tuple[Record, str, list[str]]]:
+        seen: set[str] = set()
+        for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
+            row = _OF_IMAGE.read(record)
+            if row.image in seen:
+                raise record.problem("image", f"{quoted(row.image)} a second time", "every image on one line")
+            seen.add(row.image)
+            yield record, row.image, row.references
+        if not seen:
+            raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
+
+    def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, PairRow]]:
+        references = {image: texts for _, image, texts in self.images()}
+        seen: set[str] = set()
+        for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
+            row = _PAIR.read(record)
+            if row.pair in seen:
+                raise record.problem("pair", f"{quoted(row.pair)} a second time", "every pair once")
+            seen.add(row.pair)
+            if row.image not in references:
+                raise record.problem("image", quoted(row.image), "an image of references.jsonl")
+            if images is not None and row.image not in images:
+                raise record.problem("image", quoted(row.image), "an image of the dataset")
+            used = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
+            systems = self._systems(record, row.kind)
+            yield (
+                record,
+                PairRow(row.pair, row.image, row.kind, row.first, row.second, *systems, references=used),
+            )
+        if not seen:
+            raise ImportProblem(self._pairs_file, None, None, "no pairs", "at least one line")
+
+    def _systems(self, record: Record, kind: str) -> tuple[str, str]:
+        if self.name == "abstract-50s":
+            correct = record.values["correct"]
+            if correct not in ([1, 2], [1], [2]) or (correct == [1, 2]) != (kind == "HC") or kind[0] != "H":
+                raise record.problem("correct", quoted(correct), "[1, 2] for HC, [1] or [2] for HI")
+            return (HUMAN if 1 in correct else HUMAN_OTHER, HUMAN if 2 in correct else HUMAN_OTHER)
+        numbers = [record.read(column, _source) for column in ("first_source", "second_source")]
+        low, high = sorted(numbers)
+        implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
+        if (high == 7 and low != 6) or implied != kind:
+            actual = f"{quoted(kind)} with sources {numbers}"
+            raise record.problem("kind", actual, "the kind these sources make")
+        return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
+
+
+def _judgment(row: PairRow, **values: Any) -> JudgmentRow:
+    return JudgmentRow(
+        image=row.image,
+        first_text=row.first_text,
+        second_text=row.second_text,
+        kind=row.kind,
+        pair=row.pair,
+        anonymous=True,
+        **values,
+    )
+
+
+class _FiftyReader(Source):
+    def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
+        super().__init__(path, encoding)
+        self._folder = _Folder(name, path, encoding, self.notes)
+
+
+class FiftyDataset(_FiftyReader, DatasetSource):
+    """References and candidate pairs; keeps the references while reading the pairs."""
+
+    def rows(self) -> Iterator[ReferenceRow]:
+        register = CaptionRegister(self.notes)
+        for record, image, texts in self._folder.images():
+            unused = max(0, len(texts) - TRIPLET_REFERENCES)
+            self.notes.count("unused-references", unused, detail=f"{TRIPLET_REFERENCES}")
+            for position, reference in enumerate(texts):
+                caption_id = f"{image}#{position}"
+                register.add(record, caption_id, image, reference)
+                if "\ufffd" in reference:
+                    self.notes.count("broken-character")
+                yield ReferenceRow(image, reference, caption_id, position)
+
+    def pairs(self) -> Iterator[PairRow]:
+        references = {(image, one_text(text)) for _, image, texts in self._folder.images() for text in texts}
+        seen: set[tuple[str, frozenset[str]]] = set()
+        for _, row in self._folder.pairs():
+            first, second = one_text(row.first_text), one_text(row.second_text)
+            for candidate in (first, second):
+                self.notes.count("candidate-is-reference", (row.image, candidate) in references)
+            content = (row.image, frozenset((first, second)))
+            self.notes.count("repeated-pair", content in seen)
+            seen.add(content)
+            self.notes.count("equal-candidates", first == second)
+            yield row
+
+
+class FiftyPairwise(_FiftyReader, JudgmentSource):
+    """PASCAL-50S's pairwise votes (V15 App. I): eleven per pair, by anonymous raters."""
+
+    protocol = "pairwise"
+    anonymous = True
+
+    def judgments(
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
+    ) -> Iterator[JudgmentRow]:
+        for record, row in self._folder.pairs(images):
+            votes = record.read("pairwise_votes", _votes)
+            self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
+            self.notes.count("anonymous-totals")
+            for rater, vote in enumerate(votes, 1):
+                yield _judgment(
+                    row,
+                    unit=f"{self._folder.name}-pair-{row.pair}",
+                    worker=f"anon-{rater}",
+                    value=vote,
+                    protocol="pairwise",
+                )
+
+
+class FiftyTriplets(_FiftyReader, JudgmentSource):
+    """Triplet judgments (V15 §3): ABSTRACT-50S's majority votes, PASCAL-50S's winners."""
+
+    protocol = "triplet"
+    anonymous = True
+
+    def judgments(
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
+    ) -> Iterator[JudgmentRow]:
+        """Yield an aggregated row per reference and pair; PASCAL-50S's votes are unpublished."""
+        if self._folder.name == "pascal-50s":
+            return
+        references = {image: texts for _, image, texts in self._folder.images()}
+        for record, row in self._folder.pairs(images):
+            votes, texts = record.read("triplet_votes", _votes), references[row.image]
+            if len(votes) != len(texts):
+                expected = f"{len(texts)}, one for each reference of the image"
+                raise record.problem("triplet_votes", counted(len(votes), "vote"), expected)
+            self.notes.count("aggregated-votes", len(votes))
+            for position, (vote, reference_text) in enumerate(zip(votes, texts, strict=True)):
+                reference = f"{row.image}#{position}"
+                if captions is not None and reference not in captions:
+                    raise record.problem("image", f"no caption {quoted(reference)}", "it in the dataset")
+                yield _judgment(
+                    row,
+                    unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",
+                    worker="anon-1",
+                    value=vote,
+                    protocol="triplet",
+                    reference=reference,
+                    reference_text=reference_text,
+                    aggregated=True,
+                )
+
+    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
+        """Yield PASCAL-50S's winners; ties were broken at random and not marked."""
+        if self._folder.name != "pascal-50s":
+            return
+        for record, row in self._folder.pairs(images):
+            winner = record.read("triplet_winner", _winner)
+            self.notes.count("published-winners")
+            yield WinnerRow(row.pair, row.image, row.kind, row.first_text, row.second_text, winner)

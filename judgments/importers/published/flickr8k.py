@@ -1,0 +1,204 @@
+"""Flickr8k (H13 §2, §4): captions and splits, expert grades and crowd judgments.
+
+A pair's grades are sorted and the crowd's answers are totals, so both become judgments of anonymous raters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from abc import abstractmethod
+from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from common.amounts import counted
+from common.incoming import quoted
+from judgments.importers.published.folders import inside
+from judgments.importers.records.record import Record
+from judgments.importers.records.rows import JudgmentRow, ReferenceRow
+from judgments.importers.records.sources import DatasetSource, JudgmentSource
+from judgments.importers.records.values import SHORT_NAME_LIMIT, BadValue, read_image, read_name
+from judgments.importers.tables.datasets import CaptionRegister, read_caption
+from judgments.importers.textio import ImportProblem, read_lines
+
+TOKEN_FILE = "Flickr8k.token.txt"  # noqa: S105 - a file's name
+
+SPLIT_FILES = {
+    "train": "Flickr_8k.trainImages.txt",
+    "dev": "Flickr_8k.devImages.txt",
+    "test": "Flickr_8k.testImages.txt",
+}
+
+_CAPTION_ID = re.compile(r"(?P<image>.+?\.(?:jpe?g|png))(?P<stray>\.\d+)?#(?P<number>\d{1,4})", re.IGNORECASE)
+
+
+def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expected: str) -> Iterator[Record]:
+    for number, line in read_lines(path, encoding=encoding):
+        if line.isspace():
+            continue
+        cells = line.rstrip("\r\n").split("\t")
+        if len(cells) != len(columns):
+            raise ImportProblem(path, number, None, counted(len(cells), "cell"), expected)
+        yield Record(path, number, dict(zip(columns, cells, strict=True)))
+
+
+class Flickr8kDataset(DatasetSource):
+    """A folder with Flickr8k.token.txt and, optionally, the three split lists."""
+
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
+        super().__init__(inside(path, TOKEN_FILE), encoding)
+
+    def rows(self) -> Iterator[ReferenceRow]:
+        splits = self._splits()
+        register = CaptionRegister(self.notes)
+        images: set[str] = set()
+        columns, expected = ("caption id", "caption"), "image.jpg#number, a tab, the caption"
+        for record in _records(self.path, self._encoding, columns, expected):
+            image, position, stray = record.read("caption id", read_caption_key)
+            if stray:
+                self.notes.count("repaired-key", detail=f"{image}{stray}")
+            if image not in images:
+                images.add(image)
+                if splits and image not in splits:
+                    self.notes.count("no-split")
+            caption, caption_id = record.read("caption", read_caption), f"{image}#{position}"
+            if register.add(record, caption_id, image, caption):
+                yield ReferenceRow(image, caption, caption_id, position, split=splits.get(image))
+        if not images:
+            raise ImportProblem(self.path, None, None, "no captions", "at least one line")
+        self.notes.count("split-without-captions", len(splits.keys() - images))
+
+    def _splits(self) -> dict[str, str]:
+        splits: dict[str, str] = {}
+        for split, file_name in SPLIT_FILES.items():
+            path = self.path.parent / file_name
+            if not path.exists():
+                continue
+            for number, line in read_lines(path, encoding=self._encoding):
+                if line.isspace():
+                    continue
+                record = Record(path, number, {"image": line})
+                image = record.read("image", read_image)
+                if splits.setdefault(image, split) != split:
+                    actual = f"image {quoted(image)}, which the list of {splits[image]!r} holds too"
+                    raise record.problem("image", actual, "every image in one split")
+        return splits
+
+
+class _AnonymousJudgments(JudgmentSource):
+    """A file with a line per image-caption pair, judged by anonymous people."""
+
+    name: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    expected: ClassVar[str]
+    anonymous = True
+
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
+        super().__init__(inside(path, self.name), encoding)
+
+    def judgments(
+        self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
+    ) -> Iterator[JudgmentRow]:
+        lines: dict[int, int | None] = {}
+        for record in _records(self.path, self._encoding, self.columns, self.expected):
+            image = record.read("image", read_image)
+            image_of_caption, position, stray = record.read("caption id", read_caption_key)
+            caption = f"{image_of_caption}#{position}"
+            if stray:
+                self.notes.count("repaired-key", detail=f"{image_of_caption}{stray}")
+            if images is not None and image not in images:
+                raise record.problem("image", quoted(image), "an image of the dataset")
+            if captions is not None and caption not in captions:
+                raise record.problem("caption id", quoted(caption), "a caption of the dataset")
+            unit = _unit(image, caption)
+            first = lines.setdefault(hash(unit), record.line)
+            if first != record.line:
+                actual = f"a pair that line {first} has already"
+                raise record.problem(None, actual, "every pair of image and caption once")
+            if image_of_caption == image:
+                self.notes.count("own-caption")
+            for rater, value in enumerate(self._values(record), 1):
+                yield JudgmentRow(
+                    unit=unit,
+                    worker=f"anon-{rater}",
+                    value=value,
+                    protocol=self.protocol,
+                    image=image,
+                    first=caption,
+                    anonymous=True,
+                )
+        if not lines:
+            raise ImportProblem(self.path, None, None, "no judgments", "at least one line")
+
+    @abstractmethod
+    def _values(self, record: Record) -> list[int]:
+        pass
+
+
+class Flickr8kExpert(_AnonymousJudgments):
+    """ExpertAnnotations.txt: image, caption id, three grades from 1 to 4 (H13 §4.2.1)."""
+
+    name = "ExpertAnnotations.txt"
+    protocol = "graded"
+    columns = ("image", "caption id", "first", "second", "third")
+    expected = "image, caption id and three grades, separated by tabs"
+
+    def _values(self, record: Record) -> list[int]:
+        grades = [record.values[column] for column in ("first", "second", "third")]
+        for grade in grades:
+            if grade not in ("1", "2", "3", "4"):
+                raise record.problem("grade", quoted(grade), "a grade from 1 to 4")
+        if grades == sorted(grades):
+            self.notes.count("sorted-grades")
+        return [int(grade) for grade in grades]
+
+
+class Flickr8kCrowd(_AnonymousJudgments):
+    """CrowdFlowerAnnotations.txt: image, caption id, share of yes, yes, no (H13 §4.3.2)."""
+
+    name = "CrowdFlowerAnnotations.txt"
+    protocol = "relevance"
+    columns = ("image", "caption id", "share", "yes", "no")
+    expected = "image, caption id, share of yes, number of yes and number of no, separated by tabs"
+
+    def _values(self, record: Record) -> list[int]:
+        counts = [record.values[answer] for answer in ("yes", "no")]
+        for count in counts:
+            if not re.fullmatch(r"\d{1,4}", count):
+                raise record.problem("count", quoted(count), "a number of judgments")
+        yes, no = (int(count) for count in counts)
+        if yes + no == 0:
+            raise record.problem("count", "no judgments", "at least one yes or no")
+        self._check_share(record, yes, no)
+        if yes + no > 3:
+            self.notes.count("more-than-three")
+        self.notes.count("anonymous-totals")
+        return [1] * yes + [0] * no
+
+    def _check_share(self, record: Record, yes: int, no: int) -> None:
+        share = record.values["share"]
+        try:
+            stated = float(share)
+        except ValueError:
+            raise record.problem("share", quoted(share), "a share from 0 to 1") from None
+        if not abs(stated - yes / (yes + no)) < 0.005:  # the file rounds; nan fails too
+            expected = f"{yes}/{yes + no}, the share of its own counts"
+            raise record.problem("share", quoted(share), expected)
+
+
+def read_caption_key(value: Any) -> tuple[str, int, str]:
+    """Return (image, number, stray suffix) of `image.jpg#2`.
+
+    The released file has the key `2258277193_586949ec62.jpg.1#0`: the `.1` is not part of the name.
+    """
+    key = read_name(value)
+    match = _CAPTION_ID.fullmatch(key)
+    if match is None:
+        raise BadValue(quoted(key), "image.jpg#number")
+    return read_image(match["image"]), int(match["number"]), match["stray"] or ""
+
+
+def _unit(image: str, caption: str) -> str:
+    unit = f"{image}|{caption}"
+    return unit if len(unit) <= SHORT_NAME_LIMIT else hashlib.sha256(unit.encode()).hexdigest()

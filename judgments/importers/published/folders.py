@@ -1,0 +1,17 @@
+"""Find the files of a published set in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from judgments.importers.textio import ImportProblem
+
+
+def inside(path: Path, name: str) -> Path:
+    """Return the file, or ``name`` (or name.gz) in a folder."""
+    if not path.is_dir():
+        return path
+    for candidate in (path / name, path / f"{name}.gz"):
+        if candidate.exists():
+            return candidate
+    raise ImportProblem(path, None, None, f"a folder without {name}", "that file in it")

@@ -1,0 +1,69 @@
+"""The columns of a table, and what reads its records.
+
+Readers hold one record in memory at a time. pyarrow's guess types, and their errors name neither line nor column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from common.incoming import quoted
+from judgments.importers.records.record import Record
+from judgments.importers.textio import ImportNotes, ImportProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table. `strict` refuses others; otherwise they are ignored.
+
+    `loose` does not look for misspelt names. `instead` maps a required column to its substitutes.
+
+    `header_row` is the line of the header, from 1, below rows of a title. Of tables in layouts of others: `header`
+    names the columns of one without a header; `rest` takes the cells of a row from its place on; `quoted` is false
+    where quotation marks are text, but around whole cells.
+    """
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    strict: bool = False
+    loose: bool = False
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    header: tuple[str, ...] = ()
+    rest: str = ""
+    quoted: bool = True
+    header_row: int = 0
+
+    def names_of(self, cells: Iterable[str]) -> list[str]:
+        """Return the names of a header; known ones may be written in another case."""
+        known = {name.lower(): name for name in (*self.required, *self.optional)}
+        return [known.get(cell.strip().lower(), cell.strip()) for cell in cells]
+
+    def score(self, names: list[str]) -> int:
+        """Return how well a header fits: required columns count most, or where none is, all columns."""
+        if self.required:
+            return sum(self._holds(names, name) for name in self.required)
+        return len(self.optional) * sum(name in self.optional for name in names) + len(names)
+
+    def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
+        """Refuse a missing or probably misspelt column."""
+        known = self.required + self.optional
+        for name in () if self.loose else names:
+            if name in known or name in notes.details():
+                continue
+            near = get_close_matches(name.lower(), known, n=1, cutoff=0.6 if self.strict else 0.8)
+            if near or self.strict:
+                expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
+                raise ImportProblem(file, line, None, f"the unknown column {quoted(name)}", expected)
+            notes.count("ignored-column", detail=name)
+        for name in self.required:
+            if not self._holds(names, name):
+                raise ImportProblem(file, line, name, "no such field", "it in every record")
+
+    def _holds(self, names: Collection[str], required: str) -> bool:
+        return any(name in names for name in (required, *self.instead.get(required, ())))
+
+
+RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Record]]

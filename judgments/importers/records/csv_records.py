@@ -1,0 +1,162 @@
+"""Read the records of CSV."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from common.amounts import counted
+from common.incoming import limits, quoted
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.record import Record
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+
+IF_TITLE = " (--header-row N, if rows of a title stand above it)"
+
+SEPARATORS = ",;\t|"
+_WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    line: int
+    separator: str
+    names: list[str]
+
+
+def find_header(
+    path: Path,
+    line: int,
+    text: str,
+    *,
+    wanted: str,
+    score: Callable[[list[str]], int],
+    separators: str = SEPARATORS,
+    rename: Callable[[list[str]], list[str]] = lambda cells: list(map(str.strip, cells)),
+) -> Header:
+    """Choose the separator that scores most, the first on ties."""
+    if not text.strip():
+        raise ImportProblem(path, line, None, "no header", wanted)
+    readings: list[tuple[int, str, list[str]]] = []
+    for separator in separators:
+        try:
+            cells = next(csv.reader([text], delimiter=separator, strict=True))
+        except csv.Error:
+            continue  # misplaced quotes: another separator may fit
+        names = rename(cells)
+        readings.append((score(names), separator, names))
+    best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
+    if not best:
+        raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
+    if names.count("") > 1:
+        raise ImportProblem(
+            path, line, None, "columns without a name in the header", f"a name for each column{IF_TITLE}"
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ImportProblem(path, line, twice[0], "this column twice in the header", "every column once")
+    return Header(line, separator, names)
+
+
+def csv_rows(
+    path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (first line, cells); skip empty records."""
+    most, size = limits().line, 0
+
+    def texts() -> Iterator[str]:
+        nonlocal size
+        for number, text in lines:
+            size += len(text)
+            if size > most:  # quoted line ends let one record go on for ever
+                actual = f"a record of more than {most:,} characters"
+                raise ImportProblem(path, number, None, actual, "shorter ones")
+            yield text
+
+    reader = csv.reader(
+        texts(),
+        delimiter=header.separator,
+        strict=True,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+    )
+    while True:
+        start, size = header.line + 1 + reader.line_num, 0
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise ImportProblem(path, start, None, _csv_fault(error), "a CSV record") from error
+        if cells is None:
+            return
+        if any(cells):
+            yield start, cells if quoted else list(map(_unquoted, cells))
+
+
+def _unquoted(cell: str) -> str:
+    whole = _WHOLE_QUOTE.fullmatch(cell)
+    return whole.group(1).replace('""', '"') if whole else cell
+
+
+def named_cells(
+    path: Path, line: int, names: list[str], cells: list[str], separator: str = ","
+) -> dict[str, str]:
+    if len(cells) != len(names):
+        actual = counted(len(cells), "cell")
+        why = IF_TITLE if len(names) == 1 else f" (a text that holds {separator!r} needs quotes)"
+        expected = f"{len(names)} as in the header{why}"
+        raise ImportProblem(path, line, None, actual, expected)
+    return dict(zip(names, cells, strict=True))
+
+
+def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+    """Detect comma, semicolon, tab or bar."""
+    lines = read_lines(path, encoding=encoding, newline="")
+    number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
+    if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header
+        number, text, separators = 2, next((text for _, text in lines), ""), named.group(1)
+    while number < columns.header_row and text:
+        number, text = number + 1, next((text for _, text in lines), "")
+    if columns.header:
+        header = Header(number - 1, max(separators, key=text.count), list(columns.header))
+        lines = chain([(number, text)], lines)
+    else:
+        wanted = f"a header with {', '.join(columns.required) or 'the columns'}"
+        header = find_header(
+            path,
+            number,
+            text,
+            wanted=wanted,
+            score=columns.score,
+            separators=separators,
+            rename=columns.names_of,
+        )
+    columns.check(header.names, path, number, notes)
+    for line, cells in csv_rows(path, lines, header, quoted=columns.quoted):
+        yield Record(path, line, _values(path, line, header, cells, columns), textual=True)
+
+
+def _values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
+    names, lacking = header.names, len(header.names) - len(cells)
+    if columns.rest and names[-1].lower() == columns.rest and lacking <= 0:
+        values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))
+        return values | {columns.rest: cells[len(names) - 1 :]}
+    if lacking > 0 and (columns.header or (columns.rest and header.separator == "\t")):
+        cells = cells + [""] * lacking  # empty cells at the end may be omitted there
+    return named_cells(path, line, names, cells, header.separator)
+
+
+def _csv_fault(error: csv.Error) -> str:
+    reason = str(error)
+    if "unexpected end" in reason:
+        return "a quotation mark that is never closed"
+    if "field larger" in reason:
+        limit = f"a cell of more than {csv.field_size_limit():,} characters"
+        return f"{limit}, perhaps a quotation mark that is never closed"
+    if "expected after" in reason:
+        return "text behind a closing quotation mark (a quotation mark inside a cell is written twice)"
+    return f"a record that cannot be read ({reason})"

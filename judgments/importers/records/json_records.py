@@ -1,0 +1,101 @@
+"""Read the records of JSON lines, and the members of JSON documents."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from json import JSONDecoder
+from pathlib import Path
+from typing import Any, NoReturn
+
+from common.incoming import Excess, quoted
+from common.incoming.json_documents import JSONStream, TooDeep, check_depth, load_json
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.record import Record
+from judgments.importers.textio import ImportNotes, ImportProblem, read_chunks, read_lines
+
+
+def read_json_lines(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+) -> Iterator[Record]:
+    """Skip blank lines."""
+    checked: tuple[str, ...] = ()
+    for number, line in read_lines(path, encoding=encoding):
+        if line.isspace():
+            continue
+        values = parse_json(line.rstrip("\r\n"), path, number)
+        if not isinstance(values, dict):
+            actual = "a JSON array" if isinstance(values, list) else quoted(values)
+            raise ImportProblem(path, number, None, actual, "one JSON object a line")
+        if checked != (names := tuple(values)):
+            columns.check(names, path, number, notes)
+            checked = names
+        yield Record(path, number, values)
+
+
+def parse_json(text: str, path: Path, line: int | None) -> object:
+    """Refuse NaN, Infinity and repeated keys."""
+    try:
+        check_depth(text)
+        return _decode(text)
+    except (ImportProblem, ValueError, RecursionError):  # again, to say where
+        with _json_problems(path, line):
+            return load_json(text, **_refusing(path, line))
+
+
+def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any, int]]:
+    """Yield the members of a JSON document, as `JSONStream.members` does, each with its line."""
+    decoder = JSONDecoder(**_refusing(path, None))
+    lists: set[str] = set()
+    with _json_problems(path, None):
+        stream = JSONStream(read_chunks(path, encoding=encoding), decoder=decoder)
+        for key, number, value in stream.members():
+            if number is None and key in lists:
+                raise ImportProblem(path, None, key, "this key twice in one object", "every key once")
+            lists.add(key)
+            yield key, number, value, stream.line
+
+
+def _refusing(path: Path, line: int | None) -> dict[str, Any]:
+    """Return a decoder's options that say what is refused."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ImportProblem(path, line, None, constant, "a JSON number or null")
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            names = Counter(name for name, _ in pairs)
+            twice = next(name for name in names if names[name] > 1)
+            raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
+        return values
+
+    return {"parse_constant": refuse, "object_pairs_hook": unique}
+
+
+_decode = JSONDecoder(**_refusing(Path(), None)).decode
+
+
+@contextmanager
+def _json_problems(path: Path, line: int | None) -> Iterator[None]:
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        at = line if line is not None else error.lineno
+        actual = f"text that is not JSON ({error.msg.lower()} at character {error.colno})"
+        expected = "one JSON object a line" if line is not None else "a complete JSON document"
+        raise ImportProblem(path, at, None, actual, expected) from error
+    except TooDeep as error:
+        raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
+    except Excess as error:
+        raise ImportProblem(path, line, None, error.actual, error.expected) from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ImportProblem(path, line, None, "a number too long to read", "a JSON number") from error
+
+
+def json_cell(record: Record, column: str) -> Any:
+    value = record.get(column)
+    encoded = (record.textual or record.json_texts) and isinstance(value, str)
+    return parse_json(value, record.file, record.line) if encoded else value

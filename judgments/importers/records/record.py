@@ -1,0 +1,117 @@
+"""A record with its place in a file, and rows of a dataclass that are read from it.
+
+`Shape` reads records by a dataclass with pydantic annotations. A value that does not fit raises ImportProblem with
+file, line, column, found and expected.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from common.files import as_cell
+from common.incoming import quoted
+from judgments.importers.records.values import BadValue
+from judgments.importers.textio import ImportProblem
+
+MOST_SHOWN = 1_000  # characters of a cell with a problem
+
+# Columns with our names that decide which rows count, and how.
+DECIDING = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
+
+MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The values of one record with their place.
+
+    Attributes:
+        line: the 1-based first line; None if the format has no lines.
+        textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
+        json_texts: whether lists and objects are JSON in texts, as in all untyped formats.
+        path: the record's path in a document, such as `annotations[3]`; several may be on one line.
+        origins: column -> its name in the file, if that is another.
+        renamed: whether problems name both.
+    """
+
+    file: Path
+    line: int | None
+    values: Mapping[str, Any]
+    textual: bool = False
+    json_texts: bool = False
+    path: str = ""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    renamed: bool = False
+
+    def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
+        of_table = self.textual or self.renamed  # of a published set nothing is taken otherwise
+        if of_table and (
+            word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), "")
+        ):
+            expected += f", or nothing, as --missing {word} reads it"
+        origin = where = self.origins.get(column, column) if column else None
+        if self.renamed and column in DECIDING and origin == column:
+            expected += f" ({column}=- leaves the column out)"
+        if self.renamed and origin != column:
+            where = f"{origin} ({column})"
+        if self.path:
+            where = f"{self.path}.{where}" if where else self.path
+        problem = ImportProblem(self.file, self.line, where, actual, expected)
+        if column and self.line is not None and not self.path:
+            name = re.split(r"[.\[]", column)[0]
+            problem.cell = self.origins.get(name, name), as_cell(self.values.get(name))[:MOST_SHOWN]
+        return problem
+
+    def get(self, column: str) -> Any:
+        value = self.values.get(column)
+        return None if self.textual and value == "" else value
+
+    def read(self, column: str, read: Callable[[Any], T]) -> T:
+        """Return a column as parsed by `read`, which may raise BadValue."""
+        try:
+            return read(self.values.get(column))
+        except BadValue as unfit:
+            raise self.problem(f"{column}{unfit.path}", unfit.actual, unfit.expected) from None
+
+
+class Shape(Generic[T]):
+    """Read records as rows of a dataclass.
+
+    Args:
+        columns: field -> column, if the names differ.
+        passed: fields that the caller of `read` passes.
+    """
+
+    def __init__(
+        self, row: type[T], *, columns: Mapping[str, str] | None = None, passed: Collection[str] = ()
+    ) -> None:
+        fields = [column for column in dataclasses.fields(row) if column.name not in passed]  # type: ignore[arg-type]
+        self._adapter = TypeAdapter(row)
+        self._columns = {column.name: (columns or {}).get(column.name, column.name) for column in fields}
+        missing = dataclasses.MISSING
+        self._required = {
+            column.name
+            for column in fields
+            if column.default is missing and column.default_factory is missing
+        }
+
+    def read(self, record: Record, **values: Any) -> T:
+        for name, column in self._columns.items():
+            value = record.values.get(column)
+            if name in self._required or not (value is None or (record.textual and value == "")):
+                values[name] = value
+        try:
+            return self._adapter.validate_python(values, context=record)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            column, unfit = self._columns[str(first["loc"][0])], first["ctx"]["error"]
+            raise record.problem(f"{column}{unfit.path}", unfit.actual, unfit.expected) from None

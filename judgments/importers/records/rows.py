@@ -1,0 +1,239 @@
+"""The rows of every format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import PlainValidator
+
+from common.incoming import quoted
+from judgments.design.tables.sampling import PAIR_KINDS, SIDES
+from judgments.importers.records.column_types import (
+    Chance,
+    Flag,
+    ImageName,
+    Name,
+    Number,
+    OutputText,
+    Rank,
+    Seconds,
+    ShortName,
+    Text,
+    Time,
+    Whole,
+    WorkerName,
+)
+from judgments.importers.records.validators import name
+from judgments.importers.records.values import BadValue, read_number
+
+RULE_LIMIT = 40
+
+HUMAN = "human"
+HUMAN_OTHER = "human-other"
+ANNOTATION, SEARCH = "annotation", "search"
+
+_Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value, textual=False)))]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """A human caption of an image; `position` counts the image's captions from 0.
+
+    `file` is the picture's file name if it differs from the image's name.
+    """
+
+    image: str
+    text: str
+    caption_id: str
+    position: int
+    split: str | None = None
+    url: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoxRow:
+    """A labelled box: upper left corner and size, as shares of the picture's sides."""
+
+    id: ShortName
+    label: ShortName
+    x: _Decimal
+    y: _Decimal
+    width: _Decimal
+    height: _Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRow:
+    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3)."""
+
+    image: str
+    text: str = ""
+    boxes: tuple[BoxRow, ...] = ()
+    split: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow(ImageRow):
+    """An image, or segment, of a document; a class of its own, to keep the fingerprints of others."""
+
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TitledRow(DocumentRow):
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    image: str
+    fields: tuple[tuple[str, str], ...]
+    file: str | None = None
+    split: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two candidates for an image (V15 §3), with its first `references` references (None: all)."""
+
+    pair: str
+    image: str
+    kind: str
+    first_text: str
+    second_text: str
+    first_system: str
+    second_system: str
+    references: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """A system's caption for an image; ranks count from 1, and 0 is said by no file."""
+
+    image: ImageName
+    text: OutputText
+    rank: Rank = 0
+    score: Number | None = None
+
+
+def _kind(value: object) -> str:
+    if value not in PAIR_KINDS:
+        raise BadValue(quoted(value), f"one of {', '.join(PAIR_KINDS)}, or nothing")
+    return str(value)
+
+
+def _presented(value: object) -> str:
+    if value not in ("first-left", "second-left"):
+        raise BadValue(quoted(value), "first-left, second-left or nothing")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentRow:
+    """An answer on a unit, in the columns of an exported judgments file.
+
+    Attributes:
+        anonymous: whether the rater comes from published totals (`anon-1`, ...) and is not one person.
+        aggregated: whether it is a majority of unpublished answers.
+        revision: counts the worker's answers on the unit from 0.
+        invalidated: the rule that excluded it.
+        content: what else an open kind showed.
+        chance: by which the unit, or its pair of systems, was drawn for this HIT.
+        document: of which the item is a part; an import takes the dataset's.
+        stored: the checked answer of an open kind, in its stored form.
+    """
+
+    unit: ShortName
+    worker: WorkerName
+    value: int | float | None
+    answer: object | None = None
+    study: Name | None = None
+    protocol: str | None = None
+    image: ImageName | None = None
+    reference: Name | None = None
+    first: Name | None = None
+    second: Name | None = None
+    reference_text: Text | None = None
+    first_text: OutputText | None = None
+    second_text: OutputText | None = None
+    kind: Annotated[str, PlainValidator(_kind)] | None = None
+    pair: ShortName | None = None
+    assignment: ShortName | None = None
+    hit: ShortName | None = None
+    control: Flag = False
+    expected: object | None = None
+    used: Flag = True
+    presented: Annotated[str, PlainValidator(_presented)] | None = None
+    simulated: Flag = False
+    accepted_at: Time | None = None
+    submitted_at: Time | None = None
+    seconds: Seconds | None = None
+    wall_seconds: Seconds | None = None
+    comment: Text = ""
+    revision: Whole = 0
+    invalidated: Annotated[str, name(limit=RULE_LIMIT)] | None = None
+    content: Mapping[str, object] | None = None
+    # Not in fingerprints, which stay those of files that were imported before it was read.
+    chance: Chance | None = field(default=None, repr=False)
+    document: Annotated[str, PlainValidator(lambda value: str(value).strip())] | None = field(
+        default=None, repr=False
+    )
+    stored: object | None = field(default=None, repr=False)
+    anonymous: bool = False
+    aggregated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """A system that captioned or retrieved an image; `rank` is from 1."""
+
+    system: str
+    rank: int | None = None
+    task: str = ANNOTATION
+
+
+@dataclass(frozen=True, slots=True)
+class CreditedRow(JudgmentRow):
+    """A judgment with the systems of its captions, by caption id; by side where both sides show one caption.
+
+    It is a class of its own, to keep the fingerprints of files without credits.
+    """
+
+    credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
+
+    def of_side(self, side: str) -> tuple[Credit, ...]:
+        """Return the credits of ``first`` or ``second``."""
+        key = getattr(self, side)
+        if self.first == self.second and side in self.credits:
+            return self.credits[side]
+        return self.credits.get(key or "", ())
+
+    def options(self) -> list[Mapping[str, str]]:
+        """Return the options that a unit shows, each with its id as `key`."""
+        options: Any = (self.content or {}).get("options", ())
+        return [option for option in options if isinstance(option, Mapping)]
+
+    def systems(self) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the systems of each side, and of each option."""
+        credits = (
+            *map(self.of_side, SIDES),
+            *(self.credits.get(option.get("key", ""), ()) for option in self.options()),
+        )
+        return tuple(tuple(sorted({credit.system for credit in of_text})) for of_text in credits)
+
+
+@dataclass(frozen=True, slots=True)
+class WinnerRow:
+    """A published winner (1 or 2) of a candidate pair without votes."""
+
+    pair: str
+    image: str
+    kind: str
+    first_text: str
+    second_text: str
+    winner: int

@@ -1,0 +1,140 @@
+"""Read single values: texts, names, addresses, numbers, flags and times."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from common.incoming import ADDRESS_LIMIT, compose_name, quoted
+from quorum.statistics.inputs import LARGEST
+
+# The database's limit; a longer name would fail there without naming its place.
+NAME_LIMIT = 200
+SHORT_NAME_LIMIT = 80
+WORKER_LIMIT = 100
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+_TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
+
+
+class BadValue(ValueError):
+    """A value does not fit its column. `path` is the part of it: `[3].label`."""
+
+    def __init__(self, actual: str, expected: str, path: str = "") -> None:
+        super().__init__(actual, expected, path)
+        self.actual = actual
+        self.expected = expected
+        self.path = path
+
+
+def read_text(value: Any, expected: str = "a text") -> str:
+    """Keep outer blanks; refuse an empty text."""
+    if not isinstance(value, str):
+        raise BadValue(quoted(value), expected)
+    if not value.strip():
+        raise BadValue("an empty text", expected)
+    if _UNSTORABLE.search(value):
+        raise BadValue("a NUL character or half a surrogate pair", expected)
+    return value
+
+
+def read_output(value: Any, expected: str = "a text") -> str:
+    """Return what a system wrote, "" for a cell that is empty or blank: an empty output is an output."""
+    return "" if is_blank(value) else read_text(value, expected)
+
+
+def is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return name -> row id, by stored and by composed names."""
+    known = dict(rows)
+    return {compose_name(name): pk for name, pk in known.items()} | known
+
+
+def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
+    """Return a composed one-line identifier; whole numbers become digits (MS COCO's image ids)."""
+    if type(value) is int:
+        value = str(value)
+    if not isinstance(value, str):
+        raise BadValue(quoted(value), expected)
+    name = compose_name(value.strip())
+    if not name:
+        raise BadValue("an empty text", expected)
+    if name in ("nan", "NaN"):
+        raise BadValue(f"{quoted(name)}, a missing answer", expected)
+    if len(name) > limit:
+        raise BadValue(f"a name of {len(name):,} characters", f"at most {limit} characters")
+    if _CONTROL.search(name) or _UNSTORABLE.search(name):
+        raise BadValue(f"control characters in {quoted(name)}", expected)
+    return name
+
+
+def read_image(value: Any) -> str:
+    """Refuse a name that leads out of a folder."""
+    name = read_name(value, "an image's name")
+    parts = re.split(r"[/\\]", name)
+    if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
+        raise BadValue(quoted(name), "a name inside the folder of images")
+    return name
+
+
+def read_address(value: Any) -> str:
+    address = read_text(value)
+    if len(address) > ADDRESS_LIMIT:
+        raise BadValue(f"an address of {len(address):,} characters", f"at most {ADDRESS_LIMIT} characters")
+    if not re.match(r"https?://[^\s/]+\S*\Z", address):
+        raise BadValue(quoted(address), "an address that begins with http:// or https://")
+    return address
+
+
+def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
+    """Return a finite number, as int if whole."""
+    number = value
+    if textual and isinstance(value, str):
+        try:
+            number = int(value) if re.fullmatch(r"[+-]?\d{1,18}", value.strip()) else float(value)
+        except ValueError:
+            raise BadValue(quoted(value), expected) from None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise BadValue(quoted(value), expected)
+    if not abs(number) < math.inf:  # refuses nan too; no conversion that a long integer would break
+        raise BadValue(quoted(value), expected)
+    if abs(number) > LARGEST:
+        raise BadValue(quoted(value), f"{expected}, of size {LARGEST:g} at most")
+    return int(number) if number == int(number) else number
+
+
+def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0", least: int = 0) -> int:
+    number = read_number(value, textual, expected)
+    if number < least or not isinstance(number, int):
+        raise BadValue(quoted(number), expected)
+    return number
+
+
+def read_flag(value: Any, textual: bool) -> bool:
+    """Accept 1 and 0, yes and no in CSV."""
+    if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
+        return _FLAGS[value.strip().lower()]
+    if not isinstance(value, bool):
+        raise BadValue(quoted(value), "true or false")
+    return value
+
+
+def read_time(value: Any) -> datetime:
+    if not isinstance(value, str):
+        raise BadValue(quoted(value), _TIME)
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise BadValue(quoted(value), _TIME) from None
+    if moment.tzinfo is None:
+        raise BadValue(f"{quoted(value)} without a time zone", _TIME)
+    return moment

@@ -1,0 +1,97 @@
+"""Read the boxes of an image."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from common.incoming import quoted
+from judgments.importers.records.json_records import json_cell
+from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.rows import BoxRow
+from judgments.importers.records.values import read_number
+
+MOST_BOXES = 100
+
+SIZE = ("image_width", "image_height")
+
+KEYS = ("id", "label", "x", "y", "width", "height")
+
+BEYOND = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
+
+DECIMALS = 6
+
+_BOX = Shape(BoxRow)
+
+
+def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
+    """Return a record's boxes, as shares of the picture's sides from the upper left corner.
+
+    Boxes in pixels need the columns `image_width` and `image_height`.
+    """
+    if record.get("boxes") is None:
+        return None
+    expected = 'a list of {"id", "label", "x", "y", "width", "height"}'
+    listed = json_cell(record, "boxes")
+    if not isinstance(listed, list):
+        raise record.problem("boxes", quoted(listed), expected)
+    if len(listed) > MOST_BOXES:
+        raise record.problem("boxes", f"{len(listed):,} boxes", f"at most {MOST_BOXES}")
+    size = _size(record)
+    boxes: dict[str, BoxRow] = {}
+    for index, entry in enumerate(listed):
+        where = f"boxes[{index}]"
+        if not isinstance(entry, dict):
+            raise record.problem(where, quoted(entry), expected)
+        box = _box(Record(record.file, record.line, entry, path=where), size)
+        if box.id in boxes:
+            raise record.problem(f"{where}.id", f"{quoted(box.id)} a second time", "every id once an image")
+        boxes[box.id] = box
+    return tuple(boxes.values())
+
+
+def _size(record: Record) -> tuple[float, float] | None:
+    width, height = (_side(record, name) for name in SIZE)
+    if (width is None) != (height is None):
+        missing = SIZE[1 if height is None else 0]
+        raise record.problem(missing, "nothing", "both sides of the picture, or none")
+    return None if width is None or height is None else (width, height)
+
+
+def _side(record: Record, name: str) -> float | None:
+    if record.get(name) is None:
+        return None
+    side = record.read(name, lambda value: read_number(value, record.textual))
+    if side <= 0:
+        raise record.problem(name, quoted(side), "the picture's size in pixels")
+    return side
+
+
+def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
+    for name in KEYS:
+        if name not in record.values:
+            raise record.problem(name, "no such key", "it in every box")
+    for name in record.values:
+        if name not in KEYS:
+            raise record.problem(None, f"the unknown key {quoted(name)}", f"one of {', '.join(KEYS)}")
+    box = _BOX.read(record)
+    x, width = _within(record, ("x", "width"), box.x, box.width, size and size[0])
+    y, height = _within(record, ("y", "height"), box.y, box.height, size and size[1])
+    return replace(box, x=x, y=y, width=width, height=height)
+
+
+def _within(
+    record: Record, names: tuple[str, str], start: float, length: float, pixels: float | None
+) -> tuple[float, float]:
+    """Return (start, length) as shares of a side; `pixels` is its length for pixel boxes."""
+    side = pixels or 1.0
+    if length <= 0:
+        raise record.problem(names[1], quoted(length), "more than 0")
+    if start < -BEYOND * side or start + length > (1 + BEYOND) * side:
+        expected = (
+            f"pixels from 0 to {side:g}"
+            if pixels
+            else "shares of the picture's side from 0 to 1 (boxes in pixels need columns image_width and image_height)"
+        )
+        raise record.problem(names[0], f"{start:g} to {start + length:g}", expected)
+    first, last = max(0.0, start / side), min(1.0, (start + length) / side)
+    return round(first, DECIMALS), round(last - first, DECIMALS)

@@ -1,0 +1,208 @@
+"""Read a table as the candidates of one system."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from common.incoming import quoted
+from common.texts import one_text, parting
+from judgments.importers.names import NamesOfImages
+from judgments.importers.records.columns import RecordReader
+from judgments.importers.records.json_records import json_cell
+from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.rows import CandidateRow
+from judgments.importers.records.sources import CandidateSource
+from judgments.importers.records.values import (
+    NAME_LIMIT,
+    SHORT_NAME_LIMIT,
+    BadValue,
+    is_blank,
+    read_image,
+    read_name,
+    read_text,
+)
+from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS
+from judgments.importers.textio import ImportNotes, ImportProblem
+
+MOST_NAMES = 1_000  # that a system gives for an image
+
+
+class TableCandidates(CandidateSource):
+    """One system's captions: `image, caption`, optionally `rank, score`; or the `boxes` and `keywords` that it names.
+
+    Several captions of an image need distinct ranks. A `system` column must name one system. Without `image`, `text`
+    names the items by their source texts; where several items have one, what is said of it in turn is about each.
+
+    Attributes:
+        items_of: source text in one form -> names of the dataset's items with it.
+        boxes_of: image -> ids of its boxes in the dataset; None takes any.
+    """
+
+    shape = Shape(CandidateRow, columns={"text": "caption"})
+    items_of: Callable[[str], Sequence[str]] | None = None
+    boxes_of: Callable[[str], Collection[str]] | None = None
+
+    def __init__(
+        self,
+        path: Path,
+        encoding: str | None = None,
+        *,
+        records: RecordReader,
+        match_names: bool = False,
+    ) -> None:
+        super().__init__(path, encoding)
+        self._records = records
+        self._match_names = match_names
+
+    def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
+        register = CandidateRegister(self.notes, images, self._text_of)
+        names = NamesOfImages(images) if self._match_names and isinstance(images, Iterable) else None
+        outputs: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        system: str | None = None
+
+        def new_row(record: Record) -> CandidateRow | None:
+            nonlocal system
+            if record.get("system") is not None:
+                name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
+                if system is None:
+                    self.notes.count("file-names-system", detail=name)
+                elif name != system:
+                    expected = f"one system a file, as {quoted(system)} before"
+                    raise record.problem("system", quoted(name), expected)
+                system = name
+            if "image" not in record.values:
+                record = self._with_item(record, outputs)
+            kinds = [kind for kind in CONTENTS if kind in record.values]
+            says = "caption" in record.values or not kinds
+            row = self.shape.read(record) if says else CandidateRow(record.read("image", read_image), "")
+            if names is not None and images is not None and row.image not in images:
+                row = replace(row, image=names.name_of(row.image))
+            register.check_image(record, row.image)
+            for kind in kinds:
+                self._add_content(record, row.image, kind)
+            return row if says and register.add(record, row) else None
+
+        yield from filter(None, self._read(self._records, CANDIDATE_COLUMNS, new_row))
+        if not self.contents:
+            register.finish(self.path)
+
+    def _add_content(self, record: Record, image: str, kind: str) -> None:
+        """Take what a row names of an image; of several rows of an image, others may repeat it or be empty."""
+        listed = self._names_in(record, kind)
+        if kind == "boxes" and listed and self.boxes_of is not None:
+            there = self.boxes_of(image)
+            for name in listed:
+                if name not in there:
+                    expected = f"boxes of image {quoted(image)}: {', '.join(there) or 'it has none'}"
+                    raise record.problem(kind, quoted(name), expected)
+        before = self.contents.get((image, kind), ())
+        if before and listed and before != listed:
+            raise record.problem(
+                kind, f"other {kind} of image {quoted(image)} than before", "one list an image"
+            )
+        self.contents[image, kind] = before or listed
+
+    def _names_in(self, record: Record, kind: str) -> tuple[str, ...]:
+        cell = record.get(kind)
+        if isinstance(cell, str) and (record.textual or record.json_texts):
+            in_json = cell.lstrip().startswith("[")
+            cell = json_cell(record, kind) if in_json else re.split(CONTENTS[kind], cell)
+            cell = [name for name in cell if not is_blank(name)] if isinstance(cell, list) else cell
+        if cell is None:
+            return ()
+        if not isinstance(cell, list) or len(cell) > MOST_NAMES:
+            actual = f"{len(cell):,} of them" if isinstance(cell, list) else quoted(cell)
+            raise record.problem(kind, actual, f"a list of at most {MOST_NAMES:,} {kind}, or nothing")
+        read = _box_id if kind == "boxes" else _keyword
+        try:
+            return tuple(dict.fromkeys(map(read, cell)))
+        except BadValue as unfit:
+            raise record.problem(kind, unfit.actual, unfit.expected) from None
+
+    def _text_of(self, image: str, rank: int) -> str | None:
+        """Return the first caption that the file has there; None if its rows do not name items."""
+        for record in self._records(self.path, CANDIDATE_COLUMNS, ImportNotes(), self._encoding):
+            with suppress(ImportProblem):
+                row = self.shape.read(record)
+                if "caption" in record.values and (row.image, row.rank or 1) == (image, rank):
+                    return row.text
+        return None
+
+    def _with_item(self, record: Record, outputs: defaultdict[str, dict[int, int]]) -> Record:
+        text = one_text(record.read("text", read_text))
+        items = self.items_of(text) if self.items_of is not None else ()
+        if not items:
+            raise record.problem(
+                "text", quoted(record.get("text")), "the source text of an item of the dataset"
+            )
+        before = outputs[text]
+        said = [record.get(name) for name in ("caption", *CONTENTS)]
+        position = before.setdefault(hash(str(said)), len(before))
+        image = items[min(position, len(items) - 1)]
+        return replace(record, values={**record.values, "image": image})
+
+
+def _box_id(value: object) -> str:
+    return read_name(value, "a box's id", SHORT_NAME_LIMIT)
+
+
+def _keyword(value: object) -> str:
+    keyword = " ".join(read_text(value, "a keyword").split())
+    if len(keyword) > NAME_LIMIT:
+        raise BadValue(f"a keyword of {len(keyword):,} characters", f"at most {NAME_LIMIT} characters")
+    return keyword
+
+
+class CandidateRegister:
+    """Find a second caption of an image and rank. Memory holds a 64-bit digest for each.
+
+    ``text_of`` reads the first one again, which is done once a file.
+    """
+
+    def __init__(
+        self, notes: ImportNotes, images: Container[str] | None, text_of: Callable[[str, int], str | None]
+    ) -> None:
+        self._notes = notes
+        self._images = images
+        self._dataset_images: NamesOfImages | None = None  # read for the first name that is unknown
+        self._text_of = text_of
+        self._looked_back = False
+        self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
+
+    def check_image(self, record: Record, image: str) -> None:
+        """Refuse an image that the dataset has not."""
+        if self._images is not None and image not in self._images:
+            self._dataset_images = self._dataset_images or NamesOfImages(self._images)
+            raise record.problem("image", quoted(image), self._dataset_images.expected(image))
+
+    def add(self, record: Record, row: CandidateRow) -> bool:
+        """Return whether the candidate is new; refuse another caption of the same rank."""
+        key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
+        if key in self._seen:
+            line, before = self._seen[key]
+            if before != content:
+                where = "" if line is None else f" (the first is on line {line})"
+                actual = f"a second caption of image {quoted(row.image)}{where}{self._parting(row)}"
+                raise record.problem("image", actual, "one caption an image, or ranks that differ")
+            self._notes.count("repeated-line")
+            return False
+        self._seen[key] = (record.line, content)
+        return True
+
+    def _parting(self, row: CandidateRow) -> str:
+        """Quote where a caption differs from the first one."""
+        if self._looked_back:
+            return ""
+        self._looked_back = True
+        text = self._text_of(row.image, row.rank or 1)
+        first, second = parting(text or "", row.text)
+        return "" if text is None or first == second else f": {first} there and {second} here"
+
+    def finish(self, path: Path) -> None:
+        if not self._seen:
+            raise ImportProblem(path, None, None, "no candidates", "at least one record")

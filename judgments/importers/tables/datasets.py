@@ -1,0 +1,194 @@
+"""Read a table as a dataset."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import PlainValidator
+
+from common.incoming import quoted
+from common.texts import one_text
+from judgments.importers.records.column_types import Address, ImageName, Name
+from judgments.importers.records.columns import RecordReader
+from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.rows import BoxRow, DocumentRow, ImageRow, ReferenceRow, TitledRow
+from judgments.importers.records.sources import DatasetSource
+from judgments.importers.records.values import BadValue, read_name, read_text
+from judgments.importers.tables.boxes import boxes_of
+from judgments.importers.tables.standard_columns import DATASET_COLUMNS
+from judgments.importers.textio import ImportNotes, ImportProblem
+
+MOST_TEXT = 100_000  # characters of an image's text
+
+_SPLIT = re.compile(r"[^\s/\\]{1,20}")
+
+read_caption = partial(read_text, expected="a caption")
+
+
+def _split(value: Any) -> str:
+    split = read_name(value)
+    if not _SPLIT.fullmatch(split):
+        raise BadValue(quoted(split), "a word such as train, dev or test (at most 20 letters)")
+    return split
+
+
+def _long_text(value: Any) -> str:
+    text = read_text(value)
+    if len(text) > MOST_TEXT:
+        raise BadValue(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _AboutImage:
+    """A record's image columns; captions are separate, as an image with a text needs none."""
+
+    image: ImageName
+    text: Annotated[str, PlainValidator(_long_text)] = ""
+    boxes: tuple[BoxRow, ...] = ()
+    split: Annotated[str, PlainValidator(_split)] | None = None
+    url: Address | None = None
+    caption_id: Name | None = None
+    document: Name | None = None
+    text_title: Annotated[str, PlainValidator(_long_text)] = ""
+
+
+_ABOUT = Shape(_AboutImage, passed=("boxes",))
+
+
+class TableDataset(DatasetSource):
+    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url, document`.
+
+    Images may have `boxes`, and a `text`, with which they need no caption. Memory holds each image's first record
+    (digests of long values), its count and two 64-bit digests per caption.
+
+    With `images_alone` the captions are a system's, and only name the images.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        encoding: str | None = None,
+        *,
+        records: RecordReader,
+        images_alone: bool = False,
+    ) -> None:
+        super().__init__(path, encoding)
+        self._records = records
+        self._images_alone = images_alone
+
+    def rows(self) -> Iterator[ReferenceRow | ImageRow]:
+        register = CaptionRegister(self.notes)
+        about: dict[str, _FirstRecord] = {}
+        silent: set[str] = set()
+        read = self._read(
+            self._records,
+            DATASET_COLUMNS,
+            lambda record: list(self._rows_of(record, about, silent, register)),
+        )
+        yield from chain.from_iterable(read)
+        self.notes.count("text-alone", len(silent))
+        self.notes.count("images-alone", len(about) if self._images_alone else 0)
+        if not about:
+            raise ImportProblem(self.path, None, None, "no captions", "at least one record")
+
+    def _rows_of(
+        self, record: Record, about: dict[str, _FirstRecord], silent: set[str], register: CaptionRegister
+    ) -> Iterator[ReferenceRow | ImageRow]:
+        row = _ABOUT.read(record, boxes=boxes_of(record) or ())
+        image = row.image
+        if image not in about:
+            about[image] = _FirstRecord.of(row)
+            if row.text_title and not row.text:
+                raise record.problem("text_title", quoted(row.text_title), "a text beside its title")
+            whole = (image, row.text, row.boxes, row.split, row.url)
+            if row.text_title:
+                yield TitledRow(*whole, row.document or "", row.text_title)
+            elif row.document:
+                yield DocumentRow(*whole, row.document)
+            elif row.text or row.boxes or self._images_alone:
+                yield ImageRow(*whole)
+        else:
+            about[image].check(record, row)
+        if self._images_alone:
+            return
+        if record.get("caption") is None and about[image].text:
+            if not register.position(image):
+                silent.add(image)
+            return
+        silent.discard(image)
+        text = record.read("caption", read_caption)
+        position = register.position(image)
+        caption_id = row.caption_id or f"{image}#{position}"
+        if register.add(record, caption_id, image, text):
+            yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstRecord:
+    """An image's first record; later ones may repeat it or be empty."""
+
+    split: str | None
+    url: str | None
+    document: str | None
+    text: int
+    text_title: int
+    boxes: int
+
+    @classmethod
+    def of(cls, row: _AboutImage) -> _FirstRecord:
+        text, title = (hash(one_text(part)) if part else 0 for part in (row.text, row.text_title))
+        return cls(row.split, row.url, row.document, text, title, hash(row.boxes) if row.boxes else 0)
+
+    def check(self, record: Record, row: _AboutImage) -> None:
+        for column, before, now in (
+            ("split", self.split, row.split),
+            ("url", self.url, row.url),
+            ("document", self.document, row.document),
+        ):
+            if now is not None and now != before:
+                raise record.problem(column, quoted(now), f"{quoted(before)} as before for this image")
+        later = _FirstRecord.of(row)
+        for column in ("text", "text_title", "boxes"):
+            before, again = getattr(self, column), getattr(later, column)
+            if again and again != before:
+                expected = (
+                    "the same as in the image's first record" if before else "it in the image's first record"
+                )
+                raise record.problem(column, "something else than before", expected)
+
+
+class CaptionRegister:
+    """Find repeated captions by 64-bit digests of ids and texts."""
+
+    def __init__(self, notes: ImportNotes) -> None:
+        self._notes = notes
+        self._by_id: dict[int, int] = {}
+        self._texts: set[int] = set()
+        self._counts: Counter[str] = Counter()
+
+    def position(self, image: str) -> int:
+        return self._counts[image]
+
+    def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
+        """Return whether the caption is new; refuse a used id."""
+        key, content = hash(caption_id), hash((image, one_text(text)))
+        if key in self._by_id:
+            if self._by_id[key] != content:
+                expected = "every id once, or again with the same image and text"
+                raise record.problem(column, f"{quoted(caption_id)} a second time", expected)
+            self._notes.count("repeated-line")
+            return False
+        self._by_id[key] = content
+        if content in self._texts:
+            self._notes.count("repeated-caption")
+        self._texts.add(content)
+        self._counts[image] += 1
+        return True

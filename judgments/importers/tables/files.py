@@ -1,0 +1,117 @@
+"""Read the records of a table, whatever its file is.
+
+`read_table` detects JSON lines, CSV, a JSON list, an Excel workbook or Parquet by a file's first bytes. A workbook's
+XML is read as a stream, without a tree, within the limits of archives; Parquet by a process of its own. Neither is
+read in a request.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
+from common.incoming.apart import parquet_rows
+from common.incoming.workbooks import DAMAGE_OF_WORKBOOKS, workbook_rows
+from judgments.importers.records.columns import Columns, RecordReader
+from judgments.importers.records.csv_records import IF_TITLE, SEPARATORS, read_csv
+from judgments.importers.records.json_records import read_document, read_json_lines
+from judgments.importers.records.record import Record
+from judgments.importers.textio import ImportNotes, ImportProblem, read_head, read_lines, unreadable
+
+
+def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+    """Read CSV, JSON lines, a JSON list, an Excel workbook or Parquet, whatever the file is."""
+    head = read_head(path, READ_AT_ONCE, encoding=encoding).lstrip()
+    read = next((reader for start, reader in _BY_START.items() if head.startswith(start)), read_csv)
+    return read(path, columns, notes, encoding)
+
+
+def read_json_list(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
+) -> Iterator[Record]:
+    """Yield the objects of a JSON document that is a list."""
+    for key, number, value, line in read_document(path, encoding):
+        if number is not None and isinstance(value, dict):
+            columns.check(tuple(value), path, line, notes)
+            yield Record(path, line, value, path=f"{key}[{number}]")
+        elif number is not None or key:
+            actual = "an object" if key else quoted(value)
+            raise ImportProblem(path, line, None, actual, "a list of objects")
+
+
+def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+    """Yield the rows of the first sheet; the first is the header, unless `columns` says which."""
+    names: dict[int, str] = {}
+    for number, cells in _rows(path):
+        if number < columns.header_row:
+            continue
+        if not names:
+            cells = {at: cell for at, cell in cells.items() if cell.strip()}
+            listed = columns.header or columns.names_of(cells.values())
+            names = dict(zip(range(len(listed)) if columns.header else cells, listed, strict=True))
+            if len(set(names.values())) < len(names):
+                raise ImportProblem(path, number, None, "a column twice in the header", "every column once")
+            columns.check(list(names.values()), path, number, notes)
+            if not columns.header:
+                continue
+        if beyond := [at for at, cell in cells.items() if cell and at not in names]:
+            actual = f"{quoted(cells[beyond[0]])} in column {beyond[0] + 1}"
+            raise ImportProblem(path, number, None, actual, f"cells below the header alone{IF_TITLE}")
+        if any(cells.values()):
+            yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)
+    if not names:
+        raise ImportProblem(path, None, None, "an empty sheet", "a header and rows")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
+    number = None
+    try:
+        for number, cells in workbook_rows(path):
+            yield number, cells
+    except Excess as error:
+        raise ImportProblem(path, number, None, error.actual, error.expected) from error
+    except DAMAGE_OF_WORKBOOKS as error:
+        why = str(error).partition("\n")[0][:200] or type(error).__name__
+        raise ImportProblem(path, None, None, f"damaged data ({why})", "an Excel workbook (.xlsx)") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def first_lines(
+    path: Path, encoding: str | None, *, workbook: bool, most: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first rows of CSV or of a workbook with their lines, whatever they hold."""
+    if workbook:
+        for number, cells in islice(_rows(path), most):
+            yield number, [cells.get(at, "") for at in range(max(cells, default=-1) + 1)]
+        return
+    lines = [text for _, text in islice(read_lines(path, encoding=encoding, newline=""), most)]
+    separator = max(SEPARATORS, key="".join(lines).count)
+    yield from enumerate(csv.reader(lines, delimiter=separator), 1)
+
+
+def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+    """Yield the rows, numbered from 1."""
+    check_head(HEAD + 1)
+    number = None
+    try:
+        rows = parquet_rows(path)
+        names = columns.names_of(next(rows))
+        columns.check(names, path, None, notes)
+        for number, values in enumerate(rows, 1):
+            yield Record(path, number, dict(zip(names, values, strict=True)), json_texts=True)
+    except Excess as error:
+        raise ImportProblem(path, number, None, error.actual, error.expected) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+_BY_START: dict[str, RecordReader] = {
+    "PK\x03\x04": read_workbook,
+    "PAR1": read_parquet,
+    "[": read_json_list,
+    "{": read_json_lines,
+}

@@ -1,0 +1,73 @@
+"""Read tables of inputs of HIT templates, and lists of pairs to be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from judgments.importers.records.columns import Columns
+from judgments.importers.records.csv_records import read_csv
+from judgments.importers.records.json_records import read_json_lines
+from judgments.importers.records.record import Record
+from judgments.importers.records.rows import InputRow
+from judgments.importers.records.sources import DatasetSource
+from judgments.importers.records.values import read_image, read_name, read_text
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+
+PAIR_COLUMNS = Columns(("image", "caption"))
+
+INPUTS = Columns((), loose=True)
+
+# Of the inputs of HIT templates:
+PICTURE = "picture"
+
+MOST_INPUTS = 200
+
+MOST_CELL = 100_000
+
+LONGEST_COLUMN = 100
+
+
+class InputTable(DatasetSource):
+    """CSV with a column per `${field}` of a HIT template and a row per task, as for MTurk and Turkle.
+
+    Column names are case-sensitive. A column `picture` names the row's picture, if pictures are imported.
+    """
+
+    def rows(self) -> Iterator[InputRow]:
+        """Yield records named by number: `row-1`."""
+        count = 0
+        for count, record in enumerate(read_csv(self.path, INPUTS, self.notes, self._encoding), 1):
+            if count == 1:
+                self._check_names(list(record.values))
+            yield self._row(count, record)
+        if not count:
+            raise ImportProblem(self.path, None, None, "no rows", "one row of inputs at least")
+
+    def _check_names(self, names: list[str]) -> None:
+        if len(names) > MOST_INPUTS:
+            raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MOST_INPUTS}")
+        for name in names:
+            Record(self.path, 1, {"": name}).read(
+                "", lambda value: read_name(value, "a name for every column", LONGEST_COLUMN)
+            )
+
+    def _row(self, number: int, record: Record) -> InputRow:
+        for name, cell in record.values.items():
+            if len(cell) > MOST_CELL:
+                raise record.problem(name, f"a cell of {len(cell):,} characters", f"at most {MOST_CELL:,}")
+        picture = record.values.get(PICTURE, "").strip()
+        file = record.read(PICTURE, read_image) if picture and "://" not in picture else None
+        return InputRow(f"row-{number}", tuple(record.values.items()), file=file)
+
+
+def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
+    first = next((line for _, line in read_lines(path) if not line.isspace()), "")
+    records = read_json_lines if first.lstrip().startswith("{") else read_csv
+    is_empty = True
+    for record in records(path, PAIR_COLUMNS, ImportNotes(), None):
+        is_empty = False
+        caption = record.read("caption", lambda value: read_text(value, "a caption's id or text"))
+        yield record.read("image", read_image), caption
+    if is_empty:
+        raise ImportProblem(path, None, None, "no pairs", "at least one record")

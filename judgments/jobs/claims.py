@@ -1,0 +1,113 @@
+"""Claim a job for this process and run it; tell which owners are gone."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils.module_loading import import_string
+
+from common.audit import acting_as, logged_with
+from judgments.jobs.registry import UnknownJobKind, job_kinds
+from judgments.jobs.runs import MAX_ATTEMPTS, Run
+from judgments.models.jobs import Job
+
+owners_here: set[str] = set()  # the owners that run jobs in this process
+
+
+def run_job(job_id: int) -> bool:
+    """Run a queued job; return whether it was finished.
+
+    Raise what the handler raises, except Quorum's named errors, which are stored in the row.
+    """
+    run = start_run(job_id)
+    return run is not None and run.finished
+
+
+def start_run(
+    job_id: int, within: Callable[[Run], AbstractContextManager[object]] = nullcontext
+) -> Run | None:
+    """Claim a job and run it as `run_job` does; return None if it is not to be had.
+
+    Args:
+        within: the context of the handler's call.
+    """
+    owner = owner_name()
+    owners_here.add(owner)
+    try:
+        run = _claim(job_id, owner)
+        if run is None:
+            return None
+        with logged_with(job=run.job_id, kind=run.kind), run, within(run):
+            if run.kind not in job_kinds:
+                raise UnknownJobKind(
+                    f"This worker knows no job kind {run.kind!r}: it may be of another version."
+                )
+            handler: Callable[..., dict[str, Any] | None] = import_string(job_kinds[run.kind].handler)
+            with acting_as(cache(lambda: _asked_for_by(run)), door="job", call=f"{run.kind} {run.job_id}"):
+                result = handler(run, **run.args)
+            if not run.finished:
+                with run.commit() as stored:
+                    stored.update(result or {})
+        return run
+    finally:
+        owners_here.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
+
+
+def _asked_for_by(run: Run) -> User | None:
+    return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
+
+
+def _claim(job_id: int, owner: str) -> Run | None:
+    job = Job.objects.filter(pk=job_id, state__in=[Job.State.QUEUED, Job.State.RUNNING]).first()
+    if job is None:
+        return None
+    if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not is_gone(job.owner)):
+        return None  # a message that came twice, or a job that kills its workers
+    # The database's clock, as those of the workers may differ.
+    changed = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(
+        state=Job.State.RUNNING, owner=owner, attempts=F("attempts") + 1, heartbeat=Now(), started_at=Now()
+    )
+    if not changed:
+        return None
+    return Run(job.pk, job.kind, job.queue, job.args, owner, job.attempts + 1)
+
+
+def owner_name() -> str:
+    """Return a new name of this process, as an owner of work."""
+    return f"{_machine()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+@cache
+def _machine() -> str:
+    """Return a name of all processes whose numbers differ: those of a container, or of a machine since it started."""
+    name = socket.gethostname()
+    with suppress(OSError):  # another system than Linux
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        name += f"/{boot[:8]}/{os.stat('/proc/self/ns/pid').st_ino}"
+    return name
+
+
+def is_gone(owner: str) -> bool | None:
+    """Return whether an owner's process has ended; None for one of another machine."""
+    host, _, process = owner.rpartition(":")[0].rpartition(":")
+    if host != _machine():
+        return None
+    if int(process) == os.getpid():
+        return owner not in owners_here
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's
+        return False
+    return False

@@ -1,0 +1,181 @@
+"""Compute the parts of a job's work by all workers.
+
+The job's own process takes part, so it never waits for a free worker, and a worker that was killed costs nothing but
+time. A part is claimed by a file; if two compute it, both get the same result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+import secrets
+import shutil
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from amqp.exceptions import AMQPError
+from celery import shared_task
+from django.conf import settings
+from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
+
+from judgments.jobs import registry, runs
+from judgments.jobs.claims import is_gone, owner_name
+from judgments.jobs.registry import HEAVY
+from judgments.jobs.runs import Run
+from judgments.models import Study
+from quorum.numeric import packing
+from quorum.numeric.parallel import PartFunction, Results, Serial, using
+
+QUEUE = "parts"
+TAKE_OVER = 3  # times the longest part so far, before a part of a silent worker is computed here
+LEAST_WAIT = 10.0  # seconds
+LOOK_EVERY = 0.02
+TASK = "task"
+FOLDER = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")  # job, run, and turn
+
+packing.declare_kind(Study, lambda study: study.pk, lambda pk: Study.objects.get(pk=pk))
+
+log = logging.getLogger(__name__)
+
+BROKER_FAILURES = (KombuError, AMQPError, RedisError, OSError)
+PART = registry.task_name("compute_part")
+
+
+def folder_of_parts() -> Path:
+    return Path(settings.DATA_DIR) / "parts"
+
+
+class AllWorkers:
+    """The pool of a job."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._folders = itertools.count()
+
+    def map(
+        self, function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False
+    ) -> Results:
+        if len(parts) < 2:
+            yield from Serial().map(function, shared, parts)
+            return
+        folder = folder_of_parts() / f"{self._run.job_id}-{self._run.name}-{next(self._folders)}"
+        folder.mkdir(parents=True)
+        try:
+            try:
+                write_packed(folder / TASK, (function, shared, list(parts)))
+            except packing.NotPackable:
+                yield from Serial().map(function, shared, parts)
+                return
+            send_parts(folder.name, len(parts))
+            yield from self._results(folder, function, shared, parts)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _results(
+        self, folder: Path, function: PartFunction, shared: Any, parts: Sequence[Any]
+    ) -> Iterator[Any]:
+        results: dict[int, Any] = {}
+        unclaimed = deque(range(len(parts)))
+        longest = 0.0
+        for number in range(len(parts)):
+            while number not in results:
+                self._run.check()
+                with suppress(FileNotFoundError):
+                    results[number] = read_packed(folder / f"{number}.result")
+                    continue
+                mine = next((other for other in _pop_all(unclaimed) if claim_part(folder, other)), None)
+                if mine is None and _may_take_over(folder, number, longest):
+                    mine = number
+                if mine is None:
+                    time.sleep(LOOK_EVERY)
+                    continue
+                began = time.monotonic()
+                with using(Serial()):
+                    results[mine] = function(shared, parts[mine])
+                longest = max(longest, time.monotonic() - began)
+            yield results.pop(number)
+
+
+def _pop_all(numbers: deque[int]) -> Iterator[int]:
+    while numbers:
+        yield numbers.popleft()
+
+
+def claim_part(folder: Path, number: int) -> bool:
+    try:
+        with open(folder / f"{number}.claim", "x") as file:
+            file.write(owner_name())
+    except FileExistsError:
+        return False
+    return True
+
+
+def _may_take_over(folder: Path, number: int, longest: float) -> bool:
+    claim = folder / f"{number}.claim"
+    waited = time.time() - claim.stat().st_mtime
+    return waited > max(LEAST_WAIT, TAKE_OVER * longest) or bool(is_gone(claim.read_text()))
+
+
+@lru_cache(maxsize=1)
+def task_in(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
+    task: tuple[PartFunction, Any, list[Any]] = read_packed(folder / TASK)
+    return task
+
+
+def write_packed(path: Path, value: Any) -> None:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with draft.open("wb") as file:
+        packing.write(value, file)
+    draft.replace(path)
+
+
+def read_packed(path: Path) -> Any:
+    with path.open("rb") as file:
+        return packing.read(file, runs.OURS)
+
+
+def remove_leftovers() -> None:
+    """Remove the folders of runs that were killed, and the drafts of messages that were never sent."""
+    for folder in filter(lambda path: FOLDER.fullmatch(path.name), folder_of_parts().glob("*-*-*")):
+        job_id, run, _ = folder.name.split("-")
+        if not runs.is_run(int(job_id), run):
+            shutil.rmtree(folder, ignore_errors=True)
+    for message in Path(settings.DATA_DIR).glob("broker/.*.msg"):
+        if message.stat().st_mtime < time.time() - 60:
+            message.unlink(missing_ok=True)
+
+
+@shared_task(name=PART, time_limit=settings.JOB_SECONDS[HEAVY])
+def compute_part(folder_name: str, number: int) -> None:
+    """Compute a part that nobody has claimed, for a job that still waits for it."""
+    if not FOLDER.fullmatch(folder_name):
+        log.warning("A message names no folder of parts; nothing is computed.")
+        return
+    folder = folder_of_parts() / folder_name
+    job_id, run, _ = folder_name.split("-")
+    if not runs.is_run(int(job_id), run):
+        return
+    try:
+        with suppress(FileNotFoundError), runs.during(int(job_id), run):  # a job that has ended has no folder
+            if claim_part(folder, number):
+                function, shared, parts = task_in(folder)
+                write_packed(folder / f"{number}.result", function(shared, parts[number]))
+    except MemoryError:  # Celery's worker would end; the job's own process tries it
+        log.exception("A part of %s needed too much memory.", folder_name)
+
+
+def send_parts(folder: str, count: int) -> None:
+    """Ask all workers for the parts but the first, which the job's own process begins with."""
+    from celery import group
+
+    try:
+        group(compute_part.s(folder, number) for number in range(1, count)).apply_async()
+    except BROKER_FAILURES as error:
+        log.warning("The parts in %s are computed by one process, as the broker is away: %s", folder, error)

@@ -1,0 +1,200 @@
+"""Put jobs into their queues, hand them to the broker in turn, cancel them, and try them again.
+
+Few messages wait at the broker, the other jobs in the table: so whose account has the fewest at work goes first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import timedelta
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import Min
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext, ngettext
+
+from common.errors import WrongState
+from common.rate_limits import TooMany
+from judgments.jobs.registry import CROWD, READING, UnknownJobKind, is_relied_on, job_kinds, task_name
+from judgments.models.jobs import DELETED_STUDY, Job
+
+AT_BROKER = 8  # messages of a queue that wait there; of more, a newcomer would wait for all
+
+PLACES = """
+    SELECT id, place FROM (
+        SELECT id, row_number() OVER (PARTITION BY queue ORDER BY turn, id) AS place FROM (
+            SELECT id, queue, row_number() OVER (PARTITION BY queue, created_by_id ORDER BY id) AS turn
+            FROM judgments_job WHERE state = 'queued'
+        ) AS turns
+    ) AS places WHERE id IN ({keys})
+"""
+
+
+def enqueue(
+    *, kind: str, args: dict[str, Any] | None = None, user: User | None = None, once: bool = False
+) -> Job:
+    """Create the job's row; its message is sent on commit, or when its turn comes.
+
+    Args:
+        args: JSON values, passed to the handler by name; slugs and ids, never data.
+        once: whether to refuse it while the account's same job waits or runs.
+
+    Raises:
+        TooMany: the account has as many jobs waiting as it may.
+        WrongState: its same job is under way.
+    """
+    if kind not in job_kinds:
+        known = ", ".join(sorted(job_kinds)) or "none"
+        raise UnknownJobKind(f"There is no job kind {kind!r}; known are: {known}.")
+    queue = job_kinds[kind].queue
+    with transaction.atomic():
+        if user is not None:
+            check_waiting(user, kind)
+        if once and Job.objects.under_way().filter(kind=kind, args=args or {}, created_by=user).exists():
+            raise WrongState(gettext("This is under way already."))
+        job = Job.objects.create(kind=kind, queue=queue, args=args or {}, created_by=user)
+        dispatch(queue)
+    return job
+
+
+def check_waiting(user: User, kind: str) -> None:
+    registered = job_kinds.get(kind)
+    if registered and (registered.relied_on or registered.queue == CROWD):  # such as what pays people
+        return
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of many at once, each counts those before
+    waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
+    if waiting < settings.JOBS_WAITING:
+        return
+    # the pace of the last minutes, for all accounts
+    ended = Job.objects.filter(finished_at__gt=Now() - timedelta(minutes=5)).count()
+    wait = min(600, max(5, ceil(300 / max(ended, 1))))
+    message = ngettext(
+        "%(n)d job of %(name)s waits, as many as an account may have waiting; try again in %(wait)d seconds, or "
+        "cancel it.",
+        "%(n)d jobs of %(name)s wait, as many as an account may have waiting; try again in %(wait)d seconds, or "
+        "cancel some.",
+        waiting,
+    )
+    raise TooMany(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)
+
+
+def dispatch(queue: str) -> None:
+    """Hand waiting jobs to the broker, while few messages wait there: those of the account with fewest at work first.
+
+    An account that has none at work always gets one in; of those that read files it has one at work at a time, as
+    nobody knows what is in a file. Kinds that another version knows are left to the sweep.
+    """
+    waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
+    elsewhere: dict[
+        int, int | None
+    ] = {}  # jobs that another process sends at this moment, and their accounts
+    while oldest := dict(
+        waiting.filter(sent_at=None)
+        .exclude(pk__in=elsewhere)
+        .order_by()
+        .values_list("created_by")
+        .annotate(Min("pk"))
+    ):
+        at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
+        running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
+        busy = Counter([*at_broker, *running.values_list("created_by", flat=True), *elsewhere.values()])
+        room = AT_BROKER - len(at_broker)
+        sent = tried = 0
+        for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
+            if (sent < room and queue != READING) or not busy[account]:
+                tried += 1
+                if send_message(oldest[account]):
+                    sent += 1
+                else:
+                    elsewhere[oldest[account]] = account
+        if not tried or sent >= room:
+            return
+
+
+def send_message(job_id: int) -> bool:
+    """Send a job's message on commit; return False if another process does."""
+    with transaction.atomic():
+        # To wait for another process that sends it could be a deadlock.
+        row = Job.objects.select_for_update(skip_locked=True)
+        job = row.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None).first()
+        if job is None:
+            return False
+        Job.objects.filter(pk=job_id).update(sent_at=Now())
+        # Celery is loaded where the first message is sent.
+        transaction.on_commit(
+            lambda: import_string(settings.JOB_SENDER)(task_name(job.kind), job_id, queue=job.queue)
+        )
+    return True
+
+
+def cancel_job(job: Job) -> None:
+    """End a job that waits or runs, and store nothing of it.
+
+    A running one stops at its next report of progress; its worker's process ends if that does not come soon.
+    Raise WrongState if it has ended, or if others rely on it.
+    """
+    if is_relied_on(job.kind):
+        raise WrongState(
+            gettext("Job %(pk)s cannot be cancelled: others rely on what it does.") % {"pk": job.pk}
+        )
+    changed = (
+        Job.objects.under_way()
+        .filter(pk=job.pk)
+        .update(state=Job.State.CANCELLED, owner="", words="", finished_at=timezone.now())
+    )
+    job.refresh_from_db()
+    if not changed:
+        raise WrongState(
+            gettext("Job %(pk)s has ended (%(state)s); only one that waits or runs can be cancelled.")
+            % {"pk": job.pk, "state": gettext(job.get_state_display())}
+        )
+
+
+def retry_job(job: Job) -> None:
+    """Queue a failed or cancelled job again, as if it were asked for now.
+
+    Raise WrongState for another, and TooMany as `enqueue` does.
+    """
+    with transaction.atomic():
+        if job.created_by is not None:
+            check_waiting(job.created_by, job.kind)
+        ended = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED])
+        changed = ended.exclude(args__has_key=DELETED_STUDY).update(
+            state=Job.State.QUEUED,
+            queue=job_kinds[job.kind].queue if job.kind in job_kinds else job.queue,
+            attempts=0,
+            progress=0.0,
+            words="",
+            error="",
+            created_at=timezone.now(),
+            sent_at=None,
+            started_at=None,
+            heartbeat=None,
+            finished_at=None,
+        )
+        job.refresh_from_db()
+        if not changed and DELETED_STUDY in job.args:
+            raise WrongState(gettext("The study of job %(pk)s was deleted.") % {"pk": job.pk})
+        if not changed:
+            raise WrongState(
+                gettext("Job %(pk)s is %(state)s; only one that failed or was cancelled is tried again.")
+                % {"pk": job.pk, "state": gettext(job.get_state_display())}
+            )
+        dispatch(job.queue)
+
+
+def queue_positions(shown: Iterable[Job]) -> dict[int, int]:
+    """Return by key the positions in their queues of those that wait, from 1, if accounts take turns."""
+    keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
+    if not keys:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(PLACES.format(keys=", ".join(["%s"] * len(keys))), keys)
+        return dict(cursor.fetchall())

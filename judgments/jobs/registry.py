@@ -1,0 +1,90 @@
+"""The kinds of jobs with their handlers and queues, and the functions that beat repeats, as the apps register them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
+
+job_kinds: dict[str, JobKind] = {}
+_rounds: list[Round] = []
+
+
+class UnknownJobKind(Exception):
+    pass
+
+
+def task_name(work: str) -> str:
+    return f"quorum.{work}"
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """A kind of job.
+
+    Attributes:
+        handler: the dotted path of `handler(run, **args) -> dict | None`.
+        scope: what a token needs the right to read for the kind's results.
+        relied_on: whether others wait for what it does, so that nobody cancels it and no limit refuses it.
+        upload_page: the name of the address where its file is uploaded again, if that is no page of a study or dataset.
+    """
+
+    handler: str
+    queue: str
+    scope: str
+    relied_on: bool = False
+    upload_page: str = ""
+
+
+@dataclass(frozen=True)
+class Round:
+    """A function that beat lets a worker call every so many seconds."""
+
+    function: str
+    every: Callable[[], float]
+    queue: str
+
+    @property
+    def task(self) -> str:
+        return task_name(self.function.rpartition(".")[2])
+
+
+def register(
+    kind: str,
+    handler: str,
+    *,
+    queue: str,
+    scope: str = "studies",
+    relied_on: bool = False,
+    upload_page: str = "",
+) -> None:
+    registered = job_kinds.setdefault(kind, JobKind(handler, queue, scope, relied_on, upload_page))
+    if registered.handler != handler:
+        raise ValueError(f"Job kind {kind!r} is registered twice: {registered.handler} and {handler}.")
+
+
+def registered_kinds() -> dict[str, JobKind]:
+    return dict(job_kinds)
+
+
+def schedule(function: str, *, every: Callable[[], float], queue: str = INTERACTIVE) -> None:
+    """Register the dotted path of a function to be called every so many seconds."""
+    _rounds.append(Round(function, every, queue))
+
+
+def scheduled_rounds() -> tuple[Round, ...]:
+    return tuple(_rounds)
+
+
+def scope_of(kind: str) -> str:
+    return job_kinds[kind].scope if kind in job_kinds else "studies"
+
+
+def upload_page_of(kind: str) -> str:
+    registered = job_kinds.get(kind)
+    return (registered and registered.upload_page) or "admin:judgments_dataset_add"
+
+
+def is_relied_on(kind: str) -> bool:
+    return kind in job_kinds and job_kinds[kind].relied_on

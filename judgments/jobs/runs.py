@@ -1,0 +1,302 @@
+"""A worker's run of a job, with exactly one effect (docs/decisions/0014-celery.md).
+
+The row is the truth; a message of Celery carries its id. A worker claims the row by a guarded update and renews its
+lease by heartbeats. The handler reads and computes outside any transaction, reports progress, and writes inside
+`run.commit()`, whose one transaction also marks the row done. `sweep_jobs` finds lost messages and dead workers.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from common.errors import Busy
+from judgments.jobs.registry import CROWD, HEAVY, INTERACTIVE, READING
+from judgments.models.jobs import Job, JobQuerySet
+
+log = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+BACKOFF = 5  # seconds before the first retry after the database failed; doubled each time, with jitter
+BUSY_AFTER = 30.0  # seconds before a retry while something else is in the way
+
+LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
+# Of a worker that stops, before it leaves work that reports no progress; a lost reply of a crowd costs people time.
+STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
+LOST_SECONDS = 1.0  # of a run whose job was cancelled or given to another worker, before its process ends
+BEATS = 6  # heartbeats for each lease
+DATABASE_FAILURES = (OperationalError, InterfaceError)
+
+OURS = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
+
+_stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
+_worker = 0  # the process whose children run jobs, and may end at any time
+
+
+class LostClaim(Exception):
+    """The job was cancelled or given to another worker; the run's transaction is rolled back."""
+
+
+class TookTooLong(Exception):
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"The work took longer than {settings.JOB_SECONDS[queue] / 60:g} minutes, the limit of its queue; "
+            f"JOB_SECONDS_{queue.upper()} sets another."
+        )
+
+
+class NotEnoughMemory(Exception):
+    pass
+
+
+class WorkerStops(BaseException):
+    """The worker was asked to end; another worker runs the job."""
+
+
+class Progress(Protocol):
+    """The `progress` argument of services: the share done, 0 to 1, and the current activity."""
+
+    def __call__(self, share: float, message: str = "") -> None:
+        pass
+
+
+@dataclass
+class Run:
+    """A worker's claim of a job, passed to the handler."""
+
+    job_id: int
+    kind: str
+    queue: str
+    args: dict[str, Any]
+    owner: str
+    attempts: int
+    finished: bool = False
+    share: float = 0.0
+    message: str = ""
+    lost: bool = False
+    retry_in: float | None = None  # seconds, for a run that is to be tried again
+    _heart: _Heart = field(init=False, repr=False)
+    _began: float = field(default_factory=time.monotonic, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """8 hexadecimal digits that identify this run."""
+        return self.owner.rpartition(":")[2]
+
+    def progress(self, share: float, message: str = "") -> None:
+        """Report progress; a separate thread writes it, so this is cheap. Raise as `check` does."""
+        self.check()
+        self.share, self.message = min(max(share, 0.0), 1.0), message[:200]
+
+    def check(self) -> None:
+        """Raise WorkerStops if the worker was asked to end, and LostClaim if the job is not this run's any more."""
+        if _stopping[0]:
+            raise WorkerStops
+        if self.lost and not self.finished:
+            raise self._lost_claim()
+
+    @contextmanager
+    def commit(self) -> Iterator[dict[str, Any]]:
+        """Open the transaction for the handler's writes and the job's end; yield the result dict.
+
+        Raise LostClaim, and roll back, if the job was cancelled or belongs to another worker.
+        """
+        result: dict[str, Any] = {}
+        with transaction.atomic():
+            yield result
+            changed = self._row().update(
+                state=Job.State.DONE,
+                progress=1.0,
+                words="",
+                result=result,
+                owner="",
+                finished_at=timezone.now(),
+            )
+            if not changed:
+                raise self._lost_claim()
+        self.finished = True
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def _lost_claim(self) -> LostClaim:
+        return LostClaim(f"Job {self.job_id} was cancelled or given to another worker.")
+
+    def _row(self) -> JobQuerySet:
+        return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
+
+    def __enter__(self) -> Run:
+        self._heart = _Heart(self)
+        self._heart.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._heart.stop()
+        if error is None:
+            return False
+        if isinstance(error, LostClaim):
+            log.warning("%s Nothing of this run was kept.", error)
+            return True
+        if isinstance(error, SystemExit) and self._seconds() > settings.JOB_SECONDS[self.queue]:
+            error = TookTooLong(self.queue)  # the hard limit
+        if not isinstance(error, Exception):
+            self._row().give_back(counted=False)
+            return isinstance(error, WorkerStops)
+        if isinstance(error, Busy):
+            self._retry(BUSY_AFTER, counted=False)
+            return True
+        if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
+            log.warning("Job %s will be tried again: %s", self.job_id, error)
+            self._retry(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
+            return True
+        named = type(error).__module__.partition(".")[0] in OURS
+        if isinstance(error, MemoryError):  # numpy's says how much; Celery's worker would end
+            log.exception("Job %s needed too much memory.", self.job_id)
+            error = NotEnoughMemory(f"The work needed more memory than there is. {error}".strip())
+            named = True
+        name = type(error).__name__
+        sentence = str(error) if named else f"The work stopped on an unexpected error ({name}); see the log."
+        self._row().update(
+            state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
+        )
+        return named  # a named error explains itself; others are logged with a traceback
+
+    def _retry(self, seconds: float, *, counted: bool = True) -> None:
+        if self._row().give_back(sent_in=timedelta(seconds=seconds), counted=counted):
+            self.retry_in = seconds
+
+
+class _Heart(threading.Thread):
+    """Write progress and heartbeats through a separate connection.
+
+    The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat waits
+    without delaying the handler.
+    """
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(name=f"job-{run.job_id}-heart", daemon=True)
+        self.run_, self.stopped = run, threading.Event()
+
+    def run(self) -> None:
+        written, silent, stopping, ours = (0.0, ""), 0.0, 0.0, time.monotonic()
+        beat_every = settings.JOB_STALE_SECONDS / BEATS
+        try:
+            while not self.stopped.wait(LOOK_EVERY):
+                silent += LOOK_EVERY
+                stopping += LOOK_EVERY * _stopping[0]
+                if stopping >= STOP_SECONDS[self.run_.queue]:
+                    self._leave()
+                if not self.run_.lost or self.run_.finished:
+                    ours = time.monotonic()
+                elif time.monotonic() - ours >= LOST_SECONDS:
+                    self._leave_lost()
+                now = (self.run_.share, self.run_.message)
+                if now == written and silent < beat_every:
+                    self._look()
+                elif self._look(progress=now[0], words=now[1], heartbeat=Now()):
+                    written, silent = now, 0.0
+        finally:
+            connection.close()
+
+    def _look(self, **values: Any) -> bool:
+        """Write the values, and note whether the job is still this run's."""
+        try:
+            row = self.run_._row()
+            self.run_.lost = not (row.update(**values) if values else row.exists())
+        except DATABASE_FAILURES as error:
+            log.debug("No progress written for job %s: %s", self.run_.job_id, error)
+            connection.close()  # a broken connection does not recover by itself
+            return False
+        return True
+
+    def _leave(self) -> None:
+        """End this process in the middle of the work, for another worker to take it up; the attempt does not count."""
+        with suppress(*DATABASE_FAILURES):
+            if self.run_._row().give_back(counted=False):
+                os._exit(0)
+
+    def _leave_lost(self) -> None:
+        with suppress(*DATABASE_FAILURES):
+            # A run that is done still tells others of it.
+            if not Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists():
+                _end_process(str(self.run_._lost_claim()))
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.join()
+
+
+def _end_process(reason: str) -> None:
+    """End this process of a worker in the middle of work whose job was cancelled or given to another worker."""
+    if os.getppid() == _worker:
+        log.warning("%s Its process ends.", reason)
+        os._exit(0)
+
+
+@contextmanager
+def during(job_id: int, run: str) -> Iterator[None]:
+    """Let the block compute for a run of a job; end this process in its middle when that run is over."""
+    stopped = threading.Event()
+
+    def watch() -> None:
+        try:
+            while not stopped.wait(LOOK_EVERY):
+                with suppress(*DATABASE_FAILURES):
+                    if not is_run(job_id, run):
+                        _end_process(f"Job {job_id} needs its parts no longer.")
+        finally:
+            connection.close()
+
+    heart = threading.Thread(target=watch, name=f"job-{job_id}-part", daemon=True)
+    heart.start()
+    try:
+        with interrupted():
+            yield
+    finally:
+        stopped.set()
+        heart.join()
+
+
+def is_run(job_id: int, run: str) -> bool:
+    """Return whether a run of a job, by its name, is under way."""
+    return Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists()
+
+
+@contextmanager
+def interrupted() -> Iterator[None]:
+    """Interrupt what keeps other threads from running, such as a regular expression, so that the heart beats."""
+    signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # a look at the row
+    signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def share_stopping() -> None:
+    """Let processes that will be forked from this one see when it is asked to end."""
+    global _stopping, _worker
+    _stopping, _worker = mmap.mmap(-1, 1), os.getpid()
+
+
+def ask_to_stop() -> None:
+    """Let the runs of this process and its children end at their next report of progress."""
+    _stopping[0] = 1

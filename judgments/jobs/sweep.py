@@ -1,0 +1,108 @@
+"""Find lost messages and dead workers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Count, Min
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from judgments.jobs.claims import is_gone, owners_here
+from judgments.jobs.queues import dispatch, send_message
+from judgments.jobs.registry import QUEUES, job_kinds
+from judgments.jobs.runs import MAX_ATTEMPTS, TookTooLong
+from judgments.models.jobs import Job
+
+log = logging.getLogger(__name__)
+
+LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by then is lost
+
+_woke, _clocks_apart = float("-inf"), time.time() - time.monotonic()
+
+
+def sweep_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
+    """Queue the jobs of dead workers and of lost messages again; safe at any time.
+
+    Args:
+        at_broker: how many messages of a queue the broker holds; None if it does not say.
+    """
+    for job in Job.objects.filter(state=Job.State.RUNNING):
+        if not _is_lapsed(job):
+            continue
+        run = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
+        if error := _why_given_up(job):
+            run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now())
+        else:
+            run.give_back()
+    _offer_unknown_kinds()
+    for queue in QUEUES:
+        _take_back_lost(queue, at_broker)
+    for queue in QUEUES:
+        dispatch(queue)
+
+
+def _offer_unknown_kinds() -> None:
+    """Send a message for each kind: a worker that knows it sends the others, while sweeps may all come here."""
+    waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
+    kinds = waiting.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
+    for kind, count, sent, oldest in kinds:
+        log.warning(
+            "Jobs of kind %r wait (%d), which this version does not know; a worker of another may.",
+            kind,
+            count,
+        )
+        if not sent:
+            send_message(oldest)
+
+
+def _why_given_up(job: Job) -> str:
+    if job.attempts >= MAX_ATTEMPTS:
+        return f"The worker was gone before the work was done, {job.attempts} times over."
+    if job.started_at and job.heartbeat:
+        took = (job.heartbeat - job.started_at).total_seconds()
+        if took > settings.JOB_SECONDS[job.queue]:  # Celery ended its process
+            return str(TookTooLong(job.queue))
+    return ""
+
+
+def _is_lapsed(job: Job) -> bool:
+    """Return whether a running job's worker is gone.
+
+    On this machine its process tells, as a computer that slept, or a long transaction on SQLite, delays heartbeats.
+    """
+    gone = is_gone(job.owner)
+    if gone:
+        return True
+    leases = 1 if gone is None else 2  # another process may have got the number of a dead one
+    silence = leases * settings.JOB_STALE_SECONDS
+    silent_before = Now() - timedelta(seconds=silence)
+    return (
+        job.owner not in owners_here
+        and (gone is None or _seconds_awake() > silence)
+        and Job.objects.filter(pk=job.pk, owner=job.owner, heartbeat__lt=silent_before).exists()
+    )
+
+
+def _seconds_awake() -> float:
+    """Return how long this machine has not slept, as far as this process can tell."""
+    global _woke, _clocks_apart
+    # Only the clock of the day goes on while the machine sleeps.
+    apart = time.time() - time.monotonic()
+    if abs(apart - _clocks_apart) > 1:
+        _woke, _clocks_apart = time.monotonic(), apart
+    return time.monotonic() - _woke
+
+
+def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> None:
+    """Mark as not sent the oldest of more jobs than messages wait; a message sent twice does nothing."""
+    sent = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
+    lost = list(sent.order_by("sent_at", "pk").values_list("pk", flat=True))
+    messages = at_broker(queue) if lost else None
+    if messages is not None:
+        lost = lost[: max(0, len(lost) - messages)]
+        Job.objects.filter(pk__in=lost, state=Job.State.QUEUED).update(sent_at=None)

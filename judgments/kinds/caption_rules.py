@@ -1,0 +1,138 @@
+r"""The rules of caption writing, which the server and the page share.
+
+A rule is a regular expression or a count, applied to the text after ``tidy_text``. Expressions use only what Python's
+``re`` and JavaScript's ``RegExp`` read alike (no ``\b``, ``\d``, ``\s``, ``\w``, no lookbehind). V15 §5 asks for the
+main aspects, descriptions instead of dialogue, nothing overly descriptive, good grammar. H13 §2.2 and §2.3 want visible
+content in sentences: no names of people or places, no commentary, not several sentences, not lengthy. COCO is Chen et
+al. 2015, arXiv:1504.00325, section 2. All numbers and word lists are our own; "Quorum's choice" as a source marks a
+rule without a paper.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_BLANK_RUN = re.compile(f"[{BLANKS}]+")
+# Values of {start}, {end} and {quote} in the file's patterns.
+PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
+
+ENGLISH = ("en",)
+ANY_LANGUAGE = ("", "en", "zh")  # one for each set of hard rules
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of caption writing.
+
+    Attributes:
+        hard: whether it refuses the caption; otherwise the page only advises.
+        says: the message to the worker.
+        refused, fine: example captions.
+        pattern: a caption breaks the rule if this matches anywhere.
+        counts: "words" or "characters" for a count rule.
+        languages: primary language subtags it applies to; empty for all but ``besides``.
+    """
+
+    id: str
+    hard: bool
+    says: str | Promise
+    refused: str
+    fine: str
+    source: str
+    pattern: str = ""
+    ignore_case: bool = True
+    counts: str = ""
+    least: int = 0
+    most: int = 0
+    languages: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+
+    def is_for(self, language: str) -> bool:
+        first = first_part(language)
+        return first in self.languages if self.languages else first not in self.besides
+
+    def is_broken_by(self, text: str) -> bool:
+        """Return whether a text, as ``tidy_text`` leaves it, breaks the rule."""
+        if self.counts:
+            count = count_words(text) if self.counts == "words" else len(text)
+            return count < self.least or bool(self.most and count > self.most)
+        return _compiled(self.pattern, self.ignore_case).search(text) is not None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields for the page's script."""
+        test: dict[str, Any] = (
+            {"counts": self.counts, "least": self.least, "most": self.most}
+            if self.counts
+            else {"pattern": self.pattern, "flags": "iu" if self.ignore_case else "u"}
+        )
+        return {"id": self.id, "hard": self.hard, "says": str(self.says), **test}
+
+
+@lru_cache(maxsize=128)
+def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+
+
+def tidy_text(text: str) -> str:
+    """Strip the text and collapse white space."""
+    return _BLANK_RUN.sub(" ", text).strip(" ")
+
+
+def count_words(text: str) -> int:
+    """Count runs between blanks that hold a letter or digit."""
+    return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
+
+
+def _read() -> tuple[Rule, ...]:
+    rules = tomllib.loads(Path(__file__).with_name("caption_rules.toml").read_text(encoding="utf-8"))["rules"]
+    return tuple(_rule(**values) for values in rules)
+
+
+def _rule(
+    *, says: str, refused: str, pattern: str = "", words: Sequence[str] = (), times: int = 1, **values: Any
+) -> Rule:
+    whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
+    for name in ("languages", "besides"):
+        values[name] = tuple(values.get(name, ()))
+    for name, part in PARTS.items():
+        pattern, whole_words = (
+            expression.replace(f"{{{name}}}", part) for expression in (pattern, whole_words)
+        )
+    return Rule(
+        says=_(says),
+        refused=refused * times,
+        pattern="|".join(filter(None, (pattern, whole_words))),
+        **values,
+    )
+
+
+RULES = _read()
+
+
+def first_part(language: str) -> str:
+    """Return the primary language subtag: "pt" of "pt-BR"."""
+    return language.split("-")[0].lower()
+
+
+def rules_for(language: str) -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if rule.is_for(language))
+
+
+def broken_rules(text: str, language: str) -> tuple[Rule, ...]:
+    tidy = tidy_text(text)
+    return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidy))
+
+
+def first_refusal(rules: Iterable[Rule]) -> Rule | None:
+    return next((rule for rule in rules if rule.hard), None)

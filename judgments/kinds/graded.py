@@ -1,0 +1,264 @@
+"""Ask how well a caption describes an image, from 4 to 1 (H13 §4.2.1)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext, pgettext
+
+from judgments.design.numbers import NUMBER, display_number, number_text, plain_number, range_of, range_text
+from judgments.design.scale import Scale, scale_of
+from judgments.design.wordings import CAPTION, WORDINGS
+from judgments.kinds.base import (
+    Aggregation,
+    Answers,
+    Choice,
+    ChoiceRehearsal,
+    Comparison,
+    Consensus,
+    ConsensusColumns,
+    Kind,
+    Page,
+    Rehearsal,
+    RelevanceScale,
+    Units,
+    with_wording,
+)
+from judgments.kinds.image_caption import ImageCaptionKind
+from quorum.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+SAME = 0.15  # share of the scale by which equal answers to a repeated caption differ at most; or a point
+MOST_GRADES = 11  # that a page shows as choices
+KEYS = "1234567890x"
+
+
+class MeanGrade(Aggregation):
+    """The mean grade (H13); votes of the ``listed`` grades are listed even at 0."""
+
+    rule = "mean"
+    level = "interval"
+
+    def __init__(self, listed: Sequence[float] = ()) -> None:
+        self._listed = listed
+
+    def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
+        means = mean_grade(units, values)
+        if self._listed:
+            counted = majority_vote(units, values, labels=self._listed)
+            return ConsensusColumns(
+                unit=means.units,
+                n=means.n,
+                value=means.mean,
+                share=None,
+                margin=None,
+                tie=np.zeros(len(means.n), dtype=np.bool_),
+                votes=counted.counts,
+                answers=tuple(map(number_text, self._listed)),
+                whole=False,
+            )
+        votes: defaultdict[int, Counter[float]] = defaultdict(Counter)
+        for unit, value in zip(units, values, strict=True):
+            votes[int(unit)][float(value)] += 1
+        return {
+            unit: Consensus(
+                n=votes[unit].total(),
+                value=mean,
+                votes={number_text(grade): votes[unit][grade] for grade in sorted(votes[unit])},
+            )
+            for unit, mean in zip(means.units.tolist(), means.mean.tolist(), strict=True)
+        }
+
+
+def in_range(answer: float, expected: Any) -> bool:
+    """Compare with a range ("3-4") or one grade."""
+    low, high = range_of(str(expected))
+    return low <= answer <= high
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleLeaning:
+    """Weight points by nearness to the quality, which is the lowest point at 1 and the highest at 4.
+
+    Attributes:
+        spread: the share of the scale over which a weight falls by a factor of e.
+    """
+
+    scale: Scale
+    spread: float
+
+    def __call__(self, qualities: Sequence[float]) -> list[float]:
+        low, length = self.scale.low, self.scale.length
+        centre = low + (qualities[0] - 1) / 3 * length
+        weights = [math.exp(-abs(point - centre) / (self.spread * length)) for point in self.scale.points]
+        return [weight / sum(weights) for weight in weights]
+
+
+class ScaleRehearsal(ChoiceRehearsal):
+    def __init__(self, scale: Scale, spread: float, is_right: Callable[[Any, Any], bool]) -> None:
+        super().__init__(scale.points, ScaleLeaning(scale, spread), is_right)
+        self.scale = scale
+
+    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+        """Return whether the point nearest to the mean is right."""
+        if consensus.value is None:
+            return False
+        return self.is_right(self.values[self.scale.steps_to(consensus.value)], truth)
+
+
+def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
+    return [name for name in names if float(name) not in (scale.low, scale.high)]
+
+
+def keys_of(points: Sequence[float]) -> list[str]:
+    """Return a key for each of up to ``MOST_GRADES`` points: its own digit where it has one, else its place."""
+    if all(point in range(10) for point in points):
+        return [str(point) for point in points]
+    return list("0123456789x" if points == tuple(range(11)) else KEYS)[: len(points)]
+
+
+class Graded(ImageCaptionKind):
+    name = "graded"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    scale: Scale = Scale(low=1, high=4)
+    values: tuple[float, ...] = scale.points
+    labelled: tuple[float, ...] = values[::-1]
+    choices: tuple[Choice, ...] = tuple(
+        Choice(grade, label, str(grade)) for grade, label in zip(labelled, wording.choices, strict=True)
+    )
+    defaults = {"question": wording.question, "seconds_per_unit": 12.0}
+    page = Page("annotation/kinds/graded.html")
+    good, bad = "3-4", "1-2"
+    aggregation = MeanGrade(values)
+    comparison = Comparison(cuts=GRADE_THRESHOLDS)
+    relevance = RelevanceScale.of_means(scale)
+    rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
+    study_scale: Scale | None = None  # of a study, which its page and its clients are told
+    point_names: Mapping[str, str] = {}  # of that scale
+
+    def setting(self, design: StudyDesign) -> str:
+        usual = type(self).scale
+        return "" if design.scale is None or design.scale.same_points(usual) else str(design.scale)
+
+    def with_setting(self, setting: str) -> Kind:
+        return self.on_scale(scale_of(setting)) if setting else self
+
+    def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        return {"scale": scale_of(setting).model_dump(mode="json")} if setting else {}
+
+    def for_design(self, design: StudyDesign) -> Kind:
+        if design.scale is None:
+            return super().for_design(design)
+        worded = with_wording(self, design.judged, ())
+        assert isinstance(worded, Graded)
+        # the labels of a design with a scale are those of a translation
+        labels = dict(zip(design.scale.labels, design.labels, strict=True)) if design.labels else {}
+        return worded.on_scale(design.scale, labels or design.scale.labels)
+
+    def scale_problem(self, scale: Scale) -> str:
+        if len(scale) <= MOST_GRADES:
+            return ""
+        return pgettext("staff", "expected %(most)d at most; slider asks for a place on a line") % {
+            "most": MOST_GRADES
+        }
+
+    def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
+        """Return this kind with a study's own scale; ``labels`` names its points, or some of them."""
+        changed = copy(self)
+        changed.scale = changed.study_scale = scale
+        changed.values = scale.points
+        changed.good, changed.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
+        changed.relevance = RelevanceScale.of_means(scale)
+        changed.point_names = dict(labels or scale.labels)
+        changed.labelled = tuple(map(float, changed.point_names))
+        changed.answer_on(scale)
+        return changed
+
+    def answer_on(self, scale: Scale) -> None:
+        """Take the choices, the votes and the simulated answers from a scale."""
+        self.choices = tuple(
+            Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
+            for point, key in zip(scale.points, keys_of(scale.points), strict=True)
+        )
+        self.page = replace(self.page, template="annotation/kinds/scale.html", keys=())
+        self.aggregation = MeanGrade(scale.points)
+        self.comparison = replace(self.comparison, cuts=scale.points[:0:-1])
+        self.rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
+
+    @property
+    def poles(self) -> tuple[str, str]:
+        """The words of both ends; built-in ones if a study names no point of its scale."""
+        if self.point_names:
+            ends = (number_text(self.scale.low), number_text(self.scale.high))
+            return self.point_names.get(ends[0], ""), self.point_names.get(ends[1], "")
+        low, high = self.default_poles
+        return low, high
+
+    @property
+    def default_poles(self) -> list[str]:
+        judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
+        return WORDINGS["slider"][judged].ends
+
+    @property
+    def names_inner_points(self) -> bool:
+        return bool(inner_names(self.scale, self.point_names))
+
+    @property
+    def shows_keys(self) -> bool:
+        """Whether keys stand beside the points of a study's own scale, as some are not their numbers."""
+        return any(choice.key != choice.code for choice in self.choices)
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
+        text = form.get(f"u{position}")
+        if self.study_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
+            return plain_number(float(text))
+        return super().read_form(form, position, unit)
+
+    def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> float:
+        if self.study_scale is None:
+            return super().clean_answer(answer, unit=unit, design=design)
+        if type(answer) not in (int, float) or answer not in self.study_scale:
+            raise ValueError(gettext("expected %(values)s") % {"values": self.study_scale.in_words})
+        return plain_number(answer)
+
+    def describe_answer(self, answer: Any) -> str:
+        if self.study_scale is None or not isinstance(answer, int | float):
+            return super().describe_answer(answer)
+        label = self.point_names.get(number_text(answer))
+        return f"{display_number(answer)}: {label}" if label else display_number(answer)
+
+    def describe_expected(self, expected: Any) -> str:
+        if self.study_scale is None:
+            return super().describe_expected(expected)
+        low, high = range_of(str(expected))
+        if low == high:
+            return self.describe_answer(low)
+        return gettext("%(low)s to %(high)s") % {"low": display_number(low), "high": display_number(high)}
+
+    def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        shown = super().present_unit(unit, side=side, picture_url=picture_url)
+        return shown if self.study_scale is None else {**shown, "scale": self.scale_for_clients()}
+
+    def scale_for_clients(self) -> dict[str, Any]:
+        """Return the scale as clients read it, with the words of the page's language."""
+        assert self.study_scale is not None
+        ends = {"low": self.scale.low, "high": self.scale.high, "step": self.scale.step}
+        return {**ends, "labels": dict(self.point_names)}
+
+    def expected_on_repeat(self, answer: float) -> str:
+        """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
+        return range_text(*self.scale.around(answer, SAME))
+
+    def is_right(self, answer: float, expected: Any) -> bool:
+        return in_range(answer, expected)

@@ -1,0 +1,167 @@
+"""Ask which of ten captions describe an image (H13 §4.3.2)."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import pgettext
+
+from judgments.design.tables.sampling import CROSSED
+from judgments.design.wordings import CAPTION, WORDINGS
+from judgments.drawing.caption_filter import ImageCaptions
+from judgments.drawing.controls.captions import degraded_text, foreign_captions, right_caption_count
+from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, Known
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.image_captions import CaptionDraw
+from judgments.drawing.material import Group, Image, Text, UnitSpec
+from judgments.kinds.base import (
+    Aggregation,
+    Answers,
+    Choice,
+    ChoiceRehearsal,
+    Comparison,
+    ConsensusColumns,
+    Page,
+    RelevanceScale,
+    Units,
+)
+from judgments.kinds.image_caption import ImageCaptionKind
+from quorum.statistics.aggregation import relevance_vote
+from quorum.statistics.stopping import relevance_range
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+class TwoThirds(Aggregation):
+    """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
+
+    rule = "two-thirds"
+    settles = True
+
+    def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
+        vote = relevance_vote(units, values)
+        no = vote.n - vote.yes
+        return ConsensusColumns(
+            unit=vote.units,
+            n=vote.n,
+            value=vote.relevant.astype(np.float64),
+            share=vote.share,
+            margin=np.abs(vote.yes - no) / vote.n,
+            tie=np.zeros(len(no), dtype=np.bool_),
+            votes=np.column_stack([no, vote.yes]),
+            answers=("0", "1"),
+            whole=True,
+        )
+
+    def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
+        return relevance_range(values.count(1), values.count(0), remaining)
+
+
+def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
+    """Return even odds at the middle of the scale; 0.05 for another image's caption."""
+    yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
+    return [1 - yes, yes]
+
+
+class Relevance(ImageCaptionKind):
+    """Judge groups of captions under one image; 1 means that the caption describes it."""
+
+    name = "relevance"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    values = (0, 1)
+    grouped = True
+    choices = (Choice(0, wording.choices[0]), Choice(1, wording.choices[1]))
+    defaults = {"question": wording.question, "seconds_per_unit": 3.0}
+    page = Page("annotation/kinds/relevance.html")
+    aggregation = TwoThirds()
+    comparison = Comparison(cuts=(0.33, 0.66, 1.0))
+    relevance = RelevanceScale(describes=lambda value: value == 1, least_yes=2 / 3)
+    rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
+    good, bad = 1, 0
+
+    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill up groups of few captions: those of control images are full."""
+        sampling = values.get("sampling")
+        if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
+            return self.defaults
+        return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        """Refuse groups smaller than control images; they would give the controls away."""
+        size, fill_to = design.captions_per_image, design.filter.fill_to
+        drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
+        if drawn and design.controls.per_hit and fill_to < size:
+            yield (
+                pgettext(
+                    "staff",
+                    "filter.fill_to is %(fill_to)s, but control images have captions_per_image = "
+                    "%(size)s captions, by which workers could tell them from smaller groups; expected "
+                    "%(size)s",
+                )
+                % {"fill_to": fill_to, "size": size}
+            )
+
+    def groups(
+        self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
+    ) -> list[tuple[UnitSpec, ...]]:
+        """Split an image's filtered captions into tens; fill up the last (H13)."""
+        rng = rng_for(design.seed, f"captions {captions.image.name}")
+        units = self.judged(design, captions, rng)
+        size = design.captions_per_image
+        fill_to = min(design.filter.fill_to, size)
+        short = (fill_to - len(units) % size) if len(units) % size else 0
+        if short > 0:
+            fill = captions.fill(short, draw.pool, draw.division.judged, rng)
+            units += self.units(design, captions.image, [(text, False) for text in fill], filtered=True)
+            tail = len(units) % size or size
+            units[-tail:] = shuffled(units[-tail:], rng)
+        return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
+
+    def reference_control(self, slot: ControlSlot, image: Image) -> Group:
+        """Return one to three own captions (right) among captions of other images."""
+        size, rng = slot.design.captions_per_image, slot.rng
+        right = right_caption_count(image, size, rng)
+        captions = shuffled(image.distinct_references, rng)[:right]
+        wrong = foreign_captions(image, slot.images, size - right, rng)
+        units = [self.control(slot, image, text, self.good) for text in captions]
+        units += [self.control(slot, image, text, self.bad) for text in wrong]
+        return Group(image.name, tuple(shuffled(units, rng)))
+
+    def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
+        """Return one to three own captions (right) among damaged ones; fill up with others'."""
+        size, rng = slot.design.captions_per_image, slot.rng
+        right = right_caption_count(image, size, rng)
+        captions = shuffled(image.distinct_references, rng)
+        damaged: dict[str, Text] = {}
+        for base in captions * size:  # each caption again, with other words
+            if len(damaged) == size - right:
+                break
+            text = degraded_text(base, image, slot.images, slot.rng, whole=True)
+            if text is not None:
+                damaged.setdefault(text.text, text)
+        if not damaged:
+            return None
+        units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right]]
+        units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged.values()]
+        units += self._filled(slot, image, units)
+        return Group(image.name, tuple(shuffled(units, rng)))
+
+    def known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
+        units = [self.known_unit(slot, item) for item in items[: slot.design.captions_per_image]]
+        units += self._filled(slot, items[0].image, units)
+        return Group(items[0].image.name, tuple(shuffled(units, slot.rng)))
+
+    def _filled(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
+        """Fill with captions of other images: a shorter group would give it away."""
+        taken = {unit.first.text for unit in units if unit.first is not None}
+        lacking = slot.design.captions_per_image - len(units)
+        spare = foreign_captions(image, slot.images, lacking + len(taken), slot.rng)
+        wrong = [text for text in spare if text.text not in taken][:lacking]
+        return [self.control(slot, image, text, self.bad, REFERENCE) for text in wrong]

@@ -1,0 +1,150 @@
+"""Ask how well a caption describes an image, from 0 to 100.
+
+This is WMT's direct assessment (Graham et al. 2013; Bojar et al. 2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
+
+from judgments.design.numbers import plain_number, range_of
+from judgments.design.scale import Scale
+from judgments.design.wordings import CAPTION, WORDINGS
+from judgments.kinds.base import (
+    Comparison,
+    IncludedJudgment,
+    KindResults,
+    Page,
+    RelevanceScale,
+    Results,
+    or_none,
+)
+from judgments.kinds.graded import Graded, MeanGrade, ScaleRehearsal, inner_names
+from quorum.statistics.aggregation import standardised_mean
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+NEAR = 0.1  # share of the scale within which a rehearsal's answer is right
+SPREAD = 0.12  # share of the scale that a rehearsal's truths for equally good captions spread over
+FAR = 0.3  # share of the scale that mistakes lie beyond the right range at most
+ROUNDING = 1e-9
+
+
+class StandardisedMeans(Results):
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        """Return ``z`` of each unit: the mean of answers standardised per worker."""
+        result = standardised_mean(
+            [judgment.unit.pk for judgment in judged],
+            [judgment.worker for judgment in judged],
+            [judgment.answer for judgment in judged],
+        )
+        rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
+        return KindResults(
+            units={unit: {"z": or_none(z), "z_n": n} for unit, z, n in rows},
+            study={
+                "standardised": {
+                    "workers": len(result.raters),
+                    "workers_without_z": result.left_out,
+                    "signature": result.signature,
+                }
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """Compare with a control item's range, or with a rehearsal's truth, which is one number."""
+
+    near: float
+
+    def __call__(self, answer: float, expected: Any) -> bool:
+        low, high = range_of(str(expected))
+        return low <= answer <= high if low < high else abs(answer - low) <= self.near + ROUNDING
+
+
+class SliderRehearsal(ScaleRehearsal):
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
+        """Place mistakes up to a share of the scale beyond the right range."""
+        if right is not False:
+            return super().draw_answer(unit, truth, right=right, rng=rng)
+        good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
+        far = int(rng.integers(1, max(1, round(FAR * (len(self.values) - 1))) + 1))
+        near = (min(good) - far, max(good) + far)
+        fitting = [self.values[index] for index in near if 0 <= index < len(self.values)]
+        return (
+            plain_number(rng.choice(fitting))
+            if fitting
+            else super().draw_answer(unit, truth, right=right, rng=rng)
+        )
+
+
+class Slider(Graded):
+    name = "slider"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    scale = Scale(low=0, high=100)
+    values = scale.points
+    choices = ()
+    labelled = (0, 100)
+    good, bad = "70-100", "0-30"
+    defaults = {"question": wording.question, "seconds_per_unit": 10.0}
+    page = Page(
+        "annotation/kinds/slider.html",
+        script="js/kinds/slider.js",
+        keys=(
+            (("0", "…", "9"), _("0, 10, 20 … 90")),
+            (("7", "5"), "75"),
+            (("←", "→"), _("one less, one more")),
+            ((_("Page ↓"), _("Page ↑")), _("ten less, ten more")),
+            ((_("Home"), _("End")), _("0 and 100")),
+        ),
+    )
+    aggregation = MeanGrade()
+    results = StandardisedMeans()
+    comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
+    relevance = RelevanceScale.of_means(scale)
+    matches = Nearness(NEAR * 100)
+    rehearsal = SliderRehearsal(scale, SPREAD, matches)
+
+    def scale_problem(self, scale: Scale) -> str:
+        return "" if len(scale) > 2 else pgettext("staff", "expected 3 at least; name a smaller step")
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        inner = inner_names(design.scale, design.scale.labels) if design.scale else []
+        if inner:
+            yield pgettext(
+                "staff", "scale.labels names %(name)s, but a slider has words for its two ends alone"
+            ) % {"name": inner[0]}
+
+    @property
+    def default_poles(self) -> list[str]:
+        assert self.wording is not None
+        return self.wording.ends
+
+    def answer_on(self, scale: Scale) -> None:
+        self.page = replace(
+            self.page,
+            keys=(
+                (("0", "…", "9"), _("tenths of the line")),
+                (("7", "5"), _("three quarters of the line")),
+                (("←", "→"), _("one step less, one step more")),
+                ((_("Page ↓"), _("Page ↑")), _("a tenth of the line less, a tenth more")),
+                ((_("Home"), _("End")), _("the two ends")),
+            ),
+        )
+        cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))
+        self.comparison = replace(self.comparison, cuts=tuple(cuts))
+        self.matches = Nearness(NEAR * scale.length)
+        self.rehearsal = SliderRehearsal(scale, SPREAD, self.matches)
+
+    def is_right(self, answer: float, expected: Any) -> bool:
+        return self.matches(answer, expected)

@@ -1,0 +1,139 @@
+"""Score captions by metrics against the others of their image (WG16 §4 and §5).
+
+Each caption is scored against the image's other captions: the human upper bound. A caption of another image in its
+place gives the lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.utils.translation import gettext_noop
+
+from judgments.kinds.base import or_none
+from judgments.kinds.caption_rules import count_words
+from quorum.statistics.significance import ScoreSummary, bootstrap_interval, summary_of_scores
+
+METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
+RESAMPLES = 1000
+
+WORDS = gettext_noop("number of words")
+FLOOR = "other-image"  # what stands in the place of a caption
+TOO_FEW = "No item has two captions, so none can be held against the others."
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBound(ScoreSummary):
+    """Human performance by one metric; ``floor`` is that of captions of other images (WG16 §5)."""
+
+    metric: str
+    floor: float
+    floor_low: float
+    floor_high: float
+    signature: str
+
+    def as_json(self) -> dict[str, Any]:
+        fields = asdict(self)
+        del fields["metric"]
+        return {name: or_none(value) if isinstance(value, float) else value for name, value in fields.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOutScores:
+    """Upper bounds by metric; ``left_out`` images have one caption."""
+
+    bounds: tuple[UpperBound, ...]
+    images: int
+    captions: int
+    left_out: int
+    seed: int
+    warnings: tuple[str, ...] = ()
+    orders: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "metrics": {bound.metric: bound.as_json() for bound in self.bounds},
+            "images": self.images,
+            "captions": self.captions,
+            "left_out": self.left_out,
+            "resamples": RESAMPLES,
+            "seed": self.seed,
+            "reason": "" if self.bounds else TOO_FEW,
+            "warnings": list(self.warnings),
+            "orders": dict(self.orders),
+        }
+
+
+def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: Any) -> dict[str, Any]:
+    """Return how alike metrics rank the captions of an item, and how they rank long ones (V15 appendices II and IV).
+
+    scores: metric -> (n,) scores of the texts, item by item. sizes: (items,) captions of each. ``rho`` is (metrics + 1,
+    metrics) means over items of Spearman's rho, with intervals over items; the last row is the number of words.
+    """
+    from quorum.statistics.meta.grouped import mean_within
+
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    columns = {**scores, WORDS: np.array([float(count_words(text)) for text in texts])}
+    rows = [[mean_within(x, y, starts).as_json() for y in scores.values()] for x in columns.values()]
+    return {"names": list(columns), "rho": rows}
+
+
+def leave_one_out(
+    captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
+) -> LeaveOneOutScores:
+    """Score each image's captions against its others (WG16 §4), and random captions of other images (§5).
+
+    BLEU is a mean over sentences. CIDEr-D counts documents over all captions, including the one left out.
+    """
+    # imported lazily: web processes start without the compiler
+    from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
+
+    several = [texts for texts in captions if len(texts) > 1]
+    if not several:
+        return LeaveOneOutScores((), 0, 0, sum(map(len, captions)), seed)
+    captions_left_out = hold_out([texts for texts in captions if texts])
+    instead = (
+        {FLOOR: of_other_images(captions_left_out, np.random.default_rng(seed))} if len(several) > 1 else {}
+    )
+    scored = score_held_out(captions_left_out, metrics, instead=instead)
+    floors = scored.lower.get(FLOOR, {})
+    bounds = tuple(
+        _upper_bound(name, scores, floors.get(name), captions_left_out.counts, scored.signatures[name], seed)
+        for name, scores in scored.upper.items()
+    )
+    return LeaveOneOutScores(
+        bounds,
+        len(several),
+        len(captions_left_out.texts),
+        captions_left_out.alone,
+        seed,
+        scored.warnings,
+        rank_correlations(scored.upper, captions_left_out.texts, captions_left_out.counts),
+    )
+
+
+def _upper_bound(
+    metric: str,
+    scores: npt.NDArray[np.float64],
+    wrong: npt.NDArray[np.float64] | None,
+    sizes: npt.NDArray[np.int64],
+    signature: str,
+    seed: int,
+) -> UpperBound:
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    means = np.add.reduceat(scores, starts) / sizes
+    floors = np.full(1, math.nan) if wrong is None else np.add.reduceat(wrong, starts) / sizes
+    floor = None if wrong is None else bootstrap_interval(floors, resamples=RESAMPLES, seed=seed)
+    return UpperBound(
+        **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
+        metric=metric,
+        floor=float(floors.mean()),
+        floor_low=math.nan if floor is None else floor.low,
+        floor_high=math.nan if floor is None else floor.high,
+        signature=signature,
+    )

@@ -1,0 +1,98 @@
+"""Roles in studies, the log of studies, and tokens of the HTTP API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from common.rows import AppendOnlyRow
+from judgments.models.datasets import account_key
+from judgments.models.studies import Study
+
+
+class StudyRole(models.Model):
+    """A person's role in a study; each includes the rights of the ones before (judgments.access.roles)."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer", "viewer"
+        REVIEWER = "reviewer", "reviewer"
+        DESIGNER = "designer", "designer"
+        OWNER = "owner", "owner"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="roles")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="study_roles")
+    role = models.CharField(max_length=10, choices=Role)
+    given_by = account_key()
+    given_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "user_id"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "user"], name="one_role_per_study_and_person"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=["viewer", "reviewer", "designer", "owner"]),
+                name="role_is_a_known_one",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role} of {self.study}"
+
+
+class StudyEvent(AppendOnlyRow):
+    """An action on a study: who, what, when and why. It outlives the study and keeps its slug."""
+
+    study = models.ForeignKey(
+        Study, on_delete=models.SET_NULL, related_name="events", null=True, blank=True,
+        help_text="Empty once the study, never opened, was deleted.",
+    )  # fmt: skip
+    slug = models.SlugField(max_length=80, blank=True, help_text="The study's short name at that time.")
+    what = models.CharField(max_length=40, help_text="In a word, such as opened or budget-raised.")
+    words = models.CharField(max_length=1000, help_text="In a sentence.")
+    why = models.CharField(max_length=500, blank=True, help_text="The reason that was given.")
+    details = models.JSONField(default=dict, blank=True)
+    by = account_key(models.PROTECT, "Empty where the platform did it by itself, or a command did.")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.slug}"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def usable(self, now: datetime) -> ApiTokenQuerySet:
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)
+
+
+class ApiToken(models.Model):
+    """A key to the HTTP API, shown once; ``digest`` is its SHA-256."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100, help_text="What it is for, such as the notebook of the pilot.")
+    prefix = models.CharField(max_length=12, help_text="Its first characters, to tell it from others.")
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list, help_text="Of judgments.access.tokens.SCOPES.")
+    limited = models.BooleanField(default=False, help_text="Opens the studies named, and no others.")
+    studies = models.ManyToManyField(Study, related_name="+", blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name = "API token"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    def usable_at(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

@@ -1,0 +1,148 @@
+"""Jobs, and figures that they cache."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from common.rows import FiguresField
+from judgments.models.datasets import account_key
+from judgments.models.studies import Study
+
+IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
+
+DELETED_STUDY = "deleted_study"  # the argument that takes the place of "study"
+
+# Kinds of jobs that nobody asked for, and that come and go while a page is looked at. One of a feature may still wait
+# while the feature is off.
+QUIET_JOBS = frozenset({"board", "figures"})
+
+
+def of_studies(*slugs: str) -> Q:
+    """Match jobs of studies. Until an import is done, a study of the name that it gives is somebody else's."""
+    not_failed = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
+    return not_failed & Q(args__study__in=slugs)
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def due(self) -> JobQuerySet:
+        """Return the queued jobs that may start now, oldest first."""
+        now = Q(sent_at=None) | Q(sent_at__lte=Now())
+        return self.filter(now, state=Job.State.QUEUED).order_by("pk")
+
+    def under_way(self) -> JobQuerySet:
+        return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
+
+    def give_back(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
+        """Queue running jobs again; return their number. The attempt may not count.
+
+        Args:
+            sent_in: when a message that was sent is due; None: none was sent.
+        """
+        return self.update(
+            state=Job.State.QUEUED,
+            attempts=F("attempts") - (0 if counted else 1),
+            sent_at=Now() + sent_in if sent_in else None,
+            owner="",
+            progress=0.0,
+            words="",
+            heartbeat=None,
+        )
+
+
+class Job(models.Model):
+    """A long-running job; only judgments.jobs changes its state."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "waiting"
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        FAILED = "failed", "failed"
+        CANCELLED = "cancelled", "cancelled"
+
+    kind = models.CharField(max_length=64)
+    queue = models.CharField(max_length=16, default="heavy", db_default="heavy")
+    args = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
+    progress = models.FloatField(default=0.0)
+    words = models.CharField(max_length=200, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+    result = FiguresField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    owner = models.CharField(max_length=160, blank=True, default="")
+    created_by = account_key()
+    created_at = models.DateTimeField(default=timezone.now)
+    sent_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its message is due at the broker; empty: none was sent."
+    )
+    started_at = models.DateTimeField(null=True, blank=True)
+    heartbeat = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["state"], name="jobs_by_state"),
+            # SQLite uses no index with a condition for a query with parameters. This one answers by itself whose job
+            # is next.
+            models.Index(fields=["queue", "state", "sent_at", "created_by", "kind"], name="jobs_by_turn"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(progress__gte=0, progress__lte=1), name="job_progress_is_a_share"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="running") | (Q(heartbeat__isnull=False) & ~Q(owner="")),
+                name="job_running_has_an_owner",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["done", "failed", "cancelled"], finished_at__isnull=False)
+                | Q(state__in=["queued", "running"], finished_at__isnull=True),
+                name="job_finished_when_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="failed", error__gt="") | (~Q(state="failed") & Q(error="")),
+                name="job_failed_says_why",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}: {self.state}"
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in (self.State.QUEUED, self.State.RUNNING)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without effect: by itself, or cancelled."""
+        return self.state in (self.State.FAILED, self.State.CANCELLED)
+
+
+class CachedFigures(models.Model):
+    """Cached figures, which can be recomputed from the study's rows."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
+    name = models.CharField(max_length=60)
+    version = models.CharField(
+        max_length=20, help_text="Of what a person did to the study before it was counted."
+    )
+    value = FiguresField(encoder=DjangoJSONEncoder)
+    seconds = models.FloatField(help_text="How long the counting took.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="figures_are_kept_once_per_study")
+        ]
+        verbose_name_plural = "cached figures"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.made_at}"

@@ -1,0 +1,290 @@
+"""Candidate pairs, units and HITs of a study, pairs of systems of an arena, and bounds of outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from judgments.models.datasets import Caption, Item, System
+from judgments.models.studies import Study
+
+NOBODY = 0  # in the place of a system's row id
+
+
+class CandidatePair(models.Model):
+    """Two candidates for one image in a triplet or pairwise study (V15 §3)."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pairs", db_index=False)
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField()
+    kind = models.CharField(
+        max_length=2, blank=True, help_text="HC, HI, HM, MM (V15 §3); blank where unknown."
+    )
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    first = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
+    first_system = models.ForeignKey(
+        System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    second_system = models.ForeignKey(
+        System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    references = models.JSONField(
+        default=list, help_text="Keys of the reference captions the pair is judged and scored against."
+    )
+    published_winner = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="1 or 2 where a winner was published without votes."
+    )
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        constraints = [models.UniqueConstraint(fields=["study", "key"], name="pair_key_once_per_study")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+class Unit(models.Model):
+    """The smallest thing that is judged. ``key`` is derived from content and seed, never from a row id."""
+
+    class ControlKind(models.TextChoices):
+        DEGRADED = "degraded", "an own caption against a damaged copy of it"
+        REPEATED = "repeated", "a unit of the same HIT shown again"
+        KNOWN_GOOD = "known-good", "an item whose answer the designer knows"
+        REFERENCE = "reference", "a person's caption of the image"
+        QUIZ = "quiz", "an item of the quiz, in no HIT"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="units", db_index=False)
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField()
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    reference = models.ForeignKey(
+        Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True, db_index=False
+    )
+    first = models.ForeignKey(
+        Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True, db_index=False
+    )
+    second = models.ForeignKey(
+        Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True, db_index=False
+    )
+    pair = models.ForeignKey(
+        CandidatePair,
+        on_delete=models.CASCADE,
+        related_name="units",
+        null=True,
+        blank=True,
+        db_index=False,
+    )
+    kind = models.CharField(max_length=2, blank=True)
+    control = models.BooleanField(default=False)
+    expected = models.JSONField(null=True, blank=True, help_text="The right answer of a control item.")
+    control_kind = models.CharField(
+        max_length=10, choices=ControlKind, blank=True, help_text="Empty for judged units."
+    )
+    content = models.JSONField(
+        default=dict, blank=True, help_text="What else its kind shows, as it was at generation."
+    )
+    systems = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Row ids of the systems that an imported file credits with its text, or a list of them for each of "
+        "its options; 0 for nobody; empty: all that gave it.",
+    )
+    filtered = models.BooleanField(
+        default=False,
+        help_text="Shown to fill the last ten up: filtered out, or given for another image (H13 §4.3.2).",
+    )
+    audited = models.BooleanField(
+        default=False, help_text="Below the Bleu-pre threshold, drawn to see what the filter misses."
+    )
+    withdrawn = models.BooleanField(
+        default=False, help_text="A withdrawn control item: it misled careful workers."
+    )
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        constraints = [
+            # As expressions, an index of its own also on SQLite: keys are in no order, and building the index after a
+            # million rows takes a fifth of the time.
+            models.UniqueConstraint("study", "key", name="unit_key_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
+            ),
+        ]
+        indexes = [
+            # most units have one caption alone, or no pair
+            *(
+                models.Index(fields=[name], condition=Q((f"{name}__isnull", False)), name=f"units_by_{name}")
+                for name in ("reference", "first", "second", "pair")
+            ),
+            # Without this index, each page of a long list sorts all rows.
+            models.Index(fields=["study", "position"], name="units_in_order"),
+            models.Index(
+                fields=["study", "position"], condition=Q(control=True), name="control_items_in_order"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def source_text(self) -> str:
+        return self.item.text
+
+
+def credited(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
+    """Return the systems that a unit, or one of its options, scores for.
+
+    Args:
+        systems: those that the rows of its file credit; empty: no file says so.
+        gave: those that gave its text.
+    """
+    return [system for system in systems if system != NOBODY] if systems else list(gave)
+
+
+class SystemPair(models.Model):
+    """Two systems of an arena, the units that compare them, and the current answers (contrib/arena/README.md)."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_pairs", db_index=False)
+    position = models.PositiveIntegerField()
+    first_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    second_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    start = models.PositiveIntegerField(
+        help_text="Position of the first of its units, which follow one another."
+    )
+    units = models.PositiveIntegerField()
+    wins = models.PositiveIntegerField(default=0, help_text="Answers for the first system.")
+    ties = models.PositiveIntegerField(default=0)
+    losses = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "position"], name="system_pairs_in_order"),
+            models.UniqueConstraint(
+                fields=["study", "first_system", "second_system"], name="two_systems_are_one_pair"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_system} {self.second_system}"
+
+
+class DrawState(models.Model):
+    """The answers that pages of an arena were drawn by. Never changed."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
+    number = models.PositiveIntegerField()
+    answers = models.PositiveIntegerField()
+    counts = models.JSONField(help_text="[wins, ties, losses] of each pair of systems.")
+    strengths = models.JSONField(help_text="Of each system, in the order of their names.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "number"]
+        constraints = [models.UniqueConstraint(fields=["study", "number"], name="draw_states_in_order")]
+
+    def __str__(self) -> str:
+        return f"{self.study_id} {self.number}"
+
+
+class HIT(models.Model):
+    """A form that a worker accepts at a time (*human intelligence task*)."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField()
+    required = models.PositiveSmallIntegerField(help_text="How many different workers it goes to.")
+    open_slots = models.PositiveSmallIntegerField(help_text="How many of them are still wanted.")
+    spared = models.PositiveSmallIntegerField(
+        default=0,
+        help_text="Slots not asked for any more: the outcome of its units is decided, or they expired.",
+    )
+    extra = models.PositiveSmallIntegerField(
+        default=0, help_text="How many were added to what the design says, since it was frozen."
+    )
+    external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
+    version = models.PositiveIntegerField(
+        default=0,
+        help_text="How often its units changed: control items were withdrawn, or an arena drew them.",
+    )
+    drawn_from = models.ForeignKey(
+        DrawState, on_delete=models.RESTRICT, related_name="hits", null=True, blank=True, db_index=False,
+        help_text="In an arena, the answers that its units were drawn by; empty until somebody takes it.",
+    )  # fmt: skip
+    units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits")
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        verbose_name = "HIT"
+        constraints = [
+            models.UniqueConstraint(fields=["study", "key"], name="hit_key_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(open_slots__gte=0) & Q(open_slots__lte=F("required") - F("spared")),
+                name="open_slots_between_none_and_all",
+            ),
+        ]
+        indexes = [
+            # Claiming a HIT reads the head of this index, at a cost independent of the study's size.
+            models.Index(
+                fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order"
+            ),
+            models.Index(fields=["study", "position"], name="hits_in_order"),
+            models.Index(fields=["study"], condition=Q(version__gt=0), name="changed_hits"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class HITUnit(models.Model):
+    hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places", db_index=False)
+    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")
+    position = models.PositiveSmallIntegerField()
+    chance = models.FloatField(
+        null=True, blank=True, help_text="In an arena, the chance of its pair of systems when it was drawn."
+    )
+
+    class Meta:
+        ordering = ["hit_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["hit", "position"], name="one_unit_per_place"),
+            models.UniqueConstraint(fields=["hit", "unit"], name="a_unit_once_per_hit"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hit_id} {self.position}"
+
+
+class OutcomeBounds(models.Model):
+    """The outcome bounds of a judged unit: 1 for its first answer, -1 for its second, 0 for a tie.
+
+    A cache that can be recomputed from the judgments.
+    """
+
+    unit = models.OneToOneField(Unit, on_delete=models.CASCADE, primary_key=True, related_name="bounds")
+    full_depth = models.BooleanField(
+        default=False, help_text="Gets all its judgments whatever they say: agreement is measured on these."
+    )
+    cast = models.PositiveSmallIntegerField(default=0, help_text="Judgments it has, used or not.")
+    low = models.SmallIntegerField(default=-1)
+    high = models.SmallIntegerField(default=1)
+    done = models.BooleanField(
+        default=False, help_text="No more judgments are wanted; later copies leave it out."
+    )
+
+    class Meta:
+        verbose_name_plural = "outcome bounds"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(low__gte=-1) & Q(low__lte=F("high")) & Q(high__lte=1),
+                name="outcome_bounds_are_in_order",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id}: {self.low} to {self.high}"

@@ -1,0 +1,38 @@
+"""Make the codes that people type to join a study."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from judgments.design.reading import refuse_guessable_code
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables.participants import SHORTEST_CODE, Access
+
+# of codes that people type: without letters that look alike
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+CODE_LENGTH = 10  # of a code that is made: 49 bits
+
+
+def random_code(letters: str, length: int) -> str:
+    return "".join(secrets.choice(letters) for _ in range(length))
+
+
+def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
+    """Add a missing code: the one before, or a new one."""
+    access = design.access
+    if before is None or access.code != before.code:
+        refuse_guessable_code(access)
+    if access.join != "code" or access.code.strip():
+        return design
+    code = before.code if before is not None else ""
+    if len(code.strip()) < SHORTEST_CODE:
+        code = random_code(LETTERS, CODE_LENGTH)
+    return design.model_copy(update={"access": access.model_copy(update={"code": code})})
+
+
+def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
+    if Access.model_validate(values["access"]).is_guessable:
+        return values | {"access": values["access"] | {"code": ""}}
+    return values

@@ -1,0 +1,56 @@
+"""Read the design of a study, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables.plan import Plan
+from judgments.kinds import KINDS, Kind, installed_kind
+from judgments.models import HITUnit, Study
+
+REGISTERED = "registered"  # in a study's log, where its plan was registered
+
+
+def is_registered(study: Study) -> bool:
+    return study.events.filter(what=REGISTERED).exists()
+
+
+def store_plan(*, study: Study, plan: Plan) -> None:
+    study.design = study.design | {"registration": plan.model_dump(mode="json")}
+    study.save(update_fields=["design"])
+
+
+def design_of(study: Study) -> StudyDesign:
+    return _validated(json.dumps(study.design))
+
+
+@lru_cache(maxsize=50)  # one request asks several times, and people work on few studies at once
+def _validated(design: str) -> StudyDesign:
+    return StudyDesign.model_validate(json.loads(design))
+
+
+def kind_of(study: Study) -> Kind:
+    return KINDS[study.protocol].for_design(design_of(study))
+
+
+def installed_kind_of(study: Study) -> Kind:
+    """Return the kind, also where its feature is off."""
+    return installed_kind(study.protocol).for_design(design_of(study))
+
+
+def stops_early(study: Study) -> bool:
+    return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
+
+
+def draws_at_claim(study: Study) -> bool:
+    """Return whether pages are drawn when they are claimed (an arena)."""
+    return bool(study.design.get("arena", {}).get("pages", 0))
+
+
+def has_chances(study: Study) -> bool:
+    """Return whether units have the chance with which they were drawn: in an arena, or in an import of one."""
+    if study.source != Study.Source.IMPORTED:
+        return draws_at_claim(study)
+    return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()

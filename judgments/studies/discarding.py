@@ -1,0 +1,111 @@
+"""Discard the pages of work of a study that nobody was invited to, so that it is a draft again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import models, transaction
+from django.utils.translation import gettext
+
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.models import (
+    HIT,
+    CachedFigures,
+    CandidatePair,
+    DrawState,
+    HITUnit,
+    Job,
+    OutcomeBounds,
+    Study,
+    SystemPair,
+    Unit,
+)
+from judgments.models.jobs import QUIET_JOBS, of_studies
+from judgments.models.studies import pages_discarded, pages_in_use
+from judgments.studies.designs import is_registered
+from judgments.studies.studies import lock_study
+
+KEPT_NOTES = ("left_out",)  # of an imported template; all other notes are of the draw
+NEVER_OPENED = (Study.State.DRAFT, Study.State.GENERATED)
+
+
+def what_would_go(study: Study) -> dict[str, Any]:
+    """Count the rows that discarding a study's pages of work deletes."""
+    units = Unit.objects.filter(study=study)
+    return {
+        "hits": HIT.objects.filter(study=study).count(),
+        "units": units.filter(control=False).count(),
+        "controls": units.filter(control=True).count(),
+        "withdrawn": units.filter(withdrawn=True).count(),
+    }
+
+
+def why_not_discarded(study: Study) -> str:
+    """Return in a sentence why the pages of work cannot be discarded; or ""."""
+    about = {"slug": study.slug}
+    if study.source != Study.Source.DESIGNED:
+        return gettext("Study %(slug)r holds imported judgments; it has no pages of work to discard.") % about
+    if study.state == Study.State.DRAFT:
+        return gettext("Study %(slug)r is a draft; it has no pages of work to discard.") % about
+    for _receiver, reason in pages_in_use.send(sender=Study, study=study):
+        if reason:
+            return str(reason)
+    if study.state not in NEVER_OPENED or study.opened_at is not None:
+        return gettext("Study %(slug)r was opened to participants; duplicate the study instead.") % about
+    if is_registered(study):
+        return gettext("The design of study %(slug)r was registered; duplicate the study instead.") % about
+    under_way = Job.objects.under_way().filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)
+    if under_way.exists():
+        return gettext("A job of study %(slug)r is under way; try again when it is done.") % about
+    return ""
+
+
+def can_be_discarded(study: Study) -> bool:
+    """Return whether the pages of work can be discarded; a study in another state costs no query."""
+    return study.state == Study.State.GENERATED and not why_not_discarded(study)
+
+
+@transaction.atomic
+def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
+    """Delete units, control items and HITs; the study is a draft again.
+
+    The row of the study is locked against rows that refer to it: nobody opens the study, joins it or asks a judge
+    meanwhile. The HITs are not touched before it is known that nobody holds one.
+
+    Raises:
+        WrongState: it was opened or registered, something refers to its pages of work, or there are none.
+    """
+    lock_study(study, no_key=False)
+    if problem := why_not_discarded(study):
+        raise WrongState(problem)
+    gone = what_would_go(study)
+    pages_discarded.send(sender=Study, study=study)
+    rows: tuple[models.QuerySet[models.Model], ...] = (
+        HITUnit.objects.filter(hit__study=study),
+        OutcomeBounds.objects.filter(unit__study=study),
+        HIT.objects.filter(study=study),
+        Unit.objects.filter(study=study),
+        CandidatePair.objects.filter(study=study),
+        SystemPair.objects.filter(study=study),
+        DrawState.objects.filter(study=study),
+        CachedFigures.objects.filter(study=study),
+    )
+    for some in rows:
+        # without loading a million rows; what else refers to one of them stops it, by its foreign key
+        some._raw_delete(some.db)
+    generated_at = study.generated_at
+    study.state, study.generated_at = Study.State.DRAFT, None
+    study.notes = {name: study.notes[name] for name in KEPT_NOTES if name in study.notes}
+    study.save(update_fields=["state", "generated_at", "notes"])
+    note_event(
+        study=study,
+        what="discarded",
+        sentence=f"{gone['hits']} HITs were discarded, with {gone['units']} units and {gone['controls']} control "
+        "items; the design is a draft again.",
+        by=by,
+        generated_at=str(generated_at),
+        **gone,
+    )
+    return gone

@@ -1,0 +1,137 @@
+"""The frame of a study's pages: places and tabs, steps, jobs, and figures that are being counted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+
+from judgments.access.roles import Right, rights_of
+from judgments.admin.base import preview_address, signed_in
+from judgments.cached_figures import newest_figures_job
+from judgments.models import Job, Study
+from judgments.models.jobs import QUIET_JOBS, of_studies
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.pages import Context, Group, StudyStep
+from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, page_address
+
+EVERY_SECONDS = 2  # between polls for figures that are being counted
+
+
+def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
+    rights = rights_of(request.user, study)
+    jobs = jobs_to_show(study)
+    busy = {job.kind for job in jobs if job.is_under_way}
+    steps = [
+        step
+        for step in STEPS.values()
+        if step.offered(study)
+        and step.permission in rights
+        and step.job not in busy
+        and (not step.also or signed_in(request).has_perm(step.also))
+    ]
+    next_step = next_step_of(steps, study, active)
+    others = [step for step in steps if step is not next_step]
+    may_preview = study.source == Study.Source.DESIGNED
+    never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    may_delete = never_opened and Right.OWN in rights
+    return {
+        **site.each_context(request),
+        "title": study.name,
+        "study": study,
+        "kind": kind_of(study),
+        "of_criteria": _studies_of_criteria(study, request),
+        "currency": design_of(study).currency,
+        "steps": STEPS,
+        "parts": [
+            {"template": part.template, "facts": part.facts(request, study)}
+            for part in PAGE_PARTS
+            if part.page == active
+        ],
+        "study_groups": tab_groups(study, rights, active),
+        "next_step": next_step,
+        "next_link": page_address(study, "launch") if _waits_for_its_launch(study, next_step, active) else "",
+        "other_steps": others,
+        "may_preview": may_preview,
+        "may_delete": may_delete,
+        "in_menu": len(others) + may_preview + may_delete > 1,  # one alone is a button
+        "active_page": active,
+        "preview_link": preview_address(study),
+        "rights": rights,
+        "may_review": Right.REVIEW in rights,
+        "may_change": Right.CHANGE in rights,
+        "may_own": Right.OWN in rights,
+        "may_add": signed_in(request).has_perm("judgments.add_study"),
+        "jobs": jobs,
+    }
+
+
+def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, Study, str]]:
+    """Return the studies of the other criteria of an imported file: criterion, study and address."""
+    slugs = study.notes.get("criteria", {})
+    visible = Study.objects.visible_to(request.user).filter(slug__in=slugs.values()).exclude(pk=study.pk)
+    rows = {row.slug: row for row in visible}
+    return [(name, rows[slug], first_page(rows[slug])) for name, slug in slugs.items() if slug in rows]
+
+
+def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:
+    waits = study.state == Study.State.GENERATED and not study.simulated
+    return waits and next_step is None and active != "launch"
+
+
+def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
+    """Return the places that have content, with the tabs that the person may open.
+
+    The current page has a tab even without content.
+    """
+    page = PAGES.get(active)
+    marked = page.under if page and page.under else active
+    groups = []
+    for group in Group:
+        tabs = [
+            {
+                "label": gettext(page.label),
+                "link": page_address(study, page.name),
+                # a page without a tab is below the one that is marked, which is then not the page itself
+                "current": ("page" if page.name == active else "true") if page.name == marked else "",
+            }
+            for page in sorted(PAGES.values(), key=lambda page: page.order)
+            if page.label
+            and page.place_in(study) == group
+            and page.permission in rights
+            and (page.name == marked or (group.has_content(study) and page.shown(study)))
+        ]
+        if tabs:
+            here = any(tab["current"] for tab in tabs)
+            label = group.label_for(study)
+            groups.append({"label": label, "link": tabs[0]["link"], "tabs": tabs, "active": here})
+    return groups
+
+
+def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
+    of_page = [step for step in steps if active in step.primary_on]
+    of_state = [step for step in steps if study.state in step.primary_in]
+    return next(iter([*of_page, *of_state]), None)
+
+
+def jobs_to_show(study: Study) -> list[Job]:
+    """Return jobs under way, and the last failed one of each kind until one succeeds or is cancelled."""
+    shown: dict[str, Job] = {}
+    for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:20]:
+        shown.setdefault(job.kind, job)
+    return [job for job in shown.values() if job.is_under_way or job.error]
+
+
+def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Show that figures are being counted. Its script polls, and gets status 204 while nothing is new."""
+    job = newest_figures_job(study)
+    failed = job is not None and job.has_failed
+    if request.headers.get("HX-Request") and not failed:
+        return HttpResponse(status=204)
+    context |= {"counting": job, "failed": failed, "address": request.get_full_path(), "every": EVERY_SECONDS}
+    answer = TemplateResponse(request, "judgments/study/counting.html", context)
+    answer["Cache-Control"] = "no-store"
+    return answer

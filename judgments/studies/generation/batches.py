@@ -1,0 +1,128 @@
+"""Draw the batch of a study from its dataset, without storing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from django.utils.translation import gettext, ngettext
+
+from common.amounts import thousands
+from common.errors import DesignError
+from common.features import of_features
+from common.rows import many_objects
+from judgments.design.quiz import describe_absence
+from judgments.design.requirements import own_record_needed
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables.sampling import CROSSED
+from judgments.drawing.by_hand import apply_by_hand
+from judgments.drawing.material import Batch, Group, HITSpec, Image, Material
+from judgments.kinds import KINDS
+from judgments.models import Dataset, Study, Unit
+from judgments.studies.generation.material import load_material
+
+EVERY_PLACE = 2**31 - 1  # of a ranked list
+
+
+def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
+    """Return the HITs of one row of inputs, before its dataset exists."""
+    image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
+    kind = KINDS[design.protocol].for_design(design)
+    return kind.draw_batch(design, Material(design.dataset, (image,))).hits
+
+
+def divide_for_quiz(
+    design: StudyDesign, material: Material
+) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
+    """Return the material that the known items of a quiz leave, and a function that makes these items.
+
+    Raise DesignError if the feature of the quiz is off, or the material does not suffice.
+    """
+    if not design.quiz.items:
+        return material, tuple
+    if absence := describe_absence(design.quiz):
+        raise DesignError(absence, field="quiz.items")
+    [divide] = of_features("quiz_items")
+    return divide(design, material)
+
+
+@many_objects()
+def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
+    """Draw what a study of this account (None: a command) gets.
+
+    Raise DesignError if the dataset cannot supply it.
+    """
+    wanted = (
+        {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
+        if KINDS[design.protocol].judges_one_caption
+        else {}
+    )
+    material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from), maker=maker)
+    if design.sampling.not_in:
+        material = _without_items_of(design.sampling.not_in, material, dataset)
+    _check_examples(design, material)
+    rest, make_quiz = divide_for_quiz(design, material)
+    kind = KINDS[design.protocol].for_design(design)
+    batch = apply_by_hand(kind.draw_batch(design, rest), design, rest, kind)
+    notes = dict(batch.notes)
+    if needed := own_record_needed(design.workers, design.crowd.backend):
+        notes["sentences"] = [*notes.get("sentences", []), needed]
+    quiz = make_quiz()
+    _check_sources(design, material, batch, quiz)
+    if quiz:
+        notes["quiz_items"] = sum(len(group.units) for group in quiz)
+    return replace(batch, quiz=quiz, notes=notes)
+
+
+def _without_items_of(studies: Collection[str], material: Material, dataset: Dataset) -> Material:
+    """Leave out the items that studies of the dataset asked about."""
+    known = set(Study.objects.filter(dataset=dataset, slug__in=studies).values_list("slug", flat=True))
+    for slug in studies:
+        if slug not in known:
+            raise DesignError(
+                gettext("sampling.not_in names study %(slug)r, which dataset %(name)r does not have.")
+                % {"slug": slug, "name": dataset.name},
+                field="sampling.not_in",
+            )
+    units = Unit.objects.filter(study__slug__in=known, control=False)
+    judged = set(units.order_by().values_list("item__name", flat=True).distinct())
+    return replace(
+        material,
+        images=tuple(image for image in material.images if image.name not in judged),
+        published=tuple(pair for pair in material.published if pair.image not in judged),
+    )
+
+
+def _check_examples(design: StudyDesign, material: Material) -> None:
+    known = {image.name for image in material.images}
+    for number, example in enumerate(design.examples, start=1):
+        if example.image and example.image not in known:
+            raise DesignError(
+                gettext(
+                    "examples: example %(number)s names image %(image)r, which dataset %(name)r does not "
+                    "have."
+                )
+                % {"number": number, "image": example.image, "name": material.name},
+                field="examples",
+            )
+
+
+def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
+    if not design.source.show:
+        return
+    shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
+    shown |= {unit.image for unit in batch.pool}
+    lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
+    if lacking:
+        left = len(lacking) - 1
+        more = ngettext(" (nor has one other)", " (nor have %(n)s others)", left) % {"n": thousands(left)}
+        others = more if left else ""
+        raise DesignError(
+            gettext(
+                "source.show is true, but item %(lacking)r of dataset %(name)r has no "
+                "text%(others)s; expected a source text in the column text of each item that is "
+                "shown."
+            )
+            % {"lacking": lacking[0], "name": material.name, "others": others},
+            field="source.show",
+        )

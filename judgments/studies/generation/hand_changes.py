@@ -1,0 +1,106 @@
+"""Change by hand what was drawn, and withdraw control items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext
+
+from common.errors import WrongState
+from judgments.access.roles import note_event
+from judgments.design.reading import make_design
+from judgments.drawing.keys import content_key
+from judgments.models import HIT, HITUnit, Study, Unit
+from judgments.studies.discarding import discard_hits
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.hits import store_hits
+from judgments.studies.studies import change_design, lock_study
+
+
+@transaction.atomic
+def withdraw_control(*, study: Study, unit_key: str) -> Unit:
+    """Withdraw a control item from scoring and from new assignments.
+
+    After the study was opened it keeps its place in its HIT; its answers no longer count for or against workers.
+
+    Raises:
+        WrongState: the study has no HITs of its own, or the unit is no control item of it.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
+        raise WrongState(gettext("Study %(slug)r has no control items to withdraw.") % {"slug": study.slug})
+    unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
+    if unit is None:
+        raise WrongState(
+            gettext("%(unit_key)r is no control item of study %(slug)r.")
+            % {"unit_key": unit_key, "slug": study.slug}
+        )
+    if not unit.withdrawn:
+        HIT.objects.filter(places__unit=unit).update(version=F("version") + 1)
+    if study.state == Study.State.GENERATED:
+        HITUnit.objects.filter(unit=unit).delete()
+    if not unit.withdrawn:
+        unit.withdrawn = True
+        unit.save(update_fields=["withdrawn"])
+        note_event(
+            study=study, what="struck", sentence=f"Control item {unit.key} was withdrawn.", unit=unit.key
+        )
+    return unit
+
+
+def state_of_hand_changes(study: Study) -> str:
+    """Return what a page of the study shows: its design and state, in short."""
+    return content_key(study.design, study.state)
+
+
+@transaction.atomic
+def change_by_hand(
+    *,
+    study: Study,
+    change: Mapping[str, Any] | None,
+    every: bool = False,
+    seen: str = "",
+    by: User | None = None,
+) -> Study:
+    """Add a change (``HandChange``) to the design, and draw its pages of work again if it has any.
+
+    A withdrawn control item stays out.
+
+    Args:
+        change: None takes the last one back, or ``every`` one.
+        seen: the state that was changed (``state_of_hand_changes``); "" for any.
+
+    Raises:
+        WrongState: somebody changed the study meanwhile, or it was opened or registered. DesignError: the change
+            cannot be applied.
+    """
+    lock_study(study, no_key=False)
+    if seen and seen != state_of_hand_changes(study):
+        raise WrongState(
+            gettext(
+                "Nothing was changed: somebody changed study %(slug)r since you opened this page; look again, and "
+                "repeat your change."
+            )
+            % {"slug": study.slug}
+        )
+    changes = list(study.design.get("by_hand", []))
+    if change is None and not changes:
+        raise WrongState(gettext("Study %(slug)r has no change by hand to take back.") % {"slug": study.slug})
+    if change is None:
+        del changes[0 if every else -1 :]
+    if drawn := study.state != Study.State.DRAFT:
+        withdrawn = Unit.objects.filter(study=study, withdrawn=True, places=None).order_by("position")
+        changes += [{"item": key, "out": True} for key in withdrawn.values_list("key", flat=True)]
+        discard_hits(study=study, by=by)
+    changes += [change] if change is not None else []
+    design = make_design(study.design | {"by_hand": changes})
+    # to take changes back mends a draft that cannot be drawn any more; else what cannot be applied is refused
+    batch = build_batch(design, study.dataset, maker=study.created_by_id) if drawn or change else None
+    changed = change_design(study=study, design=design, user=by, all_by_hand=True)
+    if drawn and batch is not None:
+        store_hits(study=changed, batch=batch)
+    return changed

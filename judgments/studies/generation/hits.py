@@ -1,0 +1,77 @@
+"""Generate the pages of work of a study, which freezes its design."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from common.errors import WrongState
+from common.rows import large_cache, many_objects, trusted_keys
+from judgments.access.roles import note_event
+from judgments.drawing.controls.pool import pool_of
+from judgments.drawing.material import Batch
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.designs import design_of
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.progress import Progress, no_progress
+from judgments.studies.generation.storage import store_batch
+
+
+def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
+    """Draw and store units, controls and HITs, and freeze the design.
+
+    Drawing only reads, so workers of other studies are not blocked. Storing is one transaction.
+
+    Raises:
+        WrongState: the study has HITs. DesignError: the dataset cannot supply the design.
+    """
+    batch = draw_hits(study=study, progress=progress)
+    store_hits(study=study, batch=batch, progress=progress)
+    return batch
+
+
+def generated_already(study: Study) -> WrongState:
+    sentence = gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+    return WrongState(sentence % {"slug": study.slug, "state": gettext(study.state)})
+
+
+def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
+    if study.state != Study.State.DRAFT:
+        raise generated_already(study)
+    progress(0.05, "drawing")
+    return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
+
+
+@many_objects()
+@large_cache()
+@trusted_keys()
+@transaction.atomic
+def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
+    """Store a batch. Raise WrongState if the study has HITs, or its design changed since the draw."""
+    drawn_from = study.design
+    notes = study.notes | batch.notes
+    if batch.control_count:
+        pool = pool_of(batch.hits, grouped=KINDS[study.protocol].grouped)
+        notes = notes | {"control_pool": asdict(pool)}
+    moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
+        state=Study.State.GENERATED, generated_at=timezone.now(), notes=notes
+    )
+    study.refresh_from_db()
+    if not moved:
+        raise generated_already(study)
+    if study.design != drawn_from:
+        raise WrongState(
+            gettext("The design of study %(slug)r was changed while its HITs were drawn; try again.")
+            % {"slug": study.slug}
+        )
+    store_batch(study, design_of(study), batch, progress)
+    note_event(
+        study=study,
+        what="generated",
+        sentence=f"{len(batch.hits)} HITs were generated, with {batch.unit_count} units and {batch.control_count} "
+        "control items.",
+    )

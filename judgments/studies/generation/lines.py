@@ -1,0 +1,79 @@
+"""Write a batch as canonical JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import Batch, Text, UnitSpec
+
+
+def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
+    """Yield the batch as canonical JSON lines: pairs, HITs with units, the pool of an arena, quiz items."""
+    for pair in batch.pairs:
+        yield _line(
+            {
+                "type": "pair",
+                "pair": pair.key,
+                "kind": pair.kind,
+                "image": pair.image,
+                "first": pair.first.key,
+                "second": pair.second.key,
+                "first_text": pair.first.text,
+                "second_text": pair.second.text,
+                "first_system": pair.first_system,
+                "second_system": pair.second_system,
+                "references": list(pair.references),
+            }
+        )
+    for position, hit in enumerate(batch.hits, start=1):
+        yield _line(
+            {
+                "type": "hit",
+                "hit": hit.key,
+                "position": position,
+                "required": design.judgments_per_unit,
+                "units": [_unit_dict(design, number, unit) for number, unit in enumerate(hit.units, start=1)],
+            }
+        )
+    if batch.pool:
+        units = [_unit_dict(design, number, unit) for number, unit in enumerate(batch.pool, start=1)]
+        yield _line({"type": "pool", "units": units})
+    for group in batch.quiz:
+        yield _line(
+            {
+                "type": "quiz",
+                "units": [
+                    _unit_dict(design, number, unit) for number, unit in enumerate(group.units, start=1)
+                ],
+            }
+        )
+
+
+def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, Any]:
+    def key_and_text(name: str, text: Text | None) -> dict[str, str | None]:
+        return {name: text.key if text else None, f"{name}_text": text.text if text else None}
+
+    return {
+        "unit": unit.key,
+        "position": position,
+        "protocol": design.protocol,
+        "image": unit.image,
+        **key_and_text("reference", unit.reference),
+        **key_and_text("first", unit.first),
+        **key_and_text("second", unit.second),
+        "kind": unit.kind or None,
+        "pair": unit.pair or None,
+        "control": unit.control,
+        "expected": unit.expected,
+        "filtered": unit.filtered,
+        **({"audited": True} if unit.audited else {}),
+        **({"content": dict(unit.content)} if unit.content else {}),
+        **({"control_kind": unit.control_kind} if unit.control_kind not in ("", "reference") else {}),
+    }
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

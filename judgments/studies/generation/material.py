@@ -1,0 +1,100 @@
+"""Read a dataset as the material that a study is drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judgments.drawing.material import Image, Material, Pair, Text
+from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
+
+ROWS_AT_ONCE = 2_000
+
+
+def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | None = None) -> Material:
+    """Read a dataset for generation with six queries, in import order.
+
+    Args:
+        maker: row id of the account that made the study (None: a command); others' unpublished systems are left
+            out.
+        ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if first, and
+            no image is ``retrieved``.
+    """
+    references: dict[int, list[Text]] = {}
+    texts: dict[int, Text] = {}
+    rows = Caption.objects.filter(dataset=dataset).order_by("item_id", "position", "id")
+    for pk, item, key, text in rows.values_list("pk", "item_id", "key", "text").iterator(ROWS_AT_ONCE):
+        texts[pk] = Text(key=key, text=text)
+        if item is not None:
+            references.setdefault(item, []).append(texts[pk])
+    systems = {system.pk: system for system in System.objects.filter(dataset=dataset).open_to(maker)}
+    outputs, retrieved = _outputs(dataset, maker, systems, texts, ranked)
+    images: list[Image] = []
+    names: dict[int, str] = {}
+    items = Item.objects.filter(dataset=dataset).order_by("position")
+    for pk, name, split, text, boxes, fields in items.values_list(
+        "pk", "name", "split", "text", "boxes", "fields"
+    ):
+        names[pk] = name
+        images.append(
+            Image(
+                name=name,
+                split=split,
+                references=tuple(references.get(pk, ())),
+                outputs=tuple(outputs.get(pk, ())),
+                retrieved=tuple(retrieved.get(pk, ())),
+                text=text,
+                boxes=tuple(boxes),
+                fields=tuple((column, cell) for column, cell in fields),
+            )
+        )
+    published = tuple(
+        Pair(
+            key=pair.key,
+            kind=pair.kind,
+            image=names[pair.item_id],
+            first=texts[pair.first_id],
+            second=texts[pair.second_id],
+            first_system=systems[pair.first_system_id].name,
+            second_system=systems[pair.second_system_id].name,
+            references=tuple(text.key for text in references.get(pair.item_id, [])[: pair.references]),
+        )
+        for pair in PublishedPair.objects.filter(dataset=dataset).order_by("position")
+    )
+    return Material(
+        name=dataset.name,
+        images=tuple(images),
+        published=published,
+        people=frozenset(system.name for system in systems.values() if system.human),
+    )
+
+
+def _outputs(
+    dataset: Dataset,
+    maker: int | None,
+    systems: Mapping[int, System],
+    texts: Mapping[int, Text],
+    ranked: int | None,
+) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
+    """Return image row id -> machine outputs and retrievals, in an order independent of import and collation."""
+    machines = {pk: system.name for pk, system in systems.items() if not system.human}
+    rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)
+    outputs: dict[int, list[tuple[str, Text]]] = {}
+    annotations = rows.annotations().order_by("item_id", "rank", "pk")
+    columns = ("system_id", "item_id", "caption_id", "caption__role")
+    first: set[tuple[int, int]] = set()
+    for system, item, caption, role in annotations.values_list(*columns).iterator(ROWS_AT_ONCE):
+        if ranked is None and role == Caption.Role.REFERENCE and (system, item) in first:
+            continue
+        first.add((system, item))
+        outputs.setdefault(item, []).append((machines[system], texts[caption]))
+    for of_item in outputs.values():
+        of_item.sort(key=lambda output: output[0])
+    retrieved: dict[int, list[tuple[str, Text, int]]] = {}
+    searches = rows.searches().filter(rank__lte=ranked or 0)
+    for system, caption, item, rank in searches.values_list(
+        "system_id", "caption_id", "item_id", "rank"
+    ).iterator(ROWS_AT_ONCE):
+        retrieved.setdefault(item, []).append((machines[system], texts[caption], rank))
+    for of_image in retrieved.values():
+        of_image.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))
+    return outputs, retrieved

@@ -1,0 +1,59 @@
+"""Count what a real draw of a design gives, before its pages of work are generated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from judgments.design.requirements import requirements_not_stated, requirements_of
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls.pool import ControlPool, pool_of
+from judgments.kinds import KINDS
+from judgments.models import Dataset
+from judgments.studies.generation.batches import build_batch
+from judgments.studies.stopping import expected_share
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The amounts of a design before generation.
+
+    Attributes:
+        judgments: answers, controls included.
+        asked: expected share of the judgments on units, if the design stops early.
+        pool: distinct control items, and HITs per worker before one repeats.
+        notes: the kind's notes on the draw (relevance: on the filter).
+        asks: requirements for workers, in words.
+        unsaid: requirements that the crowd can neither state nor check; they prevent opening.
+    """
+
+    units: int
+    controls: int
+    hits: int
+    judgments: int
+    hours: float
+    asked: float
+    pool: ControlPool
+    notes: dict[str, Any]
+    asks: list[str]
+    unsaid: list[str]
+
+
+def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Plan:
+    """Count what a real draw of the design gives."""
+    batch = build_batch(design, dataset, maker=maker)
+    judgments = batch.place_count * design.judgments_per_unit
+    return Plan(
+        units=batch.unit_count,
+        controls=batch.control_count,
+        hits=len(batch.hits),
+        judgments=judgments,
+        hours=judgments * design.seconds_per_unit / 3600,
+        asked=expected_share(
+            design, references=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
+        ),
+        pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
+        notes=batch.notes,
+        asks=list(requirements_of(design.workers).values()),
+        unsaid=requirements_not_stated(design.workers, design.crowd_name),
+    )

@@ -1,0 +1,82 @@
+"""The page with a study's pages of work, and the one that asks before they are discarded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, Exists, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from judgments.access.roles import Right
+from judgments.cached_figures import MANY_ROWS, cached_figures, required_figures
+from judgments.design.editing.fitting import PAIR_WORDS
+from judgments.figures import Figures, add_figures
+from judgments.models import HIT, Study, Unit
+from judgments.operations import discard
+from judgments.studies.designs import design_of
+from judgments.studies.discarding import can_be_discarded, what_would_go, why_not_discarded
+from judgments.studies.pages import Context, Group
+from judgments.studies.step_form import add_operation
+from judgments.studies.stopping import expected_share
+from judgments.studies.study_page import study_page
+
+
+@study_page("hits", "Pages of work", order=20, group=Group.DESIGN)
+def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    context["design"] = design_of(study)
+    if study.state == Study.State.DRAFT:
+        return TemplateResponse(request, "judgments/study/hits_draft.html", context)
+    counted = cached_figures(study, COUNTS)
+    context |= required_figures(counted) | {"counted": counted, "can_go_back": can_be_discarded(study)}
+    kinds = context["pair_kinds"]
+    context["pair_kinds"] = [row | {"about": PAIR_WORDS.get(row["kind"], "")} for row in kinds]
+    return TemplateResponse(request, "judgments/study/hits.html", context)
+
+
+@study_page("discard", order=22, permission=Right.CHANGE, group=Group.DESIGN, under="hits")
+def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    context |= {"obstacle": why_not_discarded(study), "gone": what_would_go(study)}
+    context["by_hand"] = len(study.design.get("by_hand", ()))
+    return TemplateResponse(request, "judgments/study/discard.html", context)
+
+
+def counts_of(study: Study) -> dict[str, Any]:
+    """Count in four queries."""
+    units = Unit.objects.filter(study=study).aggregate(
+        judged=Count("pk", filter=Q(control=False)),
+        controls=Count("pk", filter=Q(control=True, withdrawn=False) & ~Q(control_kind="quiz")),
+        withdrawn=Count("pk", filter=Q(withdrawn=True)),
+        filtered=Count("pk", filter=Q(filtered=True)),
+    )
+    hits = HIT.objects.filter(study=study).aggregate(
+        n=Count("pk"), wanted=Sum("required"), free=Sum("open_slots")
+    )
+    kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
+    design = design_of(study)
+    overlap = design.judgments_per_unit
+    pairs = study.pairs.count()
+    live = bool(design.arena.pages)
+    slots = hits["n"] * design.units_per_hit if live else units["judged"] + units["controls"]
+    return {
+        "live": live,
+        "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
+        "units": units,
+        "hits": hits,
+        "wanted_judgments": slots * overlap,
+        "hours": slots * overlap * design.seconds_per_unit / 3600,
+        "pair_kinds": list(
+            kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
+        ),
+    }
+
+
+def has_many_units(study: Study) -> Exists:
+    return Exists(study.units.order_by()[MANY_ROWS - 1 : MANY_ROWS])
+
+
+COUNTS: Figures[dict[str, Any]] = add_figures(
+    Figures("hits", counts_of, rows=lambda counts: int(counts["units"]["judged"]), many=has_many_units)
+)
+
+add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")

@@ -1,0 +1,175 @@
+"""What a study's pages consist of: places with tabs, steps, and the parts that features add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from common.parameters import Parameters
+from judgments.access.roles import Right
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+Context = dict[str, Any]
+
+
+def always(study: Study) -> bool:
+    return True
+
+
+def never(study: Study) -> bool:
+    return False
+
+
+def was_opened(study: Study) -> bool:
+    """Return whether people, or a rehearsal, could answer; imported judgments count."""
+    return study.state in (Study.State.OPEN, Study.State.CLOSED)
+
+
+def can_be_evaluated(study: Study) -> bool:
+    """Return whether metrics are held against its answers."""
+    return not KINDS[study.protocol].comparison.refusal
+
+
+class Group(StrEnum):
+    """The places of a study, in the order of work; each holds pages."""
+
+    DESIGN = "Design"
+    LAUNCH = "Launch"
+    LIVE = "Live"
+    FINDINGS = "Findings"
+    SHARE = "Share"
+
+    def has_content(self, study: Study) -> bool:
+        match self:
+            case Group.LAUNCH:
+                return not (study.simulated or study.state == Study.State.CLOSED)
+            case Group.LIVE | Group.FINDINGS:
+                return was_opened(study)
+        return True
+
+    def label_for(self, study: Study) -> str:
+        """Return its name; Live becomes Answers once nobody works any more."""
+        if self is Group.LIVE and study.state != Study.State.OPEN:
+            return gettext("Answers")
+        return gettext(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """A page about a study.
+
+    Attributes:
+        name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
+        label: the tab; '' for a page without one.
+        order: of the tabs in a place; the place leads to its first.
+        shown: whether it has a tab; its address works in any case.
+        group: its place.
+        before: its place until the study is opened, if another.
+        under: for a page without a tab, the page whose tab is marked.
+    """
+
+    name: str
+    label: str
+    order: int
+    view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
+    permission: str = Right.VIEW
+    shown: Callable[[Study], bool] = always
+    group: Group = Group.SHARE
+    before: Group | None = None
+    under: str = ""
+
+    def place_in(self, study: Study) -> Group:
+        return self.group if self.before is None or was_opened(study) else self.before
+
+
+@dataclass(frozen=True, slots=True)
+class StepForm:
+    parameters: type[Parameters]
+    fields: tuple[str, ...]
+    needed: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStep:
+    """An action on a study, by a post to ``do/<name>/``.
+
+    Attributes:
+        label: the button.
+        run: does it; None leads back to the page that the post came from.
+        done: message afterwards; '' for none.
+        offered: whether the button is at the top of the study's pages.
+        primary_in, primary_on: the states, and pages, in which it is a filled button; else it is in the menu.
+        also: another Django permission that it needs, such as ``judgments.add_study``.
+        job: the kind of job that it starts; while one is under way, the button is hidden.
+        beside: whether a refusal is shown beside the step's form (``take_refusal``).
+        form: for ``{% step_form %}``; None for a form written by hand.
+        refused_at: the address of a design's key where a refusal is said; None says it above the page.
+    """
+
+    name: str
+    label: str
+    run: Callable[[HttpRequest, Study], HttpResponse | None]
+    done: str = ""
+    offered: Callable[[Study], bool] = never
+    primary_in: frozenset[str] = frozenset()
+    primary_on: frozenset[str] = frozenset()
+    permission: str = Right.CHANGE
+    also: str = ""
+    job: str = ""
+    beside: bool = False
+    form: StepForm | None = None
+    refused_at: Callable[[Study, str], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartPage:
+    """A page that the page "New study" links to.
+
+    Attributes:
+        name: last part of its address.
+        label: the link.
+        text: the words before the link.
+        with_data: whether a study begins there with data of its own, so that no dataset is needed before.
+    """
+
+    name: str
+    label: str
+    text: str
+    view: Callable[[HttpRequest, Context], HttpResponseBase]
+    with_data: bool = False
+
+    @property
+    def address(self) -> str:
+        return reverse(f"admin:judgments_study_start_{self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """A higher app's addition to the plan of a draft; its template gets the facts as ``part``.
+
+    Facts and problems get the design, the number of HITs, and the number of items with control items.
+    """
+
+    template: str
+    facts: Callable[[StudyDesign, int, int], Any]
+    problems: Callable[[StudyDesign, int, int], list[DesignError]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PagePart:
+    """A feature's addition to a page of the platform that shows ``parts``; its template gets the facts as ``part``."""
+
+    page: str
+    template: str
+    facts: Callable[[HttpRequest, Study], Any]

@@ -1,0 +1,104 @@
+"""The plan of a draft: what its design gives, and where it says what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from common.errors import DesignError, QuorumError
+from judgments.cached_figures import are_many, cached_figures
+from judgments.design.editing.form.design_form import field_of_key
+from judgments.design.editing.form.labels import in_labels
+from judgments.drawing.controls.pool import ControlPool
+from judgments.figures import Figures, add_figures
+from judgments.models import Study, System
+from judgments.operations import generate
+from judgments.studies.designs import design_of
+from judgments.studies.generation.plans import Plan, plan_study
+from judgments.studies.pages import Context
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import page_address, parts_of_plan, study_page
+
+
+@study_page("plan", order=21)
+def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    return TemplateResponse(request, "judgments/study/plan.html", context | plan_of(study))
+
+
+def plan_of(study: Study) -> Context:
+    """Return the design with its plan, a problem, or a mark that it is being counted, for a template."""
+    design = design_of(study)
+    plan = cached_figures(study, PLAN).value
+    if plan is None:
+        return {"design": design, "waits": True}
+    if isinstance(plan, Plan):
+        try:
+            return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
+        except QuorumError as error:
+            plan = DesignError(str(error))
+    return {
+        "design": design,
+        "problem": in_labels(str(plan), design),
+        "problem_link": place_of_problem(study, plan.field),
+        "step_waits": generate.name,
+    }
+
+
+def place_of_problem(study: Study, key: str) -> str:
+    """Return the design's page, at the field where it says what is wrong with this key."""
+    name = field_of_key(key, design_of(study))
+    return f"{page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
+
+
+def _planned(study: Study) -> Plan | DesignError:
+    """Return the plan, or why nothing can be drawn from the design."""
+    try:
+        return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
+    except QuorumError as error:
+        return DesignError(str(error), field=error.field if isinstance(error, DesignError) else "")
+
+
+def _plan_from_json(value: dict[str, Any]) -> Plan | DesignError:
+    if "problem" in value:
+        return DesignError(str(value["problem"]), field=str(value.get("field", "")))
+    return Plan(**value | {"pool": ControlPool(**value["pool"])})
+
+
+def _drawn_from(study: Study) -> object:
+    """Return all that a draw depends on; captions are only added, systems also published."""
+    systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
+    last = study.dataset.captions.aggregate(last=Max("pk"))["last"]
+    return study.design, study.dataset_id, last, list(systems)
+
+
+def _is_large(study: Study) -> bool:
+    return are_many(study.dataset.captions.all())
+
+
+PLAN: Figures[Plan | DesignError] = add_figures(
+    Figures(
+        "plan",
+        _planned,
+        rows=lambda plan: 0 if isinstance(plan, DesignError) else plan.units,
+        as_json=lambda plan: (
+            {"problem": str(plan), "field": plan.field} if isinstance(plan, DesignError) else asdict(plan)
+        ),
+        from_json=_plan_from_json,
+        version=_drawn_from,
+        exact=True,
+        beyond_a_page=_is_large,
+    )
+)
+
+add_operation(
+    generate,
+    label="Generate pages of work",
+    offered=lambda study: study.state == Study.State.DRAFT,
+    primary_in={Study.State.DRAFT.value},
+    leads_to=lambda study: "launch",
+    refused_at=place_of_problem,
+)

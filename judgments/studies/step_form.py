@@ -1,0 +1,137 @@
+"""Offer operations as steps of a study's pages, with forms that keep what was sent when they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from rest_framework.exceptions import ValidationError
+
+from common.errors import QuorumError, sentence_of
+from common.parameters import Parameters
+from judgments.access.roles import Right, has_right
+from judgments.admin.base import signed_in
+from judgments.models import Study
+from judgments.operations import Operation, Outcome
+from judgments.studies.pages import StepForm, StudyStep, never
+from judgments.studies.study_page import add_step, page_address
+
+REFUSAL = "quorum-refusal"
+LONGEST_KEPT = 5000  # characters of a field
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    step: str
+    sentence: str
+    sent: dict[str, str]
+
+
+def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) -> None:
+    sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
+    for name in ("csrfmiddlewaretoken", "page"):
+        sent.pop(name, None)
+    request.session[REFUSAL] = {"study": study.pk, "step": step, "words": sentence, "sent": sent}
+
+
+def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
+    """Return the last refusal once."""
+    stored = request.session.get(REFUSAL)
+    if stored is None or stored["study"] != study.pk:
+        return None
+    del request.session[REFUSAL]
+    return Refusal(step=stored["step"], sentence=stored["words"], sent=stored["sent"])
+
+
+def add_operation(
+    operation: Operation,
+    *,
+    label: str,
+    name: str = "",
+    fields: tuple[str, ...] | None = None,
+    needed: tuple[str, ...] = (),
+    hidden: tuple[str, ...] = (),
+    offered: Callable[[Study], bool] = never,
+    primary_in: Collection[str] = (),
+    primary_on: Collection[str] = (),
+    leads_to: Callable[[Study], str] | None = None,
+    leads_away: str = "",
+    also: str = "",
+    beside: bool | None = None,
+    done: str = "",
+    refused_at: Callable[[Study, str], str] | None = None,
+    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
+) -> None:
+    """Offer an operation on a study's pages as a step (``StudyStep``).
+
+    Args:
+        name: of the step, if one operation has several.
+        fields: the parameters in the step's form; None for all, () for a form written by hand.
+        needed: optional parameters that this form requires.
+        hidden: arguments of the operation that are no parameters, in hidden fields.
+        leads_to: the name of the page to show afterwards; None for the one that the post came from.
+        leads_away: the page to show of the study that the operation made.
+        beside: whether a refusal is shown beside the form; None if there is one.
+        shows: answers with a page of its own, for what is shown once.
+    """
+    field_names = tuple(operation.parameters().fields) if fields is None else fields
+    form = StepForm(operation.parameters, field_names, needed, hidden)
+
+    def run(request: HttpRequest, study: Study) -> HttpResponse | None:
+        values = read_posted_parameters(request, operation, needed=needed)
+        if operation.job:
+            operation.start(study, values, by=signed_in(request), page=True)
+        else:
+            more = {name: request.POST.get(name, "") for name in hidden}
+            outcome = operation.run(study, values, by=signed_in(request), wait=False, **more)
+            if shows is not None:
+                return shows(request, study, outcome)
+            messages.success(request, outcome.message)
+            if leads_away:
+                return redirect(page_address(outcome.value, leads_away))
+        if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right
+            return redirect("admin:judgments_study_changelist")
+        return None if leads_to is None else redirect(page_address(study, leads_to(study)))
+
+    add_step(
+        StudyStep(
+            name=name or operation.name,
+            label=label,
+            done=done,
+            also=also,
+            run=run,
+            offered=offered,
+            primary_in=frozenset(primary_in),
+            primary_on=frozenset(primary_on),
+            permission=operation.right,
+            job=operation.job,
+            beside=bool(field_names) if beside is None else beside,
+            refused_at=refused_at,
+            form=form,
+        )
+    )
+
+
+def read_posted_parameters(
+    request: HttpRequest,
+    parameters: type[Parameters] | Operation,
+    *,
+    needed: Collection[str] = (),
+    empty: bool = True,
+) -> dict[str, Any]:
+    """Return the checked parameters of a form. Raise QuorumError if one is missing or wrong.
+
+    With ``empty=False``, fields that were left empty keep their defaults.
+    """
+    sent = request.POST.copy()
+    if not empty:
+        for name in [name for name in sent if not any(sent.getlist(name))]:
+            del sent[name]
+    try:
+        return parameters.read(sent, needed=needed)
+    except ValidationError as error:
+        raise QuorumError(sentence_of(error.detail)) from error

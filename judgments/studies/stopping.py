@@ -1,0 +1,74 @@
+"""Early stopping: bounds of outcomes, pages of work with all their judgments, and the expected share of votes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables.controls import Stopping
+from judgments.drawing.draws import rng_for
+from judgments.kinds import KINDS, Kind
+from quorum.statistics.stopping import expected_votes, leads_enough, simulate_stopping
+
+ASSUMED = 0.8  # assumed probability that an answer is right, for plans
+
+
+def describe_stopping(design: StudyDesign) -> str:
+    """Return the rule and its settings for a signature."""
+    rule = design.stopping
+    margin = f"-{rule.margin}-from-{rule.minimum}" if rule.rule == "margin" else ""
+    return f"{rule.rule}{margin},full-depth-{rule.full_depth:g}"
+
+
+def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int) -> tuple[int, int]:
+    """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
+
+    Under the rule "margin" a large enough lead is final.
+    """
+    if stopping.rule == "margin":
+        outcomes = Counter(map(kind.outcome_of, values))
+        first, second = ([count for _, count in outcomes.most_common(2)] + [0, 0])[:2]
+        if leads_enough(first, second, minimum=stopping.minimum, margin=stopping.margin):
+            return kind.aggregation.outcome_range(values, 0)
+    return kind.aggregation.outcome_range(values, remaining)
+
+
+def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
+    """Draw the 0-based HITs that get all their judgments.
+
+    Units are packed at random, so whole HITs are a random sample of units, and the other HITs can end as a whole,
+    which saves their pay.
+    """
+    share = design.stopping.full_depth
+    count = min(hits, max(1, round(share * hits))) if share else 0
+    return frozenset(rng_for(design.seed, "full depth").permutation(hits)[:count].tolist())
+
+
+def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED) -> float:
+    """Return the expected share of votes that a study uses, if answers are right with ``accuracy``.
+
+    ``references`` is the number of units of a candidate pair; 1 for single units.
+    """
+    stopping, votes = design.stopping, design.judgments_per_unit
+    if stopping.rule == "none" or references < 1:
+        return 1.0
+    kind = KINDS[design.protocol]
+    if references > 1:
+        share = simulate_stopping(
+            accuracy=accuracy, references=references, votes=votes, pairs=400, rule=stopping.rule,
+            minimum=stopping.minimum, margin=stopping.margin, seed=design.seed,
+        ).share  # fmt: skip
+    else:
+
+        def range_of(first: int, second: int, remaining: int) -> tuple[int, int]:
+            values = [kind.values[0]] * first + [kind.values[-1]] * second
+            return unit_range(kind, stopping, values, remaining)
+
+        # If the two answers differ in kind (relevance), assume equally many units of either truth.
+        expected_counts = [
+            expected_votes(range_of, votes=votes, accuracy=probability)
+            for probability in (accuracy, 1 - accuracy)
+        ]
+        share = sum(expected_counts) / 2 / votes
+    return stopping.full_depth + (1 - stopping.full_depth) * share
