@@ -11,9 +11,8 @@ from django.utils.translation import gettext as _
 from annotation.crowds import AbsentBackend, backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.panel.page import has_panel
-from annotation.launch.views import LAUNCH_JOBS
 from annotation.launch.views.launch import Readiness, launch_of
-from annotation.launch.views.points import checklist
+from annotation.launch.views.points import LAUNCH_JOBS, checklist
 from judgments.admin.base import public_address, signed_in
 from judgments.models import Study
 from judgments.studies.pages import Context, Group, was_opened

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from annotation.launch.views.launch import Launch, Point, Readiness
+from judgments.models import Job, Study
 
 Check = Callable[[Launch], Iterable[Point]]
 CHECKS: list[tuple[int, Check]] = []
 
 # Checks of the consent text by features: if one has a point, that stands in place of the platform's.
 CONSENT_CHECKS: list[Check] = []
+
+LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []
 
 
 def add_check(order: int, check: Check) -> None:
@@ -19,6 +22,11 @@ def add_check(order: int, check: Check) -> None:
 
 def add_consent_check(check: Check) -> None:
     CONSENT_CHECKS.append(check)
+
+
+def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
+    """Show jobs of other studies, such as copies, on the checklist of a study that was not opened yet."""
+    LAUNCH_JOBS.append(jobs_of)
 
 
 def checklist(launch: Launch) -> list[Point]:

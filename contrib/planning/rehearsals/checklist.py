@@ -9,9 +9,8 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from annotation.crowds.opening import add_doubt
-from annotation.launch.views import add_launch_jobs
 from annotation.launch.views.launch import Launch, Point, Readiness
-from annotation.launch.views.points import add_check
+from annotation.launch.views.points import add_check, add_launch_jobs
 from common.amounts import thousands
 from contrib.planning.assumptions import ENOUGH
 from contrib.planning.rehearsals.copies import rehearsals_of
