@@ -11,13 +11,13 @@ from annotation.models.privacy import erasure_committed
 from annotation.privacy import retention
 from judgments.datasets import uploads
 from judgments.importers.textio import read_whole
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
 
-def read_panel_list(run: Run, *, study: str, upload: str, columns: dict[str, str]) -> None:
+def read_panel_list(run: JobRun, *, study: str, upload: str, columns: dict[str, str]) -> None:
     """Read a panel's list for its page. Its ids of people stay with the upload, and do not enter the database."""
     panel = design_of(find_study(study)).panel
     with uploads.open_upload(upload, run.progress) as files:
@@ -32,13 +32,13 @@ def read_panel_list(run: Run, *, study: str, upload: str, columns: dict[str, str
         uploads.job_file(upload).write_text(json.dumps(shown))
 
 
-def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:
-    return sync.sync_crowd(study=find_study(study), progress=run.progress).as_json()
+def sync_crowd(run: JobRun, *, study: str) -> dict[str, Any]:
+    return sync.sync_with_crowd(study=find_study(study), progress=run.progress).as_json()
 
 
-def finish_erasure(run: Run, *, study: str, withdraw: bool) -> None:
+def finish_erasure(run: JobRun, *, study: str, withdraw: bool) -> None:
     erasure_committed.send(Study, study=find_study(study), withdraw=withdraw)
 
 
-def end_retention(run: Run, *, study: str) -> dict[str, Any]:
-    return {"people": retention.end_retention(study=find_study(study), progress=run.progress)}
+def end_retention(run: JobRun, *, study: str) -> dict[str, Any]:
+    return {"people": retention.end_identities_of_study(study=find_study(study), progress=run.progress)}

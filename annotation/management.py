@@ -24,7 +24,7 @@ from judgments.studies.studies import find_study
 
 
 class ReplayRules(OperationCommand):
-    operation = operation_at("annotation.quality.operations.replay")
+    operation = operation_at("annotation.quality.operations.replay_detectors")
     help = "Run detectors over the finished work of a study, before they are switched on."
     example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
 
@@ -149,7 +149,7 @@ class ReconcilePanel(QuorumCommand):
         columns = {kind: options[f"{kind}_column"] for kind in reconciling.LIST_COLUMNS}
         text = read_whole(options["submissions"])
         submissions = reconciling.read_submissions(text, design_of(study).panel, columns=columns)
-        compared = reconciling.compare(study=study, submissions=submissions)
+        compared = reconciling.compare_panel_list(study=study, submissions=submissions)
         counts = Counter(submission.verdict for submission in compared)
         for verdict, verdict_text in VERDICT_TEXTS.items():
             if counts[verdict]:
@@ -215,7 +215,7 @@ class ErasePerson(QuorumCommand):
                 self.stdout.write(json.dumps(row, ensure_ascii=False))
             return
         if options["replay"]:
-            done = erasure_list.replay(Path(options["replay"]))
+            done = erasure_list.replay_erasures(Path(options["replay"]))
             self.say(
                 f"{counted(done.again, 'person')} erased again, {done.entered:,} entered without "
                 f"anybody to erase, {done.known:,} known."
@@ -256,9 +256,9 @@ class ErasePerson(QuorumCommand):
         return people
 
     def _erase(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
-        from annotation.privacy.erasing import erase_person, people_of, preview
+        from annotation.privacy.erasing import erase_person, people_of, preview_erasure
 
-        seen = preview(study=study, worker=worker, way=options["way"])
+        seen = preview_erasure(study=study, worker=worker, way=options["way"])
         self.say(f"Study {study.slug}:")
         for title, rows in (("goes", seen.removed), ("stays without a name", seen.kept)):
             self.say(f"  {title}: {', '.join(f'{n:,} {label}' for label, n in rows) or 'nothing'}")
@@ -334,7 +334,7 @@ class ChangeConsent(QuorumCommand):
                     f"--translation is {translation!r}; expected LANGUAGE=FILE, such as de=consent-de.md."
                 )
             translations[language] = Path(path).read_text(encoding="utf-8")
-        outcome = operations.change.run(
+        outcome = operations.change_consent_text.run(
             find_study(options["study"]),
             {
                 "consent": options["file"].read_text(encoding="utf-8"),

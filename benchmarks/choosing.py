@@ -27,8 +27,8 @@ from quorum.statistics.choosing import (
     METHODS,
     draw_items,
     inclusion_probabilities,
+    mean_of_all_items,
     weighted_kendall,
-    weighted_mean,
 )
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def simulation(runs: int = 4000, items: int = 400, budget: int = 80) -> None:
             said = 3.0 + slope * (np.sqrt(useful) - 0.8862269254527580) + rng.normal(0, 0.6, items)
             chance = inclusion_probabilities(useful, budget)
             drawn = draw_items(chance, seed=rng)
-            hajek = weighted_mean(said[drawn], chance[drawn])
-            thompson = weighted_mean(
+            hajek = mean_of_all_items(said[drawn], chance[drawn])
+            thompson = mean_of_all_items(
                 said[drawn], chance[drawn], estimator="horvitz-thompson", population=items
             )
             top = said[np.argsort(-useful)[:budget]].mean()

@@ -61,7 +61,7 @@ def dataset_of(folder: Path, name: str, references: list[str], outputs: dict[str
 def speed(folder: Path) -> None:
     from contrib.comparing.metrics import compare_with_scores
     from contrib.score_imports.reading import read_scores
-    from contrib.score_imports.storing import import_scores
+    from contrib.score_imports.storing import store_metric_scores
 
     systems = [f"system-{number}" for number in range(SYSTEMS)]
     outputs = {name: [f"{name} says {n}" for n in range(IMAGES)] for name in systems}
@@ -78,7 +78,7 @@ def speed(folder: Path) -> None:
     files = read_scores(scores, [])
     timed(f"read {METRICS} x {len(names):,} scores", begun)
     begun = now()
-    import_scores(dataset=dataset, files=files)
+    store_metric_scores(dataset=dataset, files=files)
     timed("match and store them", begun)
     begun = now()
     compare_with_scores(dataset=dataset, first="metric-0", second="metric-1", people="metric-2")
@@ -89,7 +89,7 @@ def speed(folder: Path) -> None:
 def wmt(folder: Path, data: Path) -> None:
     from contrib.comparing.metrics import compare_with_scores
     from contrib.score_imports.reading import read_scores
-    from contrib.score_imports.storing import import_scores
+    from contrib.score_imports.storing import store_metric_scores
 
     def lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -103,7 +103,7 @@ def wmt(folder: Path, data: Path) -> None:
     human = data / "human-scores" / f"{PAIR}.mqm.seg.score"
     begun = now()
     for path, names in ((human, ["mqm"]), (data / "metric-scores" / PAIR, [])):
-        done = import_scores(dataset=dataset, files=read_scores(path, names), unknown="leave-out")
+        done = store_metric_scores(dataset=dataset, files=read_scores(path, names), unknown="leave-out")
     timed(f"import {len(done.metrics)} metrics", begun)
     found: dict[str, tuple[float, float]] = {}
     first, *others = REPORTED

@@ -59,10 +59,10 @@ def api_lists() -> dict[str, str]:
 
 def study_pages(study: Any) -> dict[str, str]:
     """Return the address of each page that the study's state shows, by its name; downloads are left out."""
-    from judgments.studies.study_page import PAGES, page_address
+    from judgments.studies.study_page import PAGES, study_page_address
 
     return {
-        name: page_address(study, name)
+        name: study_page_address(study, name)
         for name, page in PAGES.items()
         if name not in ("download", "report-file") and page.shown(study)
     }

@@ -202,7 +202,7 @@ def set_up() -> None:
 
 
 def rehearse_all(protocol: str) -> Outcome:
-    from annotation.rehearsal.crowd import Crowd
+    from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
     from judgments.models import Dataset
     from tests import studies
@@ -212,7 +212,7 @@ def rehearse_all(protocol: str) -> Outcome:
         studies.make_dataset(dataset, **MAKE[protocol])
     outcome = Outcome()
     for seed in SEEDS:
-        crowd = Crowd(workers=WORKERS[protocol], spammers=SPAMMERS, sorts=",".join(SORTS), seed=seed)
+        crowd = RehearsalCrowd(workers=WORKERS[protocol], spammers=SPAMMERS, sorts=",".join(SORTS), seed=seed)
         for watched in (False, True):
             rules = [{"rule": name, "action": "exclude", "settings": settings} for name, settings in WATCHING]
             study = _study(protocol, dataset, seed, rules if watched else [])
@@ -244,10 +244,13 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 def _count(outcome: Outcome, study: Any) -> None:
     """Who was stopped when, from the rows that the rehearsal left."""
     from annotation.models import Case, Judgment
-    from annotation.rehearsal.crowd import Crowd, people_of
+    from annotation.rehearsal.crowd import RehearsalCrowd, rehearsal_people
 
     notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
-    sort_of = {person.worker.pk: person.sort or "careful" for person in people_of(study, Crowd(**notes))}
+    sort_of = {
+        person.worker.pk: person.sort or "careful"
+        for person in rehearsal_people(study, RehearsalCrowd(**notes))
+    }
     total: Counter[int] = Counter()
     kept: Counter[int] = Counter()
     for who, state in Judgment.objects.of_study(study).values_list(
@@ -386,11 +389,11 @@ def print_submissions() -> None:
 
 def _watch_all(study: Any) -> None:
     """Every rule looks and flags; none stops anybody, so that all submissions are alike."""
-    from annotation.quality.rules import set_rule
+    from annotation.quality.rules import store_rule
 
     for name in RULES:
         settings = dict(WATCHING).get(name, {})
-        set_rule(study=study, rule=name, settings=settings, action="flag", enabled=True)
+        store_rule(study=study, rule=name, settings=settings, action="flag", enabled=True)
 
 
 def main() -> None:

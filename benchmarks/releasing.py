@@ -39,7 +39,7 @@ def step(name: str, folder: Path) -> None:
     """Run one step; print its seconds and memory."""
     set_up()
     from evaluation.data.releases.terms import Terms
-    from evaluation.reports.releases.comparing import compare_releases
+    from evaluation.reports.releases.comparing import compare_bundles
     from evaluation.reports.releases.making import write_release
     from evaluation.reports.releases.verification import verify_bundle
     from judgments.studies.studies import find_study
@@ -60,7 +60,7 @@ def step(name: str, folder: Path) -> None:
         found = verify_bundle(bundles[0])
         said = f"{found.checked:,} values, {found.count} differences"
     else:
-        said = compare_releases(*bundles)["judgments"]
+        said = compare_bundles(*bundles)["judgments"]
     seconds, processor = time.perf_counter() - start, time.process_time() - processor
     print(f"| {name} | {seconds:.1f} | {processor:.1f} | {peak_memory() - before:.0f} | {said} |", flush=True)
 

@@ -42,7 +42,7 @@ def step(name: str, folder: Path, rows: int) -> None:
     from django.urls import reverse
 
     from judgments.models import Study
-    from judgments.studies.study_page import page_address
+    from judgments.studies.study_page import study_page_address
 
     if name == "import":
         call_command("migrate", verbosity=0)
@@ -64,7 +64,7 @@ def step(name: str, folder: Path, rows: int) -> None:
         "hits list": reverse("admin:judgments_hit_changelist"),
     }
     if study is not None:
-        addresses |= {"hits page": page_address(study, "hits"), "preview": f"/s/{study.slug}/preview/"}
+        addresses |= {"hits page": study_page_address(study, "hits"), "preview": f"/s/{study.slug}/preview/"}
     commands = {
         "import": ("import_template", "forms", str(folder / "template.html"), str(folder / "inputs.csv")),
         "generate": ("generate_hits", "forms"),

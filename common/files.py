@@ -89,7 +89,7 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
         beside.unlink(missing_ok=True)
 
 
-def remove_leftovers(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
+def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
     """Remove matching files and folders unwritten for a day, except ``but``; return their names."""
     removed, before = [], time.time() - LEFTOVER_SECONDS
     for path in sorted({match for pattern in patterns for match in folder.glob(pattern)}):

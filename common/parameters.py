@@ -28,7 +28,7 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tupl
 )
 
 
-class NumberField(serializers.FloatField):
+class PlainNumberField(serializers.FloatField):
     """A number that is an int where it is whole: 3, and not 3.0."""
 
     def to_internal_value(self, data: Any) -> Any:

@@ -28,7 +28,7 @@ from quorum.statistics.meta.pairwise import pairwise_accuracy
 from quorum.statistics.significance import bootstrap_interval, randomization_test
 
 if TYPE_CHECKING:
-    from judgments.jobs.runs import Run
+    from judgments.jobs.runs import JobRun
 
 _CANDIDATES = ["a dog runs over the grass", "two cats sleep"]
 _REFERENCES = [["a dog is running on grass", "the dog runs"], ["two cats sleeping", "cats asleep on a bed"]]
@@ -47,7 +47,7 @@ def compile_kernels(progress: Callable[[float, str], None] = lambda share, messa
         compile_metrics([name])
 
 
-def compile_in_background(run: Run) -> None:
+def compile_in_background(run: JobRun) -> None:
     compile_kernels(run.progress)
     with run.commit():
         pass

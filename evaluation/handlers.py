@@ -12,20 +12,20 @@ from evaluation.data.releases.erasure import remove_written
 from evaluation.data.releases.storage import find_release, place_for_release, record_release, release_file
 from evaluation.data.releases.terms import Terms
 from evaluation.errors import NothingToCompare
-from evaluation.reports.releases.comparing import compare_releases as compared
+from evaluation.reports.releases.comparing import compare_bundles as compared
 from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
-from judgments.jobs.runs import LostClaim, Run
+from judgments.jobs.runs import JobRun, LostClaim
 from judgments.models import Job
 from judgments.studies.studies import find_study
 
 MOST_FLIPPED = 100
 
 
-def aggregate(run: Run, *, study: str, **how: Any) -> None:
+def aggregate(run: JobRun, *, study: str, **how: Any) -> None:
     study_row = find_study(study)
     extend_blocks(study_row)
     aggregation = compute_aggregation(study=study_row, **how, progress=run.progress)
@@ -33,7 +33,7 @@ def aggregate(run: Run, *, study: str, **how: Any) -> None:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
-def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
+def evaluate(run: JobRun, *, study: str, **how: Any) -> dict[str, Any] | None:
     try:
         evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
     except NothingToCompare as why:  # the work was done as far as it goes
@@ -44,7 +44,7 @@ def evaluate(run: Run, *, study: str, **how: Any) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _removed_if_cancelled(run: Run, stem: str) -> Iterator[None]:
+def _removed_if_cancelled(run: JobRun, stem: str) -> Iterator[None]:
     """Remove what a cancelled job wrote to the export folder."""
     try:
         yield
@@ -54,7 +54,7 @@ def _removed_if_cancelled(run: Run, stem: str) -> Iterator[None]:
         raise
 
 
-def export(run: Run, *, study: str, format: str, task: str = "annotation") -> None:
+def export(run: JobRun, *, study: str, format: str, task: str = "annotation") -> None:
     with _removed_if_cancelled(run, f"{study}-{run.job_id}"):
         written = export_for_download(
             study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
@@ -63,7 +63,7 @@ def export(run: Run, *, study: str, format: str, task: str = "annotation") -> No
             result |= written
 
 
-def report(run: Run, *, study: str, **parts: bool) -> None:
+def report(run: JobRun, *, study: str, **parts: bool) -> None:
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
         computed, file = report_for_download(
@@ -73,7 +73,7 @@ def report(run: Run, *, study: str, **parts: bool) -> None:
             result |= {"analysis": store_report(study=study_row, report=computed, file=file).pk, "file": file}
 
 
-def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
+def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
     """Write a bundle to the export folder; its row is stored with the job's end."""
     study_row = find_study(study)
     path = place_for_release(study=study_row, version=version, job_id=run.job_id, run=run.name)
@@ -88,13 +88,13 @@ def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
         undone.pop_all()
 
 
-def verify_release(run: Run, *, study: str, version: str) -> dict[str, Any]:
+def verify_release(run: JobRun, *, study: str, version: str) -> dict[str, Any]:
     run.progress(0.1, "computing its figures again")
     verdict = verify_bundle(release_file(find_release(find_study(study), version)))
     return {"checked": verdict.checked, "count": verdict.count, "differences": list(verdict.differences)}
 
 
-def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[str, Any]:
+def compare_releases(run: JobRun, *, study: str, before: str, after: str) -> dict[str, Any]:
     of_study = find_study(study)
     run.progress(0.1, "reading both")
     changes = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))

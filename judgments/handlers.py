@@ -13,24 +13,24 @@ from judgments.access.roles import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, pending_imports, uploads
 from judgments.datasets.scaling import is_scaled, scale_picture
-from judgments.datasets.upload_parts import Part
+from judgments.datasets.upload_parts import UploadPart
 from judgments.importers import ColumnMapping
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.models import Item, Job
 from judgments.studies.generation.hits import draw_hits, store_hits
 from judgments.studies.studies import find_dataset, find_study
 
 
 @contextmanager
-def _stored(run: Run, upload: str) -> Iterator[tuple[uploads.Files, dict[str, Any]]]:
+def _stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.Files, dict[str, Any]]]:
     """Open an upload and the job's last transaction; discard the upload afterwards."""
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         yield files, result
     uploads.discard_upload(upload)
 
 
-def import_dataset(
-    run: Run,
+def import_dataset_upload(
+    run: JobRun,
     *,
     upload: str,
     name: str,
@@ -49,7 +49,7 @@ def import_dataset(
     if user is None:  # without an owner it would be everybody's
         raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
     with _stored(run, upload) as (files, result):
-        people, *systems = [Part(**values) for values in parts] or [Part(format=format)]
+        people, *systems = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]
         job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
         path = files.root / people.file if people.file else files.path
@@ -88,7 +88,7 @@ def import_dataset(
 
 
 def understand_upload(
-    run: Run,
+    run: JobRun,
     *,
     upload: str,
     uploaded: list[str],
@@ -101,7 +101,7 @@ def understand_upload(
 
 
 def _import_into(
-    run: Run, read: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
+    run: JobRun, read: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
 ) -> None:
     """Import an upload into a dataset that its account may edit."""
     user, job = require_editor(acting_person(), find_dataset(dataset)), Job.objects.get(pk=run.job_id)
@@ -110,19 +110,19 @@ def _import_into(
         result |= asdict(summary)
 
 
-def import_candidates(
-    run: Run, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
+def import_candidate_upload(
+    run: JobRun, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
 ) -> None:
     how = ColumnMapping.model_validate(mapping) if mapping else None
     _import_into(run, importing.import_candidates, encoding=encoding or None, mapping=how, **values)
 
 
-def import_rankings(run: Run, *, format: str, encoding: str = "", **values: str) -> None:
+def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **values: str) -> None:
     """Import rankings; ``format`` is their task."""
     _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **values)
 
 
-def scale_pictures(run: Run, *, dataset: str) -> None:
+def scale_pictures(run: JobRun, *, dataset: str) -> None:
     """Scale the pictures that have no scaled ones yet; a run that was killed leaves fewer."""
     items = list(find_dataset(dataset).items.exclude(picture="").only("picture", "scaled"))
     missing = [item for item in items if not is_scaled(item)]
@@ -134,7 +134,7 @@ def scale_pictures(run: Run, *, dataset: str) -> None:
         result |= {"pictures": len(items), "scaled": len(missing)}
 
 
-def generate(run: Run, *, study: str) -> None:
+def draw_hits_of_study(run: JobRun, *, study: str) -> None:
     row = find_study(study)
     batch = draw_hits(study=row, progress=run.progress)
     with run.commit() as result:
@@ -142,7 +142,7 @@ def generate(run: Run, *, study: str) -> None:
         result |= {"HITs": len(batch.hits), "units": batch.unit_count, "control items": batch.control_count}
 
 
-def figures(run: Run, *, study: str, names: list[str]) -> None:
+def figures(run: JobRun, *, study: str, names: list[str]) -> None:
     """Compute the cached figures of a large study; delete earlier jobs of this kind."""
     rows = recompute_figures(find_study(study), names)
     with run.commit():

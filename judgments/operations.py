@@ -378,7 +378,7 @@ class SavePresetRequest(Parameters):
 @operation("save-preset", "Offer the design for new studies", parameters=SavePresetRequest)
 def save_preset(*, study: Study, by: User | None, slug: str, title: str, description: str) -> Outcome:
     """Keeps a study's design without its name, dataset, seed and codes."""
-    preset = saved_presets.save_preset(
+    preset = saved_presets.store_preset(
         design=design_of(study), slug=slug, title=title, description=description, by=by
     )
     return Outcome(

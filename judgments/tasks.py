@@ -15,7 +15,7 @@ from common.incoming.apart import at_most_memory
 from judgments.jobs import claims, queues, registry, runs, sweep
 from judgments.jobs.pool import BROKER_FAILURES, PART, QUEUE, AllWorkers
 from judgments.jobs.registry import READING
-from judgments.jobs.runs import DATABASE_FAILURES, Run
+from judgments.jobs.runs import DATABASE_FAILURES, JobRun
 from quorum.numeric.parallel import using
 
 _queues: dict[str, str] = {}  # of a task, by its name
@@ -50,7 +50,7 @@ def add_job_task(kind: str, queue: str) -> None:
 
 
 @contextmanager
-def _as_task(run: Run) -> Iterator[None]:
+def _as_task(run: JobRun) -> Iterator[None]:
     try:
         memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
         with using(AllWorkers(run)), runs.interrupted(), at_most_memory(memory):
@@ -78,7 +78,7 @@ def messages_at_broker(queue: str) -> int | None:
 
 
 def sweep_jobs() -> None:
-    sweep.sweep_jobs(messages_at_broker)
+    sweep.requeue_lost_jobs(messages_at_broker)
 
 
 def _add_round(scheduled: registry.Round) -> None:

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 @cache
-def all_words() -> Words:
+def words_of_environment() -> Words:
     """Return the platform's words and those of the features that are on."""
     from django.core.exceptions import ImproperlyConfigured
 
@@ -70,7 +70,7 @@ def _read_settings_file(path: Path) -> None:
 def words_for(line: list[str]) -> Words:
     """Return the platform's words if they are enough for the line: features take time to load."""
     commands = {*OF_PLATFORM.names, *OF_PLATFORM.paths, *OWN}
-    return OF_PLATFORM if commands & {" ".join(line[:2]), *line[:1]} else all_words()
+    return OF_PLATFORM if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
 
 
 def _run(line: list[str]) -> None:
@@ -131,7 +131,7 @@ def _check_known(name: str) -> None:
     from django.core.management import get_commands
 
     _set_up()
-    words = all_words()
+    words = words_of_environment()
     known = [*words.names, *words.groups, *OWN, *get_commands()]
     if name not in known:
         guesses = get_close_matches(name, known, n=1)
@@ -188,7 +188,7 @@ def _serve(rest: list[str]) -> None:
         with services.until_stopped() as processes:
             check_writable(str(folder))
             port = check_port(another="quorum run --port {}")
-            services.say(f"The data is in {folder}. Nothing is fetched: all that Quorum needs is installed.")
+            services.print_line(f"The data is in {folder}. Nothing is fetched: all that Quorum needs is installed.")
             installation = services.Installation(
                 sys.executable, "quorum", services.environment_of(str(folder), port)
             )
@@ -242,7 +242,7 @@ def _parser(line: list[str]) -> ArgumentParser:
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))
     _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
     typed, rest = split(line)
-    for title, section in all_words().sections.items():
+    for title, section in words_of_environment().sections.items():
         for command, (name, what, _) in section.items():
             group, _, word = command.rpartition(" ")
             if group not in groups:

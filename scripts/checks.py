@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.environment import PYTHON, ROOT, check_writable, install, read, say
+from scripts.environment import PYTHON, ROOT, check_writable, file_text, install, print_line
 
 NUMERIC_PACKAGES = ("quorum/metrics", "quorum/statistics", "quorum.numeric.signatures")
 TOOLS, PINNED = "requirements-audit.txt", "requirements-pinned.txt"
@@ -59,7 +59,7 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
     # A run is of many processes, each of which would read all sources where compiled modules may not be kept.
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if not arguments:
-        say("Compiling the kernels and the tests, or each process would do so ...")
+        print_line("Compiling the kernels and the tests, or each process would do so ...")
         subprocess.run([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=inherited, check=True)
         if not any(Path(ROOT, "tests", "__pycache__").glob("*-pytest-*.pyc")):
             # Next time, each process compiles the few that changed. The run itself shows the errors of collecting.
@@ -103,18 +103,20 @@ def browser() -> int:
     environment()
     if chromium_on_path() is not None or _playwright_has_one():
         return 0
-    say("No Chromium on the PATH; asking Playwright for its own ...")
+    print_line("No Chromium on the PATH; asking Playwright for its own ...")
     if _quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_one():
         return 0
     if shutil.which("apt-get") and os.geteuid() == 0:
-        say("Playwright could not bring one; asking the system's packages ...")
+        print_line("Playwright could not bring one; asking the system's packages ...")
         variables = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
         if _quietly(["apt-get", "update"], variables):
             for package in CHROMIUM_NAMES[:2]:  # not every system has the first
                 if _quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
                     break
     if chromium_on_path() is None:
-        say("No browser to be had: install Chromium; until then the browser tests are named at the end.")
+        print_line(
+            "No browser to be had: install Chromium; until then the browser tests are named at the end."
+        )
     return 0
 
 
@@ -157,7 +159,7 @@ def lint() -> int:
             (["manage.py", "makemigrations", "--check", "--dry-run"], here),
             (["manage.py", "check", "--deploy", "--fail-level", "WARNING"], public),
         ):
-            say("$ " + " ".join(command))
+            print_line("$ " + " ".join(command))
             start = [PYTHON] if command[0] == "manage.py" else [PYTHON, "-m"]
             failed |= subprocess.run(start + command, cwd=ROOT, env=environment).returncode
     return failed
@@ -176,7 +178,7 @@ def pinned() -> int:
         failed = subprocess.run(command, cwd=ROOT).returncode
         if not failed:
             with open(path, "w", encoding="utf-8") as stream:
-                stream.write(PINNED_BEGINNING + read(environment))
+                stream.write(PINNED_BEGINNING + file_text(environment))
     return failed
 
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from scripts.checks import CHROMIUM_NAMES, IN_PARALLEL
-from scripts.environment import ROOT, CannotGoOn, say
+from scripts.environment import ROOT, CannotGoOn, print_line
 
 # How packages are fetched. Nothing else of this shell reaches the run.
 PASSED_ON = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -209,7 +209,7 @@ def _run(options: argparse.Namespace, folder: str) -> int:
 
 def main() -> int:
     options = arguments()
-    say("$ python3 -m scripts.conditions " + shlex.join(sys.argv[1:]))
+    print_line("$ python3 -m scripts.conditions " + shlex.join(sys.argv[1:]))
     with tempfile.TemporaryDirectory(prefix="quorum-conditions-") as folder:
         return _run(options, folder)
 

@@ -27,7 +27,7 @@ class CannotGoOn(Exception):
     """Quorum cannot start; ``str()`` is the reason in one line."""
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print at once, also into a pipe."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
@@ -98,10 +98,10 @@ def install(requirements: str) -> None:
         with open(os.path.join(ROOT, name), "rb") as stream:
             wanted.update(stream.read())
     note = os.path.join(VENV, "installed-" + requirements)
-    if os.path.exists(PYTHON) and read(note) == wanted.hexdigest():
+    if os.path.exists(PYTHON) and file_text(note) == wanted.hexdigest():
         return
     if not _is_new_enough(PYTHON):
-        say("Making .venv ...")
+        print_line("Making .venv ...")
         installed = subprocess.run(
             [sys.executable, "-m", "venv", "--clear", VENV],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -113,7 +113,7 @@ def install(requirements: str) -> None:
                 f"apt-get install python3-venv): {' '.join(installed.stdout.split())}"
             )
     fetched = FETCHED.get(requirements, "from PyPI")
-    say(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")
+    print_line(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]
     if subprocess.run(command, cwd=ROOT).returncode:
         raise CannotGoOn(f"Installing {requirements} failed; pip's words are above.")
@@ -129,7 +129,7 @@ def _is_new_enough(python: str) -> bool:
     return subprocess.run([python, "-c", program], stderr=subprocess.DEVNULL).returncode == 0
 
 
-def read(path: str) -> str:
+def file_text(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read()

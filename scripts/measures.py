@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from scripts.environment import say
+from scripts.environment import print_line
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("judgments", "annotation", "evaluation")
@@ -159,8 +159,8 @@ def main() -> int:
     measured = measure_sizes() | measure_hops()
     ceilings = tomllib.loads(_read(ROOT / "pyproject.toml"))["tool"]["quorum"]["ceilings"]
     for name, figure in measured.items():
-        say(f"{name:<24} {figure:>9,}   ceiling {ceilings[name]:>9,}")
-    say(f"{'processor seconds':<24} {processor_seconds():>9}")
+        print_line(f"{name:<24} {figure:>9,}   ceiling {ceilings[name]:>9,}")
+    print_line(f"{'processor seconds':<24} {processor_seconds():>9}")
     problems = list(out_of_bounds(measured, ceilings))
     sys.stderr.writelines(f"{problem}\n" for problem in problems)
     return bool(problems)

@@ -181,11 +181,11 @@ def _staff_data() -> Iterator[tuple[str, str]]:
 
 
 def _of_study_pages() -> Iterator[tuple[str, str]]:
-    from judgments.studies.pages import Group
+    from judgments.studies.pages import StudyPlace
     from judgments.studies.study_page import PAGES, START_PAGES, STEPS
 
     path = "judgments/studies/study_page.py"
-    yield from ((path, group.value) for group in Group)
+    yield from ((path, group.value) for group in StudyPlace)
     yield from ((path, page.label) for page in PAGES.values() if page.label)
     for start in START_PAGES.values():
         yield from ((path, text) for text in (start.label, start.text) if text)

@@ -12,7 +12,16 @@ import subprocess
 import sys
 
 from scripts import services as run
-from scripts.environment import PYTHON, ROOT, CannotGoOn, check_port, check_writable, install, say, setting
+from scripts.environment import (
+    PYTHON,
+    ROOT,
+    CannotGoOn,
+    check_port,
+    check_writable,
+    install,
+    print_line,
+    setting,
+)
 
 EMULATOR = "emulator of Mechanical Turk"
 ORDER = "make mturk-demo"
@@ -46,14 +55,14 @@ def main() -> None:
         installation = run.Installation(PYTHON, run.QUORUM, environment)
         account = run.prepare(installation)
         run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
-        run.start(services, EMULATOR, installation)
-        run.start(services, run.WEB, installation)
+        run.start_service(services, EMULATOR, installation)
+        run.start_service(services, run.WEB, installation)
         run.wait_for_answer(address, services)
         run.wait_for_answer(site, services)
         for name in (run.WORKER, run.HEAVY):
-            run.start(services, name, installation)
+            run.start_service(services, name, installation)
         crowd = _publish(environment)
-        say(
+        print_line(
             BANNER.format(
                 address=address,
                 site=site,
@@ -104,14 +113,14 @@ def begin_anew(folder: str) -> None:
 
 def _publish(environment: dict[str, str]) -> str:
     """Put the study up; return the path of its page of the crowd."""
-    say("Putting the study up ...")
+    print_line("Putting the study up ...")
     # in one process, since each takes seconds to start
     program = (
         "from io import StringIO; from django.core.management import call_command; "
         f"call_command('create_study', 'demo/studies/mturk.toml', stdout=StringIO()); "
         f"call_command('generate_hits', {STUDY!r}, stdout=StringIO()); "
         f"call_command('open_study', {STUDY!r}, stdout=StringIO()); "
-        "from judgments.models import Study; from judgments.studies.study_page import page_address; "
+        "from judgments.models import Study; from judgments.studies.study_page import study_page_address; "
         f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
     )
     command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", program]

@@ -59,18 +59,18 @@ def main() -> None:
     from config.wsgi import application
     from judgments.admin.base import preview_address
     from judgments.studies.studies import find_study
-    from judgments.studies.study_page import page_address
+    from judgments.studies.study_page import study_page_address
 
     finished, opened = find_study(FINISHED), find_study(OPEN)
     add = reverse("admin:judgments_study_add")
-    results = page_address(finished, "results")
+    results = study_page_address(finished, "results")
     pictures = [
         _Picture("findings", results, height=1140),
         _Picture("results-agreement", results, ".q-card:has(> h3:text-is('Do people agree?'))"),
         _Picture("results-metrics", results, ".q-card:has(> h3:text-is('Which metric agrees with people?'))"),
         _Picture("design-start", f"{add}?dataset=demo", height=900),
         _Picture("design-form", f"{add}?dataset=demo&preset=vedantam-2015-pairwise"),
-        _Picture("review", page_address(watched_study(), "review"), height=720),
+        _Picture("review", study_page_address(watched_study(), "review"), height=720),
         _Picture("work-triplet", preview_address(opened), "main", height=640),
     ]
     visitor = Client()
@@ -87,7 +87,7 @@ def main() -> None:
 
 def watched_study() -> Study:
     """Return a copy of the demo's open study with a detector, answered by a simulated crowd with spammers."""
-    from annotation.rehearsal.crowd import Crowd
+    from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
     from evaluation.management.installation import FOLDER
     from judgments.design.reading import make_design, toml_values
@@ -106,7 +106,7 @@ def watched_study() -> Study:
         }
         study = create_study(design=make_design(values))
         generate_hits(study=study)
-        rehearse(study=study, crowd=Crowd(workers=8, spammers=0.3, seed=3, sorts="one-sided"))
+        rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.3, seed=3, sorts="one-sided"))
     return study
 
 

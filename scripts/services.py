@@ -27,9 +27,9 @@ from scripts.environment import (
     CannotGoOn,
     check_port,
     check_writable,
+    file_text,
     install,
-    read,
-    say,
+    print_line,
     setting,
 )  # fmt: skip
 
@@ -93,7 +93,7 @@ def until_stopped() -> Iterator[Services]:
     try:
         yield services
     except Stopped:
-        say("\nStopping ...")
+        print_line("\nStopping ...")
     finally:
         _ignore_signals()
         stop(services)
@@ -120,15 +120,15 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
     address = "http://127.0.0.1:" + installation.environment["PORT"]
     lines = account_lines(account, installation.command)
     try:
-        start(services, WEB, installation)
+        start_service(services, WEB, installation)
         wait_for_answer(address, services)
     except (Stopped, CannotGoOn):
-        say("\n" + lines)  # or nobody would ever see the password of an account that is new
+        print_line("\n" + lines)  # or nobody would ever see the password of an account that is new
         raise
     for name in (WORKER, READING, HEAVY):  # last, so that the pages are there sooner
-        start(services, name, installation)
+        start_service(services, name, installation)
     things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=installation.command)
-    say(
+    print_line(
         BANNER.format(
             address=address, account=lines, things=things, data=installation.environment["DATA_DIR"]
         )
@@ -136,7 +136,7 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
     keep_running(services, installation)
 
 
-def start(services: Services, name: str, installation: Installation) -> None:
+def start_service(services: Services, name: str, installation: Installation) -> None:
     """Start a service in its own session, so that Ctrl-C reaches only this script, which ends them in order."""
     with _signals_wait():  # a process that was not noted yet would be left behind
         services[name] = subprocess.Popen(
@@ -173,9 +173,9 @@ def keep_running(services: Services, installation: Installation) -> None:
             restarts += 1
             if restarts > MOST_RESTARTS:
                 _check_alive(services)
-            say(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
+            print_line(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
             _end_group(process)
-            start(services, name, installation)
+            start_service(services, name, installation)
         time.sleep(0.5)
 
 
@@ -185,7 +185,7 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
     note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads(demo)
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
     database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
-    if read(note) == wanted and database and os.path.exists(static):
+    if file_text(note) == wanted and database and os.path.exists(static):
         return None
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
@@ -195,7 +195,7 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
         done = subprocess.run(command, cwd=ROOT, env=installation.environment)
         if done.returncode:
             raise CannotGoOn("Setting up failed; the reason is above.")
-        account: dict[str, str] | None = json.loads(read(path))["admin"]
+        account: dict[str, str] | None = json.loads(file_text(path))["admin"]
     finally:
         os.remove(path)
     with open(note, "w", encoding="ascii") as stream:
@@ -208,7 +208,7 @@ def _what_prepare_reads(demo: bool) -> str:
     seen = hashlib.sha256(b"" if demo else b"no demo")
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())
-    seen.update(read(os.path.join(VENV, "installed-requirements.txt")).encode())
+    seen.update(file_text(os.path.join(VENV, "installed-requirements.txt")).encode())
     # the last names the packages beside an installed Quorum, and its own files with their hashes
     for pattern in ("*/migrations/*.py", "static/**/*", "../../*.dist-info/RECORD"):
         for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
@@ -271,7 +271,7 @@ def stop(services: Services) -> None:
         try:
             process.wait(max(end - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
-            say("Still at work; what it was doing is taken up at the next start.")
+            print_line("Still at work; what it was doing is taken up at the next start.")
         _end_group(process)
         process.wait()
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from scripts.environment import say
+from scripts.environment import print_line
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
@@ -92,14 +92,14 @@ def main() -> int:
     """Print a line for each name; return how many are unknown."""
     missing = unknown(pages())
     for name in missing:
-        say(f"{name}: in measured.csv or in the pages alone")
+        print_line(f"{name}: in measured.csv or in the pages alone")
     for row in measured():
         since = changes(row)
         if since is None:
             state = f"measured at {row['measured']}, which this clone does not have"
         else:
             state = f"older than {len(since)} commits, the last {since[0]}" if since else "up to date"
-        say(f"{row['figures']}: {state}")
+        print_line(f"{row['figures']}: {state}")
     return len(missing)
 
 

@@ -224,7 +224,7 @@ def read(path: Path) -> Iterator[str]:
     from django.conf import settings
     from django.core.files.uploadedfile import UploadedFile
 
-    from annotation.crowds.mturk.answers import read_answers
+    from annotation.crowds.mturk.answers import parse_answer_document
     from common.errors import QuorumError
     from judgments.datasets import uploads
     from judgments.datasets.pictures import picture_format
@@ -241,7 +241,7 @@ def read(path: Path) -> Iterator[str]:
         return
     if path.suffix == ".xml":
         try:
-            yield str(read_answers(path.read_text()))
+            yield str(parse_answer_document(path.read_text()))
         except QuorumError as error:
             yield str(error)
         return

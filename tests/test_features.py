@@ -21,7 +21,7 @@ import json
 from pathlib import Path
 from tempfile import mkdtemp
 from django.contrib.auth.models import User
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
@@ -30,7 +30,7 @@ from contrib.judges.models import Judge
 from contrib.quiz.tests.quizzing import quizzed, take
 from contrib.judgment_imports.importing import import_judgments
 from contrib.planning.assumptions import read_assumptions
-from contrib.planning.plans import compute_plan, store_plan
+from contrib.planning.plans import compute_plan, store_power_plan
 from contrib.planning.rehearsals.copies import copy_for_rehearsal
 from contrib.prolific.tests.panel import panel_study
 from contrib.registration.plans import make_plan, register_study

@@ -27,7 +27,7 @@ from annotation.work.slots.candidates import LOOK_AGAIN, Claim, waits_for_a_page
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import report_problem, save_answers, submit_and_claim, submit_assignment
 from annotation.work.worksheet import shown_unit
-from common.parameters import NumberField, Parameters
+from common.parameters import Parameters, PlainNumberField
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of
@@ -102,9 +102,9 @@ class SourceText(Schema):
 class ShownScale(Schema):
     """The points that can be answered: from the lowest to the highest by steps, with the words of some."""
 
-    low = NumberField()
-    high = NumberField()
-    step = NumberField()
+    low = PlainNumberField()
+    high = PlainNumberField()
+    step = PlainNumberField()
     labels = serializers.DictField(child=serializers.CharField(), help_text="Point -> its words.")
 
 
@@ -135,7 +135,7 @@ class Answer(Schema):
     """One answer, as the worker sees the unit."""
 
     position = serializers.IntegerField(min_value=1)
-    value = NumberField(required=False, help_text="Of kinds with numbers.")
+    value = PlainNumberField(required=False, help_text="Of kinds with numbers.")
     answer = serializers.JSONField(required=False, help_text="Of open kinds, instead of value.")
     seconds = serializers.FloatField(required=False, help_text="Active time.")
     wall_seconds = serializers.FloatField(required=False, help_text="Time by the clock.")

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from django.utils.translation import pgettext
 
-from annotation.crowds.base import CrowdBackend, LocalBackend, Plan, Price, SeenPublication, TryLater
+from annotation.crowds.base import CrowdBackend, HITPlan, LocalBackend, Price, SeenPublication, TryLater
 from annotation.models import CrowdCall, Publication
 from common.errors import FeatureIsOff
 from judgments.design.study_design import StudyDesign
@@ -64,7 +64,7 @@ class AbsentBackend(CrowdBackend):
     def screen_out_price(self, design: StudyDesign) -> Price:
         raise self.error()
 
-    def publication_plans(self, study: Study) -> Iterable[Plan]:
+    def publication_plans(self, study: Study) -> Iterable[HITPlan]:
         raise self.error()
 
     def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:

@@ -96,7 +96,7 @@ def fee_of(cents: int, percent: Decimal, *, least: int = 0) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class HITPlan:
     """An external HIT that a study needs; ``hit`` is the row id of its HIT, None for the whole study."""
 
     hit: int | None
@@ -206,7 +206,7 @@ class CrowdBackend(ABC):
         """Return the pay for being screened out, if the crowd pays it."""
         return Price(reward_cents=0, fee_cents=0)
 
-    def publication_plans(self, study: Study) -> Iterable[Plan]:
+    def publication_plans(self, study: Study) -> Iterable[HITPlan]:
         """Yield what to publish; nothing if workers join by a link."""
         return ()
 

@@ -16,7 +16,7 @@ from annotation.crowds.opening import (
     look_ahead,
 )
 from annotation.crowds.publishing import pay_more_screen_outs
-from annotation.crowds.sync import SYNC, SYNC_LATER, sync_crowd, sync_if_calls_wait
+from annotation.crowds.sync import SYNC, SYNC_LATER, sync_if_calls_wait, sync_with_crowd
 from annotation.money.orders import confirmable
 from common.amounts import counted, thousands
 from common.errors import WrongState
@@ -72,7 +72,7 @@ def close(*, study: Study, by: User | None) -> Outcome:
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
 def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     """Send what waits for the crowd, take over submitted work, and report differences."""
-    synced = sync_crowd(study=study, thorough=thorough)
+    synced = sync_with_crowd(study=study, thorough=thorough)
     odd = len(synced.discrepancies)
     event = (
         f"Compared with the crowd: {counted(synced.hits, 'HIT')} there, "

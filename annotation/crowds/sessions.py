@@ -32,17 +32,22 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.money.bookings import pay_screen_out
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
 from annotation.work.answers.checks import answer_key
-from annotation.work.answers.drafts import CheckedAnswers, lock_assignment, merge_answers, read_answers
+from annotation.work.answers.drafts import (
+    CheckedAnswers,
+    check_submitted_answers,
+    lock_assignment,
+    merge_answers,
+)
 from annotation.work.answers.judgments import build_judgment
 from annotation.work.claims import ATTEMPTS
 from annotation.work.joining import has_reached_limit, join_from_crowd
 from annotation.work.seats import share_pause_lock
 from annotation.work.sheet.units import page_units_of, units_of_hit
 from annotation.work.slots.acceptance import SlotLost, claim_slot
-from annotation.work.slots.candidates import Candidate, Claim
+from annotation.work.slots.candidates import CandidateHIT, Claim
 from annotation.work.slots.release import release_slots
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
-from annotation.work.submissions import Submission, submit_assignment
+from annotation.work.submissions import SubmissionResult, submit_assignment
 from annotation.work.suitability import (
     control_items_met,
     controls_met_before,
@@ -243,7 +248,7 @@ def _restore_draft(now: Assignment) -> None:
         now.save(update_fields=["answers"])
 
 
-def _candidate(session: CrowdSession, hit: HIT) -> Candidate:
+def _candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)
     refuse_stopped_worker(participation.standing)
@@ -253,7 +258,7 @@ def _candidate(session: CrowdSession, hit: HIT) -> Candidate:
         left_out = units_left_out(hit, worker, units)
     else:
         left_out = controls_met_before(study, units, {item for items in met.values() for item in items})
-    return Candidate(
+    return CandidateHIT(
         study=study,
         worker=worker,
         participation=participation,
@@ -503,7 +508,7 @@ def _trim(study: Study, hit: int, wanted: int) -> int:
 
 def hand_in(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
-) -> Submission:
+) -> SubmissionResult:
     """Submit an assignment of the session, which then waits for the crowd's confirmation.
 
     Raises:
@@ -537,7 +542,7 @@ def store_late_answers(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> None:
     """Store late answers, excluded if complete, else as a draft; release slot and session."""
-    sheet = read_answers(assignment, answers)
+    sheet = check_submitted_answers(assignment, answers)
     locked = lock_assignment(assignment)
     release_slots(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)
     key = answer_key(sheet.kind)

@@ -29,7 +29,7 @@ from annotation.crowds.sessions import (
     remove_extra_slots,
 )
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication, at_crowd
-from annotation.money.bookings import release_screen_outs, release_slots
+from annotation.money.bookings import release_screen_outs, release_slot_money
 from annotation.money.ledger import OverBudget, ledger_sums, reserved_cents
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
@@ -202,7 +202,7 @@ def _check_books(budget: Budget | None) -> list[Discrepancy]:
     ]
 
 
-def sync_crowd(
+def sync_with_crowd(
     *,
     study: Study,
     thorough: bool = False,
@@ -432,7 +432,7 @@ def _release_open_slots(publication: Publication, waiting: int, asked_at: dateti
     undecided = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting
     free = locked.held_slots - undecided
     if free > 0:
-        release_slots(publication=locked, places=free)
+        release_slot_money(publication=locked, places=free)
         locked.refresh_from_db()
     finished = not locked.held_slots and not undecided
     if finished:

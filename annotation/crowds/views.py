@@ -55,7 +55,7 @@ from judgments.design.requirements import Workers
 from judgments.figures import Figures, add_figures
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import Refusal, add_operation, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 from judgments.templatetags.judgments_tags import cents
@@ -245,7 +245,9 @@ def _concerns_a_crowd(study: Study) -> bool:
     return bool(backend_of(study).sends_people or design.crowd.reward_cents or named)
 
 
-@study_page("crowd", "Crowd", order=41, shown=_concerns_a_crowd, group=Group.LIVE, before=Group.LAUNCH)
+@study_page(
+    "crowd", "Crowd", order=41, shown=_concerns_a_crowd, group=StudyPlace.LIVE, before=StudyPlace.LAUNCH
+)
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend, design = backend_of(study), design_of(study)
     if isinstance(backend, AbsentBackend):
@@ -421,7 +423,7 @@ add_operation(worker_operations.qualify, label="Qualify")
 
 add_operation(operations.more_screen_outs, label="Pay more")
 
-add_operation(worker_operations.write, label="Send")
+add_operation(worker_operations.write_to_workers, label="Send")
 
 add_operation(call_decisions.retry, name="retry-call", label="Try again", fields=())
 add_operation(call_decisions.confirm_call, name="call-was-done", label="It was done", fields=())

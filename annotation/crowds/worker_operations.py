@@ -133,7 +133,7 @@ class MessageRequest(Parameters):
     scope="workers",
     then=SYNC_LATER,
 )
-def write(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
+def write_to_workers(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
     """Write to workers whose work was approved or rejected. A crowd lets nobody write to strangers."""
     if worker:
         people = [find_worker(study, worker)]

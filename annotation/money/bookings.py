@@ -88,7 +88,7 @@ def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen
     _set_reservation(call, 0)
 
 
-def release_slots(*, publication: Publication, places: int) -> bool:
+def release_slot_money(*, publication: Publication, places: int) -> bool:
     """Release the money of slots that nobody will fill. Return False if fewer are held."""
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held_slots < places:

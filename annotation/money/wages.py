@@ -107,7 +107,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
                 reward_cents=reward,
                 bonus_cents=bonuses.get(pk, 0),
                 wage_cents=round(cents * SECONDS_AN_HOUR / time.paid),
-                top_up_cents=top_up(cents, time.paid, floor),
+                top_up_cents=cents_below_floor(cents, time.paid, floor),
                 approved=status == CrowdSession.Status.APPROVED,
             )
         )
@@ -131,7 +131,7 @@ def _bonuses(study: Study) -> dict[int, int]:
     return sums
 
 
-def top_up(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
+def cents_below_floor(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
     """Return the difference to the floor for these seconds, rounded up to a cent."""
     due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
     return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)

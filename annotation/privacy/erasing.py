@@ -150,7 +150,7 @@ class Erased:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-def mark_of(worker: Worker) -> str:
+def erasure_mark_of(worker: Worker) -> str:
     return erased_mark(worker.source, worker.platform, worker.name)
 
 
@@ -200,7 +200,7 @@ def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def preview(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
+def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
@@ -308,7 +308,7 @@ def erase_person(
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
     receipt = new_receipt() if texts and listed_row is None else ""
     proofs = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
-    name, mark = locked.name, mark_of(locked)
+    name, mark = locked.name, erasure_mark_of(locked)
     removed, replacements = _replace([locked], study, way, texts=texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
@@ -340,7 +340,7 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
     people = list(Worker.objects.filter(pk__in=keys).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
-    marks = [mark_of(worker) for worker in people]
+    marks = [erasure_mark_of(worker) for worker in people]
     _replace(people, study, Way.IDENTITY, texts=False)
     for mark in marks:
         content = {"retention": True, "removed": {}, "commitments": [], "releases": _releases(study)}

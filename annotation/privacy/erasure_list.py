@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.models import Erasure, Worker
-from annotation.privacy.erasing import erase_person, keep_erasure, mark_of, people_of
+from annotation.privacy.erasing import erase_person, erasure_mark_of, keep_erasure, people_of
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
 
@@ -50,12 +50,12 @@ def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
     for study in studies:
         erased = {row.mark: row for row in Erasure.objects.filter(study=study).select_related("study")}
         for worker in people_of(study).iterator():
-            row = erased.get(mark_of(worker))
+            row = erased.get(erasure_mark_of(worker))
             if row is not None and worker.created_at <= row.at:
                 yield row, worker
 
 
-def replay(lines: Path) -> Replayed:
+def replay_erasures(lines: Path) -> Replayed:
     """Repeat the erasures of a list, each in its own transaction; a repeated call goes on.
 
     Raises:
@@ -76,7 +76,7 @@ def replay(lines: Path) -> Replayed:
         if study.pk not in by_mark:
             marks = by_mark.setdefault(study.pk, {})
             for worker in people_of(study):
-                marks.setdefault(mark_of(worker), []).append(worker.pk)
+                marks.setdefault(erasure_mark_of(worker), []).append(worker.pk)
         keys = by_mark[study.pk].get(row["mark"], ())
         people = list(people_of(study).filter(pk__in=keys, created_at__lte=at)) if keys else []
         try:

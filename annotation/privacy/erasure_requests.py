@@ -51,5 +51,5 @@ def _ask(study: Study, worker: Worker) -> ErasureRequest:
     return request
 
 
-def request_of(study: Study, worker: Worker) -> ErasureRequest | None:
+def erasure_request_of(study: Study, worker: Worker) -> ErasureRequest | None:
     return ErasureRequest.objects.filter(study=study, worker=worker).first()

@@ -14,7 +14,7 @@ from rest_framework import serializers
 from annotation.models import Case, Erasure, ErasureRequest, QualityRule
 from annotation.privacy.consent import change_consent
 from annotation.privacy.erasing import Erased, erase_person, erasure_of, find_person
-from annotation.privacy.erasure_requests import request_of
+from annotation.privacy.erasure_requests import erasure_request_of
 from annotation.quality.flags import unpause_worker
 from annotation.work.joining import find_worker
 from common.errors import WrongState
@@ -71,7 +71,7 @@ def erase(
         return Outcome(
             message % {"day": date_format(timezone.localtime(before.at))}, Erased(before, already=True)
         )
-    request = request_of(study, person)
+    request = erasure_request_of(study, person)
     done = erase_person(
         study=study,
         worker=person,
@@ -138,7 +138,7 @@ class ConsentRequest(Reason):
 
 
 @operation("change-consent", "Change the consent text", parameters=ConsentRequest)
-def change(
+def change_consent_text(
     *, study: Study, by: User | None, consent: str, why: str, translations: Mapping[str, str] | None = None
 ) -> Outcome:
     """Make a new version of the consent text. Participants agree to it before they begin another page of work."""

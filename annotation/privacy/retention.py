@@ -70,7 +70,7 @@ def known_people(study: Study) -> QuerySet[Worker]:
     return people.exclude(source=Worker.Source.REHEARSAL)
 
 
-def end_retention(*, study: Study, progress: Progress = no_progress) -> int:
+def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -> int:
     """Remove people's identities once the promised time is over. Return their number. It may be interrupted."""
     if not retention_of(study).over:
         return 0

@@ -21,9 +21,9 @@ from rest_framework.views import APIView
 from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response, worker_call
 from annotation.models import Assignment, ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version, needs_consent, versions_of
-from annotation.privacy.erasing import erasure_of, find_person, preview, why_not_erasable
-from annotation.privacy.erasure_requests import AT_ONCE, NOT_OFFERED, leave, request_of
-from annotation.privacy.operations import WORKER, change, decline_request, erase
+from annotation.privacy.erasing import erasure_of, find_person, preview_erasure, why_not_erasable
+from annotation.privacy.erasure_requests import AT_ONCE, NOT_OFFERED, erasure_request_of, leave
+from annotation.privacy.operations import WORKER, change_consent_text, decline_request, erase
 from annotation.privacy.retention import retention_of
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.joining import require_participation
@@ -38,7 +38,7 @@ from judgments.models import Study
 from judgments.operations import Outcome
 from judgments.studies.designs import design_of
 from judgments.studies.frame_page import study_context
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.studies import find_study
 from judgments.studies.study_page import study_page
@@ -185,7 +185,7 @@ class ErasurePreviewView(APIView):
         worker = find_person(study, request.query_params.get("worker", ""))
         if worker is None:
             raise NotThere("The person was erased already.")
-        seen = preview(study=study, worker=worker, way=way)
+        seen = preview_erasure(study=study, worker=worker, way=way)
         rows = {
             name: [{"what": label, "count": n} for label, n in getattr(seen, name)]
             for name in ("removed", "kept")
@@ -257,7 +257,7 @@ class ConsentVersionResource(Resource):
 MOST_SHOWN = 100
 
 
-@study_page("privacy", "Personal data", order=83, group=Group.SHARE)
+@study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE)
 def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
     design = design_of(study)
     requests = ErasureRequest.objects.filter(study=study).select_related("worker")
@@ -295,7 +295,7 @@ def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str
             "day": date_format(localtime(before.at))
         }
         return shown | {"nobody": message}
-    return shown | {"seen": preview(study=study, worker=person, way=way)}
+    return shown | {"seen": preview_erasure(study=study, worker=person, way=way)}
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
@@ -308,7 +308,7 @@ def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRe
 
 add_operation(erase, label="Erase for good", fields=(), shows=show_receipt)
 add_operation(decline_request, label="Decline", fields=())
-add_operation(change, label="Make it the text in force", fields=())
+add_operation(change_consent_text, label="Make it the text in force", fields=())
 
 
 @member_page(FORM)
@@ -345,7 +345,7 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
         "offered": design.erasure.offered != NOT_OFFERED,
         "at_once": design.erasure.offered == AT_ONCE and not why_not_erasable(study, worker),
         "everything": design.erasure.way == "all",
-        "asked": request_of(study, worker),
+        "asked": erasure_request_of(study, worker),
         "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),
         "problem": "",
     }

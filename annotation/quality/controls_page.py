@@ -24,7 +24,7 @@ from judgments.cached_figures import cached_figures, required_figures
 from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -74,8 +74,8 @@ def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCo
     "Check questions",
     order=30,
     shown=lambda study: study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0,
-    group=Group.LIVE,
-    before=Group.DESIGN,
+    group=StudyPlace.LIVE,
+    before=StudyPlace.DESIGN,
 )
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     units = (

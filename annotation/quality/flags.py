@@ -19,8 +19,8 @@ from annotation.quality.detectors.schedule import pages_since_look
 from annotation.quality.histories import (
     answer_format_of,
     control_history_of,
-    count_judgments,
     count_submitted_pages,
+    count_worker_judgments,
     history_of,
 )
 from annotation.quality.looks import collect_findings
@@ -237,7 +237,7 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
     study, worker = assignment.study, assignment.worker_id
-    total = count_judgments(study, worker)
+    total = count_worker_judgments(study, worker)
     findings: list[tuple[Rule, Finding]] = []
     if at_large := [rule for rule in rules if not rule.controls_only and rule.least <= total]:
         others = any(rule.needs_others for rule in at_large)
@@ -304,7 +304,7 @@ def has_stopping_flag(cases: Sequence[Case]) -> bool:
 
 
 @transaction.atomic
-def confirm_case(*, case: Case, why: str, by: User | None) -> Case:
+def confirm_flag(*, case: Case, why: str, by: User | None) -> Case:
     """Confirm an open flag and exclude the worker, unless the detector did so."""
     locked = _lock_open_case(case)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
@@ -314,7 +314,7 @@ def confirm_case(*, case: Case, why: str, by: User | None) -> Case:
 
 
 @transaction.atomic
-def dismiss_case(*, case: Case, why: str, by: User | None) -> Case:
+def dismiss_flag(*, case: Case, why: str, by: User | None) -> Case:
     """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
     locked = _lock_open_case(case)
     decided = _store_decision(locked, Case.State.DISMISSED, why, by, locked.exclusion)
@@ -330,7 +330,7 @@ def dismiss_case(*, case: Case, why: str, by: User | None) -> Case:
 
 
 @transaction.atomic
-def readmit(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
+def readmit_worker(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. Confirmed flags stay; open ones are dismissed."""
     # lock flags before exclusions, as confirm_case and dismiss_case do
     waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")

@@ -116,7 +116,7 @@ def count_submitted_pages(study: Study, worker: int) -> int:
     return Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False).count()
 
 
-def count_judgments(study: Study, worker: int) -> int:
+def count_worker_judgments(study: Study, worker: int) -> int:
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 

@@ -26,7 +26,7 @@ from annotation.work.joining import find_worker
 from annotation.work.stopping import settle_study
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
-from common.parameters import KeysField, NumberField, Parameters, Reason
+from common.parameters import KeysField, Parameters, PlainNumberField, Reason
 from judgments.access.roles import Right
 from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation, row_of
@@ -97,7 +97,7 @@ def set_rule(
     usual = rule_services.make_study_rule(study, rule, {}).model_dump()
     chosen = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
     differing = {name: chosen[name] for name in settings or {} if chosen[name] != usual[name]}
-    row = rule_services.set_rule(
+    row = rule_services.store_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
     )
     sentence = _("“%(rule)s” watches from now on.") if enabled else _("“%(rule)s” is saved, and off.")
@@ -110,7 +110,7 @@ class ReplayRequest(Parameters):
 
 
 @operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
-def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
+def replay_detectors(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
     """Run the detectors over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_replays.replay_rules(study=study, rules=rule_replays.rules_to_replay(study, list(rules)))
     sentence = ngettext("One rule was replayed.", "%(replays)s rules were replayed.", len(replays))
@@ -124,14 +124,14 @@ class WhyRequest(Reason):
 @operation("confirm-case", "Exclude", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Exclude the worker, unless the detector did."""
-    decided = flags.confirm_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    decided = flags.confirm_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=decided.worker), decided)
 
 
 @operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Undo the detector's action; it stays silent about this worker."""
-    decided = flags.dismiss_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    decided = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     sentence = _("The flag on %(worker)s is dismissed; the detector stays silent about this worker.")
     return Outcome(sentence % {"worker": decided.worker}, decided)
 
@@ -161,7 +161,7 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
         raise NotThere(
             _("%(name)s was never excluded from study %(slug)r.") % {"name": person.name, "slug": study.slug}
         )
-    lifted = flags.readmit(exclusion=last, why=why, by=by)
+    lifted = flags.readmit_worker(exclusion=last, why=why, by=by)
     return Outcome(_("The answers of %(found)s count again as they did before.") % {"found": person}, lifted)
 
 
@@ -239,7 +239,7 @@ def reject(
 )
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
     """Approve all work that nothing speaks against. The rest waits for a person."""
-    count = reviews.approve_unopposed(study=study, by=by)
+    count = reviews.approve_without_objection(study=study, by=by)
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 
@@ -281,7 +281,7 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     """Answer a worker's appeal; the worker reads it."""
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
     assignment = row_of(rows, str(next(iter(assignments))))
-    reviews.answer_appeal(assignment=assignment, text=note, by=by)
+    reviews.store_appeal_note(assignment=assignment, text=note, by=by)
     return Outcome(_("The note is shown beside the work of %(worker)s.") % {"worker": assignment.worker})
 
 
@@ -338,13 +338,13 @@ def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Withdraw a unit, decided or not: workers' votes count again. Twice is harmless."""
     row = row_of(Adjudication.objects.filter(study=study), adjudication)
     sentence = _("Withdrawn: what the workers said counts again, once the consensus is computed.")
-    return Outcome(sentence, reviews.withdraw(study=study, pk=row.pk, by=by))
+    return Outcome(sentence, reviews.withdraw_adjudication(study=study, pk=row.pk, by=by))
 
 
 class DecideRequest(Parameters):
     """The answer as the person sees the unit."""
 
-    value = NumberField()
+    value = PlainNumberField()
     reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
 
 

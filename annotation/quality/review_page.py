@@ -42,7 +42,7 @@ from judgments.design.numbers import display_number
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -161,7 +161,7 @@ def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> floa
     return TALLEST / (2 * middle) if middle else 1.0
 
 
-@study_page("review", "Review", order=45, group=Group.LIVE)
+@study_page("review", "Review", order=45, group=StudyPlace.LIVE)
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
@@ -309,7 +309,7 @@ def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpRes
     answers = answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
     if not answers or undecided_positions(request.POST, page_units, kind):
         raise AnswerProblem(_("Nothing was decided: choose an answer."))
-    services.decide(
+    services.decide_adjudication(
         adjudication=adjudication, answer=answers[0]["value"], reason=request.POST.get("reason", "")
     )
     left = services.waiting_adjudications(signed_in(request))

@@ -131,7 +131,7 @@ def assignments_without_objection(study: Study) -> list[UUID]:
 
 
 @transaction.atomic
-def approve_unopposed(*, study: Study, by: User | None = None) -> int:
+def approve_without_objection(*, study: Study, by: User | None = None) -> int:
     """Approve work without objections and return its number; the rest waits for a person."""
     pages = assignments_without_objection(study)
     count = approve_assignments(study=study, assignments=pages, by=by)
@@ -246,7 +246,7 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
 
 
 @transaction.atomic
-def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
+def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealNote:
     note = AppealNote.objects.create(assignment=assignment, text=_checked_note(text), by=by)
     note_event(
         study=assignment.study,
@@ -367,7 +367,7 @@ def page_unit_of(adjudication: Adjudication) -> PageUnit:
 
 
 @transaction.atomic
-def decide(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
+def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
     """Store the final answer, ``answer`` as the person saw the unit. A repeated call changes nothing."""
     design = design_of(adjudication.study)
     kind = KINDS[adjudication.study.protocol].for_design(design)
@@ -399,7 +399,7 @@ def decide(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adju
 
 
 @transaction.atomic
-def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
+def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
     """Withdraw a unit, decided or not, so that the votes count again."""
     adjudication = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if adjudication is None:

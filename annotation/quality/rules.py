@@ -102,7 +102,7 @@ def recommend_rules(*, study: Study) -> int:
 
 
 @transaction.atomic
-def set_rule(
+def store_rule(
     *,
     study: Study,
     rule: str,

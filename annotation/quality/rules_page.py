@@ -23,9 +23,9 @@ from common.errors import QuorumError, WrongState, sentence_of
 from judgments.design.editing.rows import DETECTORS
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, Group, StudyStep
+from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
-from judgments.studies.study_page import add_step, page_address, study_page
+from judgments.studies.study_page import add_step, study_page, study_page_address
 
 MOST_TO_REPLAY = 50_000  # judgments; more are replayed by the command only
 SETTING_LABELS = {
@@ -60,7 +60,7 @@ ACTIONS = {
 }
 
 
-@study_page("rules", "Detectors", order=46, group=Group.LIVE, before=Group.DESIGN)
+@study_page("rules", "Detectors", order=46, group=StudyPlace.LIVE, before=StudyPlace.DESIGN)
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
@@ -154,7 +154,7 @@ def _evidence_of(replay: Replay, worker: FoundWorker) -> str:
 def _try_rule(request: HttpRequest, study: Study) -> HttpResponse:
     values = read_posted_parameters(request, RuleSettingsRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
-    return redirect(f"{page_address(study, 'replay')}?{query}")
+    return redirect(f"{study_page_address(study, 'replay')}?{query}")
 
 
 DETECTORS.update({name: rule.title for name, rule in RULES.items()})

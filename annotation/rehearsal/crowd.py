@@ -21,7 +21,7 @@ SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per un
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class RehearsalCrowd:
     """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
 
     More workers are added if a HIT needs more. A newcomer, as likely to be a spammer, replaces a worker whom a detector
@@ -75,7 +75,7 @@ class Person:
         return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
 
 
-def people_of(study: Study, crowd: Crowd) -> list[Person]:
+def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
     """Return enough workers for each HIT and for drop-outs, and the newcomers of a continued rehearsal."""
     most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
     total = max(crowd.workers, most + 2)
@@ -94,7 +94,7 @@ def people_of(study: Study, crowd: Crowd) -> list[Person]:
     return people
 
 
-def create_newcomer(study: Study, crowd: Crowd, number: int) -> Person:
+def create_newcomer(study: Study, crowd: RehearsalCrowd, number: int) -> Person:
     rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
     spams = bool(rng.random() < crowd.spammers)
     sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""
@@ -102,7 +102,9 @@ def create_newcomer(study: Study, crowd: Crowd, number: int) -> Person:
     return _person(study, crowd, number, accuracy=accuracy, pace=pace_of(rng), sort=sort)
 
 
-def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: float, sort: str) -> Person:
+def _person(
+    study: Study, crowd: RehearsalCrowd, number: int, *, accuracy: float, pace: float, sort: str
+) -> Person:
     base = design_of(study).seconds_per_unit / crowd.speed
     worker, _ = Worker.objects.get_or_create(
         study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}

@@ -17,7 +17,7 @@ from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.rules import copy_rules, recommend_rules
-from annotation.rehearsal.crowd import Crowd, Person, create_newcomer, pace_of, people_of
+from annotation.rehearsal.crowd import Person, RehearsalCrowd, create_newcomer, pace_of, rehearsal_people
 from annotation.rehearsal.reports import RehearsalReport, report_of_rehearsal
 from annotation.rehearsal.truths import rehearsal_of, truths_of
 from annotation.rehearsal.writing import written_answer
@@ -38,13 +38,13 @@ from judgments.studies.generation.progress import Progress, no_progress
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
 
 
-def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
+def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
     with _locked(study):
         _begin(study, crowd)
         reached = Study.State.OPEN  # after an interruption, another call continues
         try:
-            people = people_of(study, crowd)
+            people = rehearsal_people(study, crowd)
             truth = truths_of(study, crowd.seed)
             people = _answer_all(study, people, truth, crowd, progress)
             reached = Study.State.CLOSED
@@ -67,7 +67,7 @@ def _locked(study: Study) -> Iterator[None]:
 
 
 @transaction.atomic
-def _begin(study: Study, crowd: Crowd) -> None:
+def _begin(study: Study, crowd: RehearsalCrowd) -> None:
     rehearsal_of(study)
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -109,7 +109,7 @@ def _begin(study: Study, crowd: Crowd) -> None:
 
 
 @transaction.atomic
-def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
+def _end(study: Study, crowd: RehearsalCrowd, *, state: Study.State) -> None:
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.state = state
@@ -126,7 +126,7 @@ def _format_setting(value: float | str) -> str:
 
 
 def _answer_all(
-    study: Study, people: list[Person], truth: dict[int, Any], crowd: Crowd, progress: Progress
+    study: Study, people: list[Person], truth: dict[int, Any], crowd: RehearsalCrowd, progress: Progress
 ) -> list[Person]:
     """Let workers take turns until no work is left; return all, including newcomers."""
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))

@@ -21,7 +21,7 @@ from annotation.views.common import (
     own_assignment_of,
     read_form,
     render_sheet,
-    save_draft,
+    save_form_draft,
     see_other,
     submit_answers,
 )
@@ -82,7 +82,7 @@ def _change_message(changed: list[int]) -> str:
 
 @errors_as_pages
 def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    save_draft(request, own_assignment_of(request, slug, assignment_id))
+    save_form_draft(request, own_assignment_of(request, slug, assignment_id))
     messages.success(request, _("Saved. You can go on now or later."))
     return see_other("annotation:work", slug)
 

@@ -42,7 +42,7 @@ from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.pictures import picture_url
 from annotation.work.sheet.texts import read_design, script_words, spell_left, translated_text
 from annotation.work.sheet.units import PageUnit, page_units_of
-from annotation.work.submissions import Submission, save_answers, submit_assignment
+from annotation.work.submissions import SubmissionResult, save_answers, submit_assignment
 from annotation.work.worksheet import Step, shows_pictures, steps_of
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
@@ -251,7 +251,7 @@ def refuse_returned_session(session: CrowdSession) -> None:
 
 def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
-) -> Submission:
+) -> SubmissionResult:
     """Submit, in a frame for its session; after the lease that raises KeptApart."""
     frame = frame_of(request)
     if frame is not None:
@@ -268,7 +268,7 @@ def read_form(
     return split_unfinished(answers, design=design, page_units=page_units)
 
 
-def save_draft(request: HttpRequest, assignment: Assignment) -> None:
+def save_form_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Save the form's answers, whatever button was pressed."""
     answers, unfinished = read_form(request, assignment, page_units_of(assignment), final=False)
     if answers or unfinished:

@@ -48,7 +48,7 @@ from annotation.work.summaries import (
     describe_effort,
     open_studies,
     own_answers,
-    own_studies,
+    studies_of_worker,
     studies_with_effort,
 )
 from common.amounts import spell_amount, spell_totals
@@ -120,7 +120,7 @@ def _joined_response(joined: Joined, slug: str) -> HttpResponse:
 
 
 @worker_page(POST)
-def resume(request: HttpRequest, slug: str) -> HttpResponse:
+def resume_participation(request: HttpRequest, slug: str) -> HttpResponse:
     """Give a new token for name and resume code, in another browser."""
     study = find_study(slug)
     form = ResumeForm(request.POST)
@@ -211,7 +211,7 @@ def me(request: HttpRequest) -> HttpResponse:
     worker = worker_of(request)
     if worker is None:
         return _stranger_page(request, ResumeForm())
-    studies = own_studies(worker)
+    studies = studies_of_worker(worker)
     paid = [part for part in studies if part.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,

@@ -21,7 +21,7 @@ from annotation.views.common import (
     frame_of,
     own_assignment_of,
     render_sheet,
-    save_draft,
+    save_form_draft,
     see_other,
     worker_page,
 )
@@ -59,7 +59,7 @@ def _extend_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @errors_as_pages
 def _extend_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    save_draft(request, assignment)
+    save_form_draft(request, assignment)
     extend_lease(assignment=assignment)
     messages.success(request, _("You have more time now."))
     return see_other("annotation:work", slug)
@@ -78,7 +78,7 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
             end_session(session=frame.session, status=CrowdSession.Status.RETURNED)
         return render(request, "annotation/returned.html", {"study": assignment.study})
     if request.method == "POST":
-        save_draft(request, assignment)
+        save_form_draft(request, assignment)
         return see_other("annotation:return", slug, assignment_id)
     if assignment.state != Assignment.State.ACCEPTED:
         return redirect("annotation:work", slug)

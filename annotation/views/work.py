@@ -26,7 +26,7 @@ from annotation.views.common import (
     frame_of,
     own_assignment_of,
     render_sheet,
-    save_draft,
+    save_form_draft,
     see_other,
     session_of,
     worker_of,
@@ -125,7 +125,7 @@ def find_expired(recent: Sequence[Assignment]) -> Assignment | None:
 
 
 @worker_page(FORM)
-def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
+def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     page_unit = next(
         (candidate for candidate in page_units_of(assignment) if candidate.position == position), None
@@ -133,7 +133,7 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
     if page_unit is None:
         raise NotThere(f"There is no position {position}.")
     if request.method == "POST" and "what" not in request.POST:
-        save_draft(request, assignment)
+        save_form_draft(request, assignment)
         return see_other("annotation:report", slug, assignment_id, position)
     form = ReportForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from annotation.models import Assignment, Worker
 from annotation.work.seats import share_pause_lock
 from annotation.work.slots.acceptance import SlotLost, accept_reservation, claim_slot
-from annotation.work.slots.candidates import Candidate, Claim, find_candidate
+from annotation.work.slots.candidates import CandidateHIT, Claim, find_candidate
 from judgments.models import Study
 
 ATTEMPTS = 20
@@ -31,13 +31,13 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     return None
 
 
-def commit_claim(candidate: Claim | Candidate | None) -> Claim | None:
+def commit_claim(candidate: Claim | CandidateHIT | None) -> Claim | None:
     """Commit a candidate or accept a reservation, in a transaction that holds the pause lock.
 
     Raises:
         SlotLost, IntegrityError: roll back and look again.
     """
-    if isinstance(candidate, Candidate):
+    if isinstance(candidate, CandidateHIT):
         return claim_slot(candidate)
     if candidate is not None and candidate.assignment.state == Assignment.State.RESERVED:
         return accept_reservation(candidate)

@@ -18,7 +18,7 @@ from annotation.work.claims import ATTEMPTS
 from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat, share_pause_lock
 from annotation.work.slots.acceptance import SlotLost, claim_slot
-from annotation.work.slots.candidates import Candidate, Claim, find_candidate
+from annotation.work.slots.candidates import CandidateHIT, Claim, find_candidate
 from annotation.work.stopping import free_slot, lock_for_settling, update_outcomes
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
@@ -41,7 +41,7 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
         return None
     for attempt in range(ATTEMPTS):
         candidate = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
-        if not isinstance(candidate, Candidate):
+        if not isinstance(candidate, CandidateHIT):
             reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
             return candidate if reserved else None
         try:

@@ -31,7 +31,7 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.discarding import why_not_discarded
 from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.hand_changes import state_of_hand_changes
-from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_running, study_page
 
@@ -51,8 +51,8 @@ TEXT_LABELS = {
     "Participants",
     order=40,
     shown=lambda study: was_opened(study) or design_of(study).access.join == "invited",
-    group=Group.LIVE,
-    before=Group.LAUNCH,
+    group=StudyPlace.LIVE,
+    before=StudyPlace.LAUNCH,
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design, backend = design_of(study), backend_of(study)
@@ -106,7 +106,7 @@ add_operation(
 )
 
 
-@study_page("hit", order=23, group=Group.DESIGN, under="hits")
+@study_page("hit", order=23, group=StudyPlace.DESIGN, under="hits")
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the HIT of the address's ``number``; of a draft, from a draw that is not stored."""
     design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT

@@ -20,9 +20,9 @@ from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, r
 from annotation.work.answers.checks import answer_key
 from annotation.work.answers.drafts import (
     CheckedAnswers,
+    check_submitted_answers,
     lock_assignment,
     merge_answers,
-    read_answers,
     refuse_ended,
     store_draft,
 )
@@ -57,7 +57,7 @@ _SUBMIT = PreparedUpdate(
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class SubmissionResult:
     """``repeated`` if it was submitted before; only saved if positions are ``missing``."""
 
     assignment: Assignment
@@ -78,7 +78,7 @@ def save_answers(
         unfinished: a plain form's invalid input by position; it is saved, but is no answer.
         keep_late: keep the draft also where TooLate is raised: a plain form has no other memory.
     """
-    sheet = read_answers(assignment, answers)
+    sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
         locked = lock_assignment(assignment)
         late: TooLate | None = None
@@ -108,7 +108,7 @@ def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> d
     return {position: sentence for position, sentence in advice.items() if sentence}
 
 
-def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
+def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> SubmissionResult:
     """Merge ``answers`` into the draft and turn every unit into a judgment. Repeating it is harmless.
 
     One transaction stores the state and the judgments, and updates outcome bounds and crowd session
@@ -118,7 +118,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
         AnswersMissing: ``missing`` are the open positions; the rest is saved.
         AnswerProblem, TooLate, AlreadyEnded: nothing changes.
     """
-    sheet = read_answers(assignment, answers)
+    sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
     _require_complete(submission)
@@ -128,7 +128,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
 
 def submit_and_claim(
     *, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
-) -> tuple[Submission, Claim | None]:
+) -> tuple[SubmissionResult, Claim | None]:
     """Submit, then claim the next HIT of the study, in one commit if possible.
 
     A commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
@@ -149,9 +149,9 @@ def submit_and_claim(
 
 def _submit_with_claim(
     assignment: Assignment, answers: Sequence[Mapping[str, Any]]
-) -> tuple[Submission, Claim | None]:
+) -> tuple[SubmissionResult, Claim | None]:
     study = assignment.study
-    sheet = read_answers(assignment, answers)
+    sheet = check_submitted_answers(assignment, answers)
     try:
         candidate = find_candidate(study, assignment.worker, ignored=assignment)
     except QuorumError:  # a refused claim must not undo the submission
@@ -165,12 +165,12 @@ def _submit_with_claim(
     return submission, None if _run_rules(submission) else claim
 
 
-def _submit(sheet: CheckedAnswers) -> Submission:
+def _submit(sheet: CheckedAnswers) -> SubmissionResult:
     """Store the judgments; save an incomplete submission as a draft."""
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # whatever its state is now
         _refuse_other_answers(locked, sheet.answers)
-        return Submission(assignment=locked, repeated=True)
+        return SubmissionResult(assignment=locked, repeated=True)
     refuse_ended(locked)
     merged = merge_answers(locked.answers, sheet.answers)
     key = answer_key(sheet.kind)
@@ -183,15 +183,15 @@ def _submit(sheet: CheckedAnswers) -> Submission:
         store_draft(locked, sheet.answers)
     else:
         _store_judgments(locked, sheet, merged)
-    return Submission(assignment=locked, repeated=False, missing=missing)
+    return SubmissionResult(assignment=locked, repeated=False, missing=missing)
 
 
-def _require_complete(submission: Submission) -> None:
+def _require_complete(submission: SubmissionResult) -> None:
     if submission.missing:
         raise AnswersMissing(submission.missing)
 
 
-def _run_rules(submission: Submission) -> bool:
+def _run_rules(submission: SubmissionResult) -> bool:
     """Run the detectors after commit. Return whether they stopped the worker."""
     if submission.repeated or not submission.assignment.has_detectors:
         return False

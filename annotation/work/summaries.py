@@ -73,7 +73,7 @@ class StudyPart:
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
-def own_studies(worker: Worker) -> list[StudyPart]:
+def studies_of_worker(worker: Worker) -> list[StudyPart]:
     """Return the worker's studies, latest first."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)

@@ -29,7 +29,7 @@ from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
 from evaluation.results.disputes.reopening import reopen
-from evaluation.results.operations import aggregate, evaluate
+from evaluation.results.operations import start_aggregation, start_evaluation
 from judgments.access import views as access_api
 from judgments.api import resources as judgments
 from judgments.api.resources import operation_path
@@ -110,10 +110,10 @@ urlpatterns = [
             extend,
             expire,
             reopen,
-            aggregate,
-            evaluate,
+            start_aggregation,
+            start_evaluation,
             make_report,
-            privacy.change,
+            privacy.change_consent_text,
             privacy.decline_request,
         )
     ),

@@ -39,4 +39,4 @@ class ArchivesConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register
 
-        register("publish_release", "contrib.archives.handlers.publish_release", queue=HEAVY, scope="exports")
+        register("publish_release", "contrib.archives.handlers.deposit_release", queue=HEAVY, scope="exports")

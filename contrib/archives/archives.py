@@ -29,7 +29,7 @@ from common.features import feature_settings
 from common.http.addresses import THIS_MACHINE, host_of, keeps_secrets
 from common.http.client import Answer, CallFailed, Client, Payload, Retries
 from common.incoming.json_documents import load_json
-from contrib.archives.describing import Content, Plan
+from contrib.archives.describing import DepositFile, DepositPlan
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from judgments.studies.generation.progress import Progress
@@ -191,7 +191,7 @@ LOOK_EVERY = 5.0  # seconds between looks for a record that may have been create
 Note = Callable[..., None]
 
 
-def send_to_zenodo(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
+def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress) -> None:
     """Bring the record to the plan's state. Each step checks first, so it may be repeated.
 
     Args:
@@ -258,7 +258,7 @@ def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
     )
 
 
-def _create_record(site: Site, deposit: Deposit, plan: Plan, note: Note) -> None:
+def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
     """Create the record, or a new version of the study's last one, exactly once."""
     before = _last_deposit(site, deposit)
     if before is not None:
@@ -336,7 +336,7 @@ def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
     return {**metadata, "identifiers": [{"identifier": deposit.mark.urn, "scheme": "urn"}]}
 
 
-def _describe(site: Site, deposit: Deposit, plan: Plan, draft: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]) -> dict[str, Any]:
     body = {
         "access": _ACCESS,
         "files": {"enabled": True},
@@ -363,7 +363,7 @@ def _reserve_doi(site: Site, path: str) -> str:
     return _doi_of(draft)
 
 
-def _send_files(site: Site, path: str, files: tuple[Content, ...], progress: Progress) -> None:
+def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress: Progress) -> None:
     """Send incomplete files; keep files added by hand."""
     listed = site.call("GET", f"{path}/draft/files", what="to list the files")
     entries = {entry["key"]: entry for entry in listed.get("entries") or []}
@@ -376,7 +376,7 @@ def _send_files(site: Site, path: str, files: tuple[Content, ...], progress: Pro
         done += file.size
 
 
-def _send_file(site: Site, path: str, file: Content, *, started: bool) -> None:
+def _send_file(site: Site, path: str, file: DepositFile, *, started: bool) -> None:
     key = f"{path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
     if started:  # half of it, or another one
@@ -393,7 +393,7 @@ def _send_file(site: Site, path: str, file: Content, *, started: bool) -> None:
         )
 
 
-def _is_complete(entry: Mapping[str, Any], file: Content) -> bool:
+def _is_complete(entry: Mapping[str, Any], file: DepositFile) -> bool:
     return (
         entry.get("status") == "completed"
         and entry.get("checksum") == f"md5:{file.md5}"
@@ -406,7 +406,9 @@ LARGEST_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
 INITIAL_FILES = {".gitattributes"}
 
 
-def send_to_huggingface(site: Site, deposit: Deposit, plan: Plan, note: Note, progress: Progress) -> None:
+def send_to_huggingface(
+    site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
+) -> None:
     """Bring the repository to the plan's state. Each step checks first, so it may be repeated."""
     progress(0.05, "creating the repository")
     repository = deposit.repository
@@ -471,7 +473,7 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
     )
 
 
-def _stale_files(deposit: Deposit, plan: Plan, remote_files: set[str]) -> list[str]:
+def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
     """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
     ours = {
         file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
@@ -479,7 +481,7 @@ def _stale_files(deposit: Deposit, plan: Plan, remote_files: set[str]) -> list[s
     return sorted((ours & remote_files) - {file.name for file in plan.files})
 
 
-def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
+def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> bool:
     """Return whether the main branch has all files, by hash."""
     try:
         entries = site.call(
@@ -498,7 +500,7 @@ def _has_all_files(site: Site, path: str, files: tuple[Content, ...]) -> bool:
     )
 
 
-def _commit(site: Site, repository: str, plan: Plan, stale: Iterable[str], parent: str) -> None:
+def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str], parent: str) -> None:
     path, files = f"api/datasets/{quote(repository)}", plan.files
     listed = [
         {"path": file.name, "size": file.size, "sample": base64.b64encode(file.sample).decode()}
@@ -546,7 +548,7 @@ def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
     return json.dumps({"key": key, "value": value}).encode() + b"\n"
 
 
-def _send_large(site: Site, repository: str, files: list[Content]) -> None:
+def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
     if not files:
         return
     by_hash = {file.sha256: file for file in files}
@@ -579,7 +581,7 @@ def _send_large(site: Site, repository: str, files: list[Content]) -> None:
                 _report_upload(site, file, address, body, verify.get("header") or {})
 
 
-def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
+def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
     """Send a file to its address, or in parts if each has an address."""
     header = dict(upload.get("header") or {})
     size = int(header.pop("chunk_size", 0))
@@ -606,7 +608,7 @@ def _send_parts(site: Site, file: Content, upload: Mapping[str, Any]) -> None:
 
 
 def _report_upload(
-    site: Site, file: Content, address: str, body: Mapping[str, Any], header: Mapping[str, str]
+    site: Site, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
 ) -> None:
     headers = {"Content-Type": LFS, "Accept": LFS, **header}
     site.put(address, what=file.name, content=json.dumps(body).encode(), headers=headers, method="POST")

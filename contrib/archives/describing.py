@@ -73,7 +73,7 @@ _NO_RIGHTS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class DepositFile:
     """A file to send. `open` yields its bytes from an offset (0), repeatably."""
 
     name: str
@@ -94,7 +94,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DepositPlan:
     """A deposit to make; `refused` has sentences on why it must not be."""
 
     release: Release
@@ -105,7 +105,7 @@ class Plan:
     publish: bool
     licence: str
     metadata: Mapping[str, Any]
-    files: tuple[Content, ...]
+    files: tuple[DepositFile, ...]
     statements: Mapping[str, Any]
     refused: tuple[str, ...]
 
@@ -127,7 +127,7 @@ class Plan:
         return [{"name": file.name, "size": file.size, "sha256": file.sha256} for file in self.files]
 
 
-def plan_of(
+def plan_deposit(
     *,
     release: Release,
     bundle: Path,
@@ -139,7 +139,7 @@ def plan_of(
     keywords: str = "",
     papers: str = "",
     cleared: bool = False,
-) -> Plan:
+) -> DepositPlan:
     """Return what a deposit would send. Missing values are taken from the study's last deposit.
 
     Args:
@@ -181,7 +181,7 @@ def plan_of(
             stated = facts["manifest"]["files"].get(file.name)
             if file.name in members and stated is not None and stated["sha256"] != file.sha256:
                 raise PublishingError(f"{file.name} of {bundle} was changed; nothing was sent.")
-    return Plan(
+    return DepositPlan(
         release=release,
         archive=to,
         url=url,
@@ -385,7 +385,7 @@ def _refusals(
         yield _(
             "Expected whose repository it becomes at Hugging Face, and its name, such as my-lab/judgments."
         )
-    if why := erased_since(release):
+    if why := erasure_after_release(release):
         yield why
     rights = release.study.dataset.attribution
     name = release.study.dataset.name
@@ -409,7 +409,7 @@ def _refusals(
         ) % {"name": name, "licence": release.licence, "rights": " ".join(rights.split())[:200]}
 
 
-def erased_since(release: Release) -> str:
+def erasure_after_release(release: Release) -> str:
     """Return why a release must no longer be published: somebody in it was erased; else ""."""
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
         before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
@@ -421,7 +421,7 @@ def erased_since(release: Release) -> str:
     return ""
 
 
-def _content(name: str, opens: Callable[..., Iterator[bytes]]) -> Content:
+def _content(name: str, opens: Callable[..., Iterator[bytes]]) -> DepositFile:
     sha256, md5, size, sample = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0, b""
     for part in opens():
         sha256.update(part)
@@ -431,7 +431,7 @@ def _content(name: str, opens: Callable[..., Iterator[bytes]]) -> Content:
     git = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     for part in opens():
         git.update(part)
-    return Content(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, opens)
+    return DepositFile(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, opens)
 
 
 def _read_text(data: bytes, begin: int = 0) -> Iterator[bytes]:
@@ -452,7 +452,7 @@ def _read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
             yield part
 
 
-def describe_plan(plan: Plan) -> list[str]:
+def describe_plan(plan: DepositPlan) -> list[str]:
     """Describe a plan, a line per fact."""
     metadata = plan.metadata
     lines = [

@@ -9,11 +9,11 @@ from contrib.archives.describing import describe_plan
 from contrib.archives.errors import PublishingError
 from contrib.archives.sending import plan_publication, send_release
 from judgments.access.roles import Right, has_right
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
 
-def publish_release(run: Run, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
+def deposit_release(run: JobRun, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
     """Send a release to an archive, or return the plan. A rerun continues where a killed run stopped."""
     run.progress(0.01, "reading the release")
     study_row = find_study(study)

@@ -24,10 +24,10 @@ from contrib.archives import archives
 from contrib.archives.archives import ArchiveConflict, NotAtArchive, Site
 from contrib.archives.describing import (
     Archive,
-    Plan,
+    DepositPlan,
     address_of,
-    erased_since,
-    plan_of,
+    erasure_after_release,
+    plan_deposit,
     read_creators,
     read_papers,
 )
@@ -69,7 +69,7 @@ def release_to_publish(study: Study, version: str = "") -> Release:
 
 def plan_publication(
     *, study: Study, to: str, version: str = "", bundle: Path | None = None, **options: Any
-) -> Plan:
+) -> DepositPlan:
     """Return what would be sent; send nothing. ``bundle`` is the release's file if not stored here."""
     release = release_to_publish(study, version)
     if bundle is None and not is_stored(release):
@@ -77,10 +77,12 @@ def plan_publication(
             f"The file of release {release.version} is not kept here; expected it with --bundle, SHA-256 "
             f"{release.sha256}."
         )
-    return plan_of(release=release, bundle=bundle or release_file(release), to=to, **options)
+    return plan_deposit(release=release, bundle=bundle or release_file(release), to=to, **options)
 
 
-def send_release(*, plan: Plan, by: User | None = None, progress: Progress = no_progress) -> SentRelease:
+def send_release(
+    *, plan: DepositPlan, by: User | None = None, progress: Progress = no_progress
+) -> SentRelease:
     """Send the plan's files; a rerun continues a stopped run.
 
     Raises:
@@ -118,7 +120,7 @@ def send_release(*, plan: Plan, by: User | None = None, progress: Progress = no_
     return SentRelease(deposit, len(plan.files))
 
 
-def _open_site(plan: Plan) -> Site:
+def _open_site(plan: DepositPlan) -> Site:
     if plan.archive == Archive.HUGGINGFACE:
         return Site(url=plan.url, token=feature_settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
     is_sandbox = plan.url == feature_settings.ZENODO_SANDBOX_URL.rstrip("/")
@@ -127,7 +129,7 @@ def _open_site(plan: Plan) -> Site:
     return Site(url=plan.url, token=token, setting=setting, headers=archives.ZENODO_HEADERS)
 
 
-def _find_or_create_deposit(plan: Plan, by: User | None) -> Deposit:
+def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=plan.release.study_id)
         rows = Deposit.objects.filter(release=plan.release, host=plan.host).exclude(state=State.GONE)
@@ -149,14 +151,14 @@ def _find_or_create_deposit(plan: Plan, by: User | None) -> Deposit:
         return deposit
 
 
-def _store_values(deposit: Deposit, plan: Plan, values: dict[str, Any]) -> None:
+def _store_values(deposit: Deposit, plan: DepositPlan, values: dict[str, Any]) -> None:
     """Store changed columns; log draft and publication once each.
 
     Without values, check that this run may still publish: no other run came so far, and nobody was erased.
     """
     before, asked_at = deposit.state, deposit.asked_at
     with transaction.atomic():
-        if not values and (why := erased_since(plan.release)):
+        if not values and (why := erasure_after_release(plan.release)):
             raise PublishingError(why)
         rows = Deposit.objects.filter(pk=deposit.pk, state=before, asked_at=asked_at)
         if not (rows.update(**values) if values else rows.exists()):
@@ -176,7 +178,7 @@ def _is_logged(deposit: Deposit) -> bool:
     return events.exists()
 
 
-def _log(deposit: Deposit, plan: Plan, what: str, status: str) -> None:
+def _log(deposit: Deposit, plan: DepositPlan, what: str, status: str) -> None:
     release = deposit.release
     doi = f", DOI {deposit.doi}" if deposit.doi else ""
     cleared = (

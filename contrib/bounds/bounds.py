@@ -134,7 +134,7 @@ class Bounds:
         }
 
 
-def leave_one_out(
+def leave_one_out_bounds(
     *,
     dataset: Dataset,
     metrics: Collection[str] = (),

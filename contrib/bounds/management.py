@@ -38,11 +38,13 @@ class LeaveOneOut(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         dataset = find_dataset(options["dataset"])
-        from contrib.bounds.bounds import leave_one_out
+        from contrib.bounds.bounds import leave_one_out_bounds
 
         values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
         with progress_bar() as progress:
-            bounds = leave_one_out(dataset=dataset, corpus=options["corpus"], progress=progress, **values)
+            bounds = leave_one_out_bounds(
+                dataset=dataset, corpus=options["corpus"], progress=progress, **values
+            )
         self.write_output(options, bounds.as_json())
         self._summary(dataset.name, bounds)
 

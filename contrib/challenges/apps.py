@@ -21,7 +21,7 @@ class ChallengesConfig(Feature):
         from judgments.models.datasets import pre_share
 
         # also while it is off: the references stay hidden
-        refuse = loaded_when_called("contrib.challenges.challenges.refuse_other_readers")
+        refuse = loaded_when_called("contrib.challenges.challenges.keep_references_hidden")
         pre_share.connect(refuse, weak=False)
 
     def start(self) -> None:

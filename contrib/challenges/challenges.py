@@ -85,7 +85,7 @@ def hash_of(references: dict[str, list[str]]) -> str:
     return digest.hexdigest()
 
 
-def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
+def check_challenge_metrics(metrics: Sequence[str], tokenizer: str) -> None:
     """Raise ChallengeError for unfit metrics or tokenizer."""
     # Imported lazily: the metrics load a compiler.
     from quorum.metrics import registry
@@ -134,7 +134,7 @@ def _lock(dataset: Dataset) -> None:
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 
-def refuse_other_readers(dataset: Dataset, **_signal: Any) -> None:
+def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
     """Raise WrongState as long as a challenge hides the references of a dataset, which is locked."""
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:
@@ -146,7 +146,7 @@ def refuse_other_readers(dataset: Dataset, **_signal: Any) -> None:
 
 def check_challenge(challenge: Challenge) -> None:
     """Raise ChallengeError if its settings are unfit, or others than the dataset's members read the references."""
-    check_metrics(challenge.metrics, challenge.tokenizer)
+    check_challenge_metrics(challenge.metrics, challenge.tokenizer)
     if not challenge.is_over_at(timezone.now()):
         _check_readers(Dataset.objects.get(pk=challenge.dataset_id))
     if challenge.closes_at is not None and challenge.closes_at < challenge.opens_at:
@@ -325,7 +325,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     for submission in shown:
         low, high = ranks.get(str(submission.pk), (None, None))
         is_own = submission.user_id == user_id
-        rows.append(Row(submission, cells_of(challenge, submission), low, high, is_own))
+        rows.append(Row(submission, score_cells_of(challenge, submission), low, high, is_own))
     return rows
 
 
@@ -337,7 +337,7 @@ def _compares_all(compared: list[int], shown: list[Submission], every: QuerySet[
     return totals == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
 
 
-def cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:
+def score_cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:
     cells = []
     for metric in challenge.metrics:
         figures = submission.scores.get(metric)

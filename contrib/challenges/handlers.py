@@ -15,13 +15,13 @@ from contrib.challenges.challenges import (
     store_scores,
     store_standing,
 )
-from contrib.challenges.submissions import About, positions_of, read_captions, store_captions
+from contrib.challenges.submissions import SubmissionDetails, positions_of, read_captions, store_captions
 from judgments.datasets import uploads
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.models import Job
 
 
-def submit_captions(run: Run, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
+def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
     challenge_row, user = find_challenge(challenge), acting_person()
     assert user is not None, "an account asked for it"
 
@@ -35,20 +35,20 @@ def submit_captions(run: Run, *, upload: str, challenge: str, about: dict[str, A
         captions = read_captions(chunks(file), positions_of(challenge_row))
         with run.commit() as result:
             submission, _ = store_captions(
-                challenge=challenge_row, user=user, about=About(**about), captions=captions
+                challenge=challenge_row, user=user, about=SubmissionDetails(**about), captions=captions
             )
             result["submission"] = submission.pk
     uploads.discard_upload(upload)
 
 
-def score_submission(run: Run, *, submission: int) -> None:
+def score_submission(run: JobRun, *, submission: int) -> None:
     scored = compute_scores(submission_id=submission, progress=run.progress)
     with run.commit() as result:
         store_scores(scored)
         result |= {"submission": submission, "state": scored.state}
 
 
-def rank_submissions(run: Run, *, challenge: str) -> None:
+def rank_submissions(run: JobRun, *, challenge: str) -> None:
     standing = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
         store_standing(standing)

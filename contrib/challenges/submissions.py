@@ -158,7 +158,7 @@ def _not_an_array() -> SubmissionRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class SubmissionDetails:
     system: str
     team: str
     description: str = ""
@@ -188,11 +188,11 @@ def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmi
 
 
 def submit_upload(
-    *, challenge: Challenge, user: User, about: About, file: UploadedFile
+    *, challenge: Challenge, user: User, about: SubmissionDetails, file: UploadedFile
 ) -> tuple[Submission | Job, bool]:
     """Submit a file as `submit_captions` does. A larger one is left to a job, which is returned instead."""
     if (file.size or 0) <= HEAD:
-        return submit_captions(challenge=challenge, user=user, about=about, chunks=file.chunks())
+        return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
     _check_author(challenge, user, about)  # now: it came in time, whenever the job begins
     file.name = "captions.json"
     upload = uploads.keep([file])
@@ -204,8 +204,8 @@ def submit_upload(
         raise
 
 
-def submit_captions(
-    *, challenge: Challenge, user: User, about: About, chunks: Iterable[bytes]
+def submit_caption_file(
+    *, challenge: Challenge, user: User, about: SubmissionDetails, chunks: Iterable[bytes]
 ) -> tuple[Submission, bool]:
     """Check and store captions, and queue scoring; return (submission, whether new).
 
@@ -219,7 +219,7 @@ def submit_captions(
     return store_captions(challenge=challenge, user=user, about=about, captions=captions)
 
 
-def _check_author(challenge: Challenge, user: User, about: About) -> None:
+def _check_author(challenge: Challenge, user: User, about: SubmissionDetails) -> None:
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge takes no captions at the moment."))
     if Dataset.objects.visible_to(user).filter(pk=challenge.dataset_id).exists():
@@ -233,7 +233,7 @@ def positions_of(challenge: Challenge) -> dict[str, int]:
 
 
 def store_captions(
-    *, challenge: Challenge, user: User, about: About, captions: list[str]
+    *, challenge: Challenge, user: User, about: SubmissionDetails, captions: list[str]
 ) -> tuple[Submission, bool]:
     """Store captions in the order of ``positions_of`` as `submit_captions` does. Raise LimitReached."""
     encoded = json.dumps(captions, ensure_ascii=False).encode()
@@ -252,7 +252,7 @@ def store_captions(
 
 @transaction.atomic
 def _store(
-    challenge: Challenge, user: User, about: About, digest: str, count: int, packed: bytes
+    challenge: Challenge, user: User, about: SubmissionDetails, digest: str, count: int, packed: bytes
 ) -> Submission:
     day = timezone.now().astimezone(UTC).date()
     submissions = Submission.objects.filter(challenge=challenge, user=user)

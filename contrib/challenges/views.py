@@ -36,13 +36,13 @@ from common.amounts import thousands
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
 from common.parameters import Parameters
-from contrib.challenges.challenges import cells_of, find_challenge, leaderboard
+from contrib.challenges.challenges import find_challenge, leaderboard, score_cells_of
 from contrib.challenges.errors import SubmissionRefused
 from contrib.challenges.models import Challenge, Submission
 from contrib.challenges.page import SubmissionBody, SubmissionForm
 from contrib.challenges.submissions import (
     SUBMIT,
-    About,
+    SubmissionDetails,
     largest_submission,
     remaining_submissions,
     show_submission,
@@ -121,7 +121,7 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
 @csrf_exempt  # looked at below, once it is known that the request is not too large to be read
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def submit(request: HttpRequest, slug: str) -> HttpResponse:
+def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
     challenge = _find_challenge(slug)
     if _signed_in_user(request) is None:
         return _to_sign_in(request)
@@ -150,7 +150,9 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
     values = dict(form.validated_data)
     file = values.pop("file")
     try:
-        accepted, new = submit_upload(challenge=challenge, user=user, about=About(**values), file=file)
+        accepted, new = submit_upload(
+            challenge=challenge, user=user, about=SubmissionDetails(**values), file=file
+        )
     except QuorumError as error:
         return _form_page(request, challenge, form, status=error.status, error=str(error))
     if not isinstance(accepted, Job):  # which the page shows
@@ -188,7 +190,9 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
 def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: str = "") -> HttpResponse:
     shown = challenge.shows_scores_at(timezone.now())
     submissions = list(Submission.objects.filter(challenge=challenge, user=user))
-    rows = [{"submission": row, "cells": cells_of(challenge, row) if shown else []} for row in submissions]
+    rows = [
+        {"submission": row, "cells": score_cells_of(challenge, row) if shown else []} for row in submissions
+    ]
     jobs = _jobs_of(challenge, user).exclude(state=Job.State.DONE)
     context = {
         "challenge": challenge,
@@ -463,7 +467,9 @@ class SubmissionResource(
         if file.size > largest_submission(challenge.images):
             raise TooLarge(f"The file is larger than {largest_submission(challenge.images):,} bytes.")
         assert isinstance(request.user, User), "the permission asked"
-        accepted, new = submit_upload(challenge=challenge, user=request.user, about=About(**about), file=file)
+        accepted, new = submit_upload(
+            challenge=challenge, user=request.user, about=SubmissionDetails(**about), file=file
+        )
         if isinstance(accepted, Job):
             return job_response(request, accepted, route="api:submission-jobs-detail")
         address = api_reverse("api:submissions-detail", args=[accepted.pk], request=request)

@@ -12,7 +12,7 @@ class ChoosingConfig(Feature):
             "study choose": (
                 "select_items",
                 "the items that tell systems apart, within a budget",
-                "contrib.choosing.operations.select_items",
+                "contrib.choosing.operations.choose_items",
             )
         },
         "Results": {

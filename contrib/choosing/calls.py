@@ -1,6 +1,8 @@
 """The addresses of choosing below /api/."""
 
-from contrib.choosing.operations import choice_savings, select_items, weigh_back
+from contrib.choosing.operations import choose_items, start_savings_estimate, start_weighing
 from judgments.api.resources import operation_path
 
-urlpatterns = [operation_path(declared) for declared in (select_items, weigh_back, choice_savings)]
+urlpatterns = [
+    operation_path(declared) for declared in (choose_items, start_weighing, start_savings_estimate)
+]

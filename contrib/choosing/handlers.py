@@ -8,11 +8,11 @@ from common.audit import acting_person
 from contrib.choosing.savings import compute_savings
 from contrib.choosing.selecting import ALL, compute_choice, store_choice
 from contrib.choosing.weighing import compute_weighed
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
 
-def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:
+def select_items(run: JobRun, *, study: str, method: str, **options: Any) -> None:
     draft = find_study(study)
     choice = None
     if method != ALL:
@@ -22,9 +22,9 @@ def select_items(run: Run, *, study: str, method: str, **options: Any) -> None:
         result |= {"items": choice["chosen"]["budget"], "units": len(choice["only"])} if choice else {}
 
 
-def weigh_back(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
+def weigh_back(run: JobRun, *, study: str, **options: Any) -> dict[str, Any]:
     return compute_weighed(study=find_study(study), **options, progress=run.progress)
 
 
-def choice_savings(run: Run, *, study: str, **options: Any) -> dict[str, Any]:
+def choice_savings(run: JobRun, *, study: str, **options: Any) -> dict[str, Any]:
     return compute_savings(study=find_study(study), **options, progress=run.progress)

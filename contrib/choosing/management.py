@@ -13,7 +13,7 @@ from judgments.management.base import OperationCommand, operation_at
 
 
 class WeighBack(OperationCommand):
-    operation = operation_at("contrib.choosing.operations.choice_savings")
+    operation = operation_at("contrib.choosing.operations.start_savings_estimate")
     help = (
         "Estimate what the study would say of all its items, from those that select_items chose: accuracies of "
         "metrics, wins or means of systems, correlations, each with the plain figure of the chosen items beside it. "

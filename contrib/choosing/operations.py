@@ -98,7 +98,7 @@ class SelectItemsRequest(ScoresRequest):
         "arena --method disagreement --metrics cider-d,rouge-l --budget 200 --seed 1",
     ),
 )
-def select_items(*, study: Study, by: User | None, progress: Progress, method: str, **how: Any) -> Outcome:
+def choose_items(*, study: Study, by: User | None, progress: Progress, method: str, **how: Any) -> Outcome:
     """Draws items with chances that go with their usefulness into the draft's design; follow the job."""
     choice = None if method == ALL else compute_choice(study=study, method=method, **how, progress=progress)
     store_choice(study=study, choice=choice, by=by)
@@ -108,7 +108,7 @@ def select_items(*, study: Study, by: User | None, progress: Progress, method: s
 @background_operation(
     "weigh-back", "Weigh answers back to all items", job="weigh_back", parameters=ScoresRequest
 )
-def weigh_back(
+def start_weighing(
     *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
     """Starts a job that estimates, from chosen items, what all would say: of metrics and of systems."""
@@ -134,7 +134,7 @@ class SavingsRequest(ScoresRequest):
 @background_operation(
     "choice-savings", "What choosing items would have saved", job="choice_savings", parameters=SavingsRequest
 )
-def choice_savings(
+def start_savings_estimate(
     *,
     study: Study,
     metrics: Collection[str] = USUAL_METRICS,

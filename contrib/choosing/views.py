@@ -9,13 +9,13 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
-from contrib.choosing.operations import choice_savings, select_items, weigh_back
+from contrib.choosing.operations import choose_items, start_savings_estimate, start_weighing
 from contrib.choosing.selecting import EVEN, describe_choice
 from evaluation.results.views import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, Group, PagePart, was_opened
+from judgments.studies.pages import Context, PagePart, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import add_page_part, study_page
 
@@ -46,7 +46,7 @@ LOWEST = -1.0  # twice as many items; a curve below says no more
     "What to ask",
     order=58,
     shown=lambda study: KINDS[study.protocol].chosen_by_id,
-    group=Group.DESIGN,
+    group=StudyPlace.DESIGN,
 )
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     done = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
@@ -149,6 +149,6 @@ def _savings_plot(result: dict[str, Any]) -> Any:
 
 
 add_page_part(PagePart("planning", "evaluation/fewer_items.html", _newest_savings))
-add_operation(select_items, label="Choose")
-add_operation(weigh_back, label="Weigh back")
-add_operation(choice_savings, label="Measure")
+add_operation(choose_items, label="Choose")
+add_operation(start_weighing, label="Weigh back")
+add_operation(start_savings_estimate, label="Measure")

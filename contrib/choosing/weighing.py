@@ -20,7 +20,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats
-from quorum.statistics.choosing import WeightedEstimate, weighted_kendall, weighted_mean
+from quorum.statistics.choosing import WeightedEstimate, mean_of_all_items, weighted_kendall
 from quorum.statistics.meta import metric_winners
 
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
@@ -90,8 +90,8 @@ class WeightedRows:
             what,
             name,
             kind,
-            weighted_mean(known_values, chance, images),
-            weighted_mean(known_values, np.ones(len(known_values)), images),
+            mean_of_all_items(known_values, chance, images),
+            mean_of_all_items(known_values, np.ones(len(known_values)), images),
         )
         if what != MEAN:  # a share, or a difference of two
             least = -1.0 if known_values.min() < 0 else 0.0

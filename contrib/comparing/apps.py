@@ -22,7 +22,7 @@ class ComparingConfig(Feature):
 
         register(
             "compare_metrics",
-            "contrib.comparing.handlers.compare_metrics",
+            "contrib.comparing.handlers.compare_metrics_of_study",
             queue=INTERACTIVE,
             scope="reports",
         )

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from contrib.comparing.metrics import compare
+from contrib.comparing.metrics import start_metric_comparison
 from contrib.comparing.views import ComparisonView
 from judgments.api.resources import operation_path
 
 urlpatterns = [
-    operation_path(compare),
+    operation_path(start_metric_comparison),
     path("studies/<str:slug>/comparison/", ComparisonView.as_view(), name="comparison"),
 ]

@@ -16,8 +16,8 @@ from common.parameters import Parameters
 from common.texts import one_text
 from evaluation.data.imported_scores import (
     NOTHING,
-    Column,
     ImportedScores,
+    ScoreColumn,
     check_imported,
     imported_scores,
     stable_number,
@@ -25,7 +25,7 @@ from evaluation.data.imported_scores import (
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
-from evaluation.presentation.content import p_in_text, percent
+from evaluation.presentation.content import narrow_percent, p_in_text
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.meta_evaluation import (
@@ -218,7 +218,7 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
     return outputs
 
 
-def _credit_systems(column: Column, outputs: _Outputs) -> Column:
+def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
     """Return the column with a row for each system that wrote a caption, where the file names none."""
     unnamed = column.keys["system"] == NOTHING
     if not unnamed.any():
@@ -236,8 +236,8 @@ def _credit_systems(column: Column, outputs: _Outputs) -> Column:
 
 
 def _score_cells(
-    dataset: Dataset, people: Column, outputs: _Outputs, metrics: Sequence[str], tokenizer: str
-) -> tuple[dict[str, tuple[Column, str]], int]:
+    dataset: Dataset, people: ScoreColumn, outputs: _Outputs, metrics: Sequence[str], tokenizer: str
+) -> tuple[dict[str, tuple[ScoreColumn, str]], int]:
     """Return metric -> its scores of the captions that people scored, and signature; and how many have no reference.
 
     A caption that equals a reference loses this reference, as in ``evaluate``.
@@ -276,7 +276,7 @@ def _check_two_metrics(first: str, second: str) -> list[str]:
     return [first, second]
 
 
-def _align_columns(columns: Sequence[Column]) -> tuple[Ints, Ints, list[Floats]]:
+def _align_columns(columns: Sequence[ScoreColumn]) -> tuple[Ints, Ints, list[Floats]]:
     """Return (N,) systems and images of which all columns have a score, in their order, and each column's scores."""
     images = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
     tables = []
@@ -430,7 +430,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
             "first": first,
             "second": second,
         }
-    shown = percent if result["what"] == "pairs" else coefficient
+    shown = narrow_percent if result["what"] == "pairs" else coefficient
     p = row["p"]
     ahead, behind = (first, second) if row["difference"] >= 0 else (second, first)
     values = {
@@ -474,7 +474,9 @@ class CompareMetricsRequest(Parameters):
 @background_operation(
     "compare-metrics", "Compare two metrics", job=JOB_KIND, parameters=CompareMetricsRequest
 )
-def compare(*, study: Study, first: str, second: str, tokenizer: str = DEFAULT_TOKENIZER) -> dict[str, Any]:
+def start_metric_comparison(
+    *, study: Study, first: str, second: str, tokenizer: str = DEFAULT_TOKENIZER
+) -> dict[str, Any]:
     """Starts a job that holds two metrics against the consensus; its result has the difference with intervals."""
     check_imported(study.dataset, [first, second])
     return {"first": first, "second": second, "tokenizer": tokenizer}

@@ -19,11 +19,11 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import NotThere
-from contrib.comparing.metrics import JOB_KIND, compare, describe_comparison
+from contrib.comparing.metrics import JOB_KIND, describe_comparison, start_metric_comparison
 from contrib.comparing.studies import cached_comparison, comparable_studies
 from evaluation.data.metrics_page import METRICS
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import p_value
+from evaluation.presentation.content import apa_p_value
 from evaluation.results.comparing.comparison import MISSING
 from evaluation.results.comparing.wording import describe_compared_sources
 from evaluation.results.consensus.study import SIDE_LABELS
@@ -32,9 +32,9 @@ from judgments.api.resources import COUNTING
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, Group, PagePart, can_be_evaluated
+from judgments.studies.pages import Context, PagePart, StudyPlace, can_be_evaluated
 from judgments.studies.step_form import add_operation
-from judgments.studies.study_page import add_page_part, page_address, study_page
+from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
 OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background
@@ -69,9 +69,9 @@ def has_numbers(study: Study) -> bool:
     return not KINDS[study.protocol].is_open
 
 
-@study_page("compare", "Compare", order=54, shown=has_numbers, group=Group.FINDINGS)
+@study_page("compare", "Compare", order=54, shown=has_numbers, group=StudyPlace.FINDINGS)
 @require_safe
-def show_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+def show_study_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     seen = comparable_studies(study, Study.objects.visible_to(request.user))
     slug = request.GET.get("with", "")
     missing = request.GET.get("missing", "")
@@ -88,7 +88,7 @@ def show_comparison(request: HttpRequest, study: Study, context: Context) -> Htt
         "unknown": slug if slug and other is None else "",
     }
     if other is not None:
-        context |= {"other_link": page_address(other, "results")} | _comparison_context(
+        context |= {"other_link": study_page_address(other, "results")} | _comparison_context(
             request, study, other, missing
         )
     return TemplateResponse(request, "evaluation/study_compare.html", context)
@@ -168,11 +168,12 @@ add_page_part(PagePart(METRICS, "evaluation/two_metrics.html", _facts_of_metrics
 
 def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        row | {"p_words": "–" if row.get("p") is None else p_value(row["p"])} for row in comparison["rows"]
+        row | {"p_words": "–" if row.get("p") is None else apa_p_value(row["p"])}
+        for row in comparison["rows"]
     ]
 
 
-add_operation(compare, label="Compare", leads_to=lambda study: "metrics")
+add_operation(start_metric_comparison, label="Compare", leads_to=lambda study: "metrics")
 
 
 class ComparisonView(APIView):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contrib.dashboard.counters import JOB_KIND
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.data.judgment_sets.blocks import extend_blocks
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.models import Job
 from judgments.studies.studies import find_study
 
 
-def board(run: Run, *, study: str) -> None:
+def board(run: JobRun, *, study: str) -> None:
     study_row = find_study(study)
     extend_blocks(study_row)
     computed = compute_snapshot(study=study_row, progress=run.progress)

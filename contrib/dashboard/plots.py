@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from common.amounts import coefficient, thousands
-from evaluation.presentation.content import percent, percent_number
+from evaluation.presentation.content import narrow_percent, percent_number
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -24,7 +24,7 @@ from evaluation.presentation.plots.canvas import (
     SOFT,
     SOFT_OPACITY,
     WIDTH,
-    label_of,
+    metric_label_of,
     new_plot,
     tick_of,
     to_svg,
@@ -92,7 +92,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
     if not names or metrics[names[0]]["value"] is None:
         return ""
-    shown = coefficient if correlated else percent
+    shown = coefficient if correlated else narrow_percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, NARROW)
     known = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
@@ -110,7 +110,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         if name in known:
             _draw_interval(axes, y, known[name], shown, leads=name in leaders and len(leaders) < len(names))
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
+    axes.set_yticks(range(len(names)), [metric_label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
         label.set_fontweight("bold")
@@ -121,7 +121,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         axes.set_xlabel(_("Kendall's tau-b with people's mean, 95 % interval"), **SOFT)
     else:
         axes.set_xlabel(_("pairs with the same winner in %, 95 % interval"), **SOFT)
-    longest = max(len(line) for name in names for line in label_of(name).split("\n"))
+    longest = max(len(line) for name in names for line in metric_label_of(name).split("\n"))
     figure.subplots_adjust(
         left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
@@ -170,7 +170,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     label_ends(axes, ends)
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
-    shown = coefficient if correlated else percent
+    shown = coefficient if correlated else narrow_percent
     longest = 2 + max(len(label) for _value, label, *_sign in ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(

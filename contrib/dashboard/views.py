@@ -35,7 +35,7 @@ from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
@@ -44,7 +44,7 @@ MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the
 STANDING = {"paused": gettext_noop("paused until somebody has looked"), "excluded": gettext_noop("excluded")}
 
 
-@study_page("board", "Dashboard", order=1, shown=has_dashboard, group=Group.LIVE)
+@study_page("board", "Dashboard", order=1, shown=has_dashboard, group=StudyPlace.LIVE)
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     mark = _current_mark(study)

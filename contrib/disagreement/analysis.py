@@ -35,7 +35,7 @@ from evaluation.data.judgment_sets.records import (
     JudgmentTable,
     Units,
     WorkerRow,
-    texts_of,
+    texts_of_column,
 )
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, MetricScore, Prediction
@@ -314,7 +314,7 @@ def _disputed(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str,
     several = np.flatnonzero(soft.judgments > 1)
     first = several[np.lexsort((positions[several], -soft.entropy[several]))][:DISPUTED_KEPT]
     return rows_as_json(
-        unit=texts_of(units.key.take(positions[first])),
+        unit=texts_of_column(units.key.take(positions[first])),
         n=soft.judgments[first],
         shares=soft.shares[first],
         entropy=soft.entropy[first],

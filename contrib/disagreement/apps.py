@@ -13,7 +13,7 @@ class DisagreementConfig(Feature):
             "disagreement": (
                 "soft_labels",
                 "soft labels, what predicts them, groups of raters",
-                "contrib.disagreement.management.SoftLabels",
+                "contrib.disagreement.management.PrintSoftLabels",
             ),
             "predictions import": (
                 "import_predictions",
@@ -28,7 +28,7 @@ class DisagreementConfig(Feature):
 
         register(
             "import_predictions",
-            "contrib.disagreement.handlers.import_predictions",
+            "contrib.disagreement.handlers.import_prediction_upload",
             queue=READING,
             scope="studies",
         )

@@ -16,7 +16,7 @@ from judgments.studies.studies import find_study
 MOST_SAMPLES = 9_999
 
 
-class SoftLabels(QuorumCommand):
+class PrintSoftLabels(QuorumCommand):
     help = (
         "Soft labels of a study: the entropy of people's answers, how well metrics and single people predict their "
         "distribution, and groups of raters who differ (docs/disagreement.md)."

@@ -39,7 +39,7 @@ from judgments.datasets.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, Group, StudyStep
+from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page
 
@@ -52,7 +52,7 @@ BASELINES = {
 KNOWN = {"country": gettext_noop("Country"), "source": gettext_noop("Where people came from")}
 
 
-@study_page("soft-labels", order=55, shown=has_soft_labels, group=Group.FINDINGS, under="results")
+@study_page("soft-labels", order=55, shown=has_soft_labels, group=StudyPlace.FINDINGS, under="results")
 @require_safe
 def show_disagreement(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:

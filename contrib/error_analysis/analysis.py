@@ -97,7 +97,7 @@ def _ranking(included: np.ndarray, metric: Floats, people: Floats, size: Floats,
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class MetricDisagreement:
     judged: Any  # a pair or a unit
     consensus: Consensus | None
     metric: float
@@ -284,7 +284,7 @@ def _ranked_rows(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDi
 
 def disagreements_at(
     study: Study, analysis: Analysis, ranked: RankedDisagreements, positions: Sequence[int]
-) -> list[Disagreement]:
+) -> list[MetricDisagreement]:
     pairs = KINDS[study.protocol].compares_pairs
     pks = [int(ranked.pks[position]) for position in positions]
     if pairs:
@@ -303,7 +303,7 @@ def disagreements_at(
         scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)
     ranking = ranked.ranking
     return [
-        Disagreement(
+        MetricDisagreement(
             judged=by_pk[pk],
             consensus=consensus.get(pk),
             metric=float(ranking.metric[position]),

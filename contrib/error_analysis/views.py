@@ -25,8 +25,8 @@ from common.amounts import as_json, coefficient
 from common.errors import NotThere
 from common.incoming.json_documents import load_json
 from contrib.error_analysis.analysis import (
-    Disagreement,
     Inspection,
+    MetricDisagreement,
     disagreements_at,
     find_disagreements,
     find_inspected,
@@ -40,8 +40,8 @@ from judgments.admin.base import picture_address
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
-from judgments.studies.pages import Context, Group, can_be_evaluated
-from judgments.studies.study_page import page_address, study_page
+from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
+from judgments.studies.study_page import study_page, study_page_address
 
 ON_A_PAGE = 25
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
@@ -63,7 +63,7 @@ class ErrorAnalysisForm(forms.Form):
             )  # fmt: skip
 
 
-@study_page("closer", "Error analysis", order=52, shown=can_be_evaluated, group=Group.FINDINGS)
+@study_page("closer", "Error analysis", order=52, shown=can_be_evaluated, group=StudyPlace.FINDINGS)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
@@ -94,7 +94,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
     return TemplateResponse(request, "evaluation/study_closer.html", context)
 
 
-def _row(study: Study, metric: str, disagreement: Disagreement) -> dict[str, Any]:
+def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
     pairs = KINDS[study.protocol].compares_pairs
     judged, consensus = disagreement.judged, disagreement.consensus
     texts = [judged.first.text, judged.second.text] if pairs else [judged.first.text]
@@ -102,7 +102,7 @@ def _row(study: Study, metric: str, disagreement: Disagreement) -> dict[str, Any
     scores = sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)
     return {
         "key": judged.key,
-        "link": f"{page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
+        "link": f"{study_page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
         "kind": judged.kind,
         "image": judged.item.name,
         "texts": [
@@ -164,9 +164,9 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
         "people": _describe_people(inspection.consensus, len(inspection.captions) == 2),
         "votes": _vote_rows(study, inspection),
         "metrics": _metric_rows(analysis, inspection) if analysis else [],
-        "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
+        "back": f"{study_page_address(study, 'closer')}?{urlencode({'metric': metric})}"
         if metric
-        else page_address(study, "closer"),
+        else study_page_address(study, "closer"),
     }
     return TemplateResponse(request, "evaluation/study_closer_one.html", context)
 
@@ -323,7 +323,7 @@ class DisagreementsView(APIView):
         )
 
 
-def _disagreement_json(disagreement: Disagreement) -> dict[str, Any]:
+def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
     judged, consensus = disagreement.judged, disagreement.consensus
     second = getattr(judged, "second", None)
     row: dict[str, Any] = as_json(

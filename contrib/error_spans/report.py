@@ -8,7 +8,7 @@ from typing import Any
 from contrib.error_spans.results.scores import system_scores
 from contrib.error_spans.results.segments import marks_errors, outputs_of, segments_of
 from contrib.error_spans.results.tables import scores_table
-from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, estimate_of, join_names
+from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section, estimate_of, join_names
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
 from evaluation.results.standings import MEAN, compared_table
@@ -53,7 +53,7 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
         resamples=spans["f1"]["resamples"],
         seed=spans["f1"]["seed"],
     )
-    panel = Panel(
+    panel = DotPanel(
         "",
         tuple(estimate_of(coefficient) for coefficient in coefficients.values()),
         (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
@@ -88,7 +88,7 @@ def marked_systems_section(study: Study) -> Section | None:
     )
     drawing = Dots(
         tuple(score.system for score in scores),
-        (Panel("", tuple(Estimate(score.score, score.low, score.high) for score in scores)),),
+        (DotPanel("", tuple(Estimate(score.score, score.low, score.high) for score in scores)),),
         "mean score of the segments, 95 % interval",
         "number",
         tuple(leaders),

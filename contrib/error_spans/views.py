@@ -31,7 +31,7 @@ from judgments.access.permissions import study_for
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 10
@@ -47,7 +47,7 @@ class SystemsForm(forms.Form):
             )
 
 
-@study_page("errors", "Errors by system", order=51, shown=marks_errors, group=Group.FINDINGS)
+@study_page("errors", "Errors by system", order=51, shown=marks_errors, group=StudyPlace.FINDINGS)
 def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if not marks_errors(study):
         raise Http404

@@ -12,7 +12,7 @@ class EthicsConfig(Feature):
             "study ethics": (
                 "ethics",
                 "a checklist for an ethics board, filled from the design",
-                "contrib.ethics.management.Ethics",
+                "contrib.ethics.management.PrintEthics",
             ),
             "study texts": (
                 "ready_texts",

@@ -10,7 +10,7 @@ from common.commands import QuorumCommand
 from judgments.studies.studies import find_study
 
 
-class Ethics(QuorumCommand):
+class PrintEthics(QuorumCommand):
     help = (
         "Print the checklist for an ethics board as Markdown, filled from the study's design; what the design does\n"
         "not say is to be filled in by you (contrib/ethics/README.md)."

@@ -25,15 +25,15 @@ from judgments.access.permissions import study_for
 from judgments.design.editing.form.fields import html_name
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, Group, PagePart
+from judgments.studies.pages import Context, PagePart, StudyPlace
 from judgments.studies.step_form import add_operation
-from judgments.studies.study_page import add_page_part, page_address, study_page
+from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
 MAY_BE_FILLED = (Study.State.DRAFT, Study.State.GENERATED)  # on the page "Launch"
 
 
 def _consent_points(launch: Launch) -> Iterable[Point]:
-    ready_texts = f"{page_address(launch.study, 'launch')}#{READY_TEXTS}"
+    ready_texts = f"{study_page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not launch.design.consent.strip():
         if launch.study.state in MAY_BE_FILLED:
             words = _("Fill in a ready text")
@@ -57,7 +57,7 @@ add_page_part(PagePart("launch", "ethics/launch.html", _facts_of_launch))
 add_operation(fill_ready_texts, label="Fill in the texts", beside=False)
 
 
-@study_page("ethics", "Ethics board", order=84, group=Group.SHARE)
+@study_page("ethics", "Ethics board", order=84, group=StudyPlace.SHARE)
 def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     sections = build_checklist(study)
     draft = study.state == Study.State.DRAFT and context["may_change"]
@@ -69,7 +69,7 @@ def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpRes
                     {
                         "line": line,
                         "html": render_markdown(line.answer),
-                        "link": f"{page_address(study, 'change')}#id_{html_name(line.key)}"
+                        "link": f"{study_page_address(study, 'change')}#id_{html_name(line.key)}"
                         if draft and line.key and not line.answer
                         else "",
                     }

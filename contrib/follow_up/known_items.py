@@ -27,7 +27,7 @@ MOST_TAKEN = 1000  # known items at once
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateItem:
     """A possible known item; ``expected`` is its answer as in a study file."""
 
     consensus: Consensus
@@ -70,7 +70,7 @@ def units_for_known_items(study: Study) -> QuerySet[Consensus]:
     )
 
 
-def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
+def candidate_of(kind: Kind, consensus: Consensus) -> CandidateItem | None:
     """Return the unit as a known item if unanimous or adjudicated, else None."""
     if consensus.source == Consensus.Source.ADJUDICATED:
         votes = [consensus.value]
@@ -78,7 +78,7 @@ def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
         votes = [plain_number(float(value)) for value, count in consensus.votes.items() if count]
     for expected in kind.expectations:
         if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
-            return Candidate(consensus, expected)
+            return CandidateItem(consensus, expected)
     return None
 
 

@@ -32,7 +32,7 @@ from judgments.studies.designs import kind_of
 from judgments.studies.pages import Context, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.studies import find_study
-from judgments.studies.study_page import add_step, page_address, study_page
+from judgments.studies.study_page import add_step, study_page, study_page_address
 
 ON_A_PAGE = 50
 
@@ -151,7 +151,7 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
         ngettext("%(n)s known item added to the design.", "%(n)s known items added to the design.", new)
         % {"n": new},
     )
-    return redirect(page_address(study, "known"))
+    return redirect(study_page_address(study, "known"))
 
 
 add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_lazy
 
 from common.amounts import spell_number
-from contrib.hit_templates.questions import Question, as_number
+from contrib.hit_templates.questions import FormQuestion, as_number
 
 STEP_TOLERANCE = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")
@@ -27,7 +27,7 @@ class NoTemplateAnswer(ValueError):
         self.says = says
 
 
-def checked_answer(questions: Sequence[Question], answer: Any) -> dict[str, Any]:
+def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, Any]:
     """Return an answer in its stored form: name -> text, number, or list of ticked values.
 
     Unanswered questions are omitted, except boxes. Hidden constants have the template's value.
@@ -56,14 +56,14 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
 
 
-def _missing(question: Question) -> NoTemplateAnswer:
+def _missing(question: FormQuestion) -> NoTemplateAnswer:
     return NoTemplateAnswer(
         gettext("expected an answer to “%(name)s”") % {"name": question.name},
         MISSING % {"name": question.label},
     )
 
 
-def _choice(question: Question, value: Any) -> str | None:
+def _choice(question: FormQuestion, value: Any) -> str | None:
     values = [option.value for option in question.options if option.value]
     if value in (None, ""):
         if question.required:
@@ -78,7 +78,7 @@ def _choice(question: Question, value: Any) -> str | None:
     return str(value)
 
 
-def _several(question: Question, value: Any) -> list[str]:
+def _several(question: FormQuestion, value: Any) -> list[str]:
     values = [option.value for option in question.options]
     ticked = [] if value is None else value
     if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
@@ -96,7 +96,7 @@ def _several(question: Question, value: Any) -> list[str]:
     return [entry for entry in values if entry in ticked]
 
 
-def _number(question: Question, value: Any) -> int | float | None:
+def _number(question: FormQuestion, value: Any) -> int | float | None:
     if value in (None, ""):
         if question.required:
             raise _missing(question)
@@ -111,7 +111,7 @@ def _number(question: Question, value: Any) -> int | float | None:
     return number
 
 
-def _fits(question: Question, number: float) -> bool:
+def _fits(question: FormQuestion, number: float) -> bool:
     if question.low is not None and number < question.low:
         return False
     if question.high is not None and number > question.high:
@@ -122,7 +122,7 @@ def _fits(question: Question, number: float) -> bool:
     return math.isfinite(steps) and abs(steps - round(steps)) <= STEP_TOLERANCE * max(1.0, abs(steps))
 
 
-def _range_of(question: Question) -> str:
+def _range_of(question: FormQuestion) -> str:
     low, high = (None if bound is None else spell_number(bound) for bound in (question.low, question.high))
     if low is not None and high is not None:
         return gettext(" from %(low)s to %(high)s") % {"low": low, "high": high}
@@ -131,7 +131,7 @@ def _range_of(question: Question) -> str:
     return gettext(" up to %(high)s") % {"high": high} if high is not None else ""
 
 
-def _text(question: Question, value: Any) -> str | None:
+def _text(question: FormQuestion, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError(gettext("expected for “%(name)s” a text") % {"name": question.name})
     text = (value or "").replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -153,14 +153,14 @@ def _text(question: Question, value: Any) -> str | None:
     return text
 
 
-def _fixed(question: Question, value: Any) -> str:
+def _fixed(question: FormQuestion, value: Any) -> str:
     return question.preset
 
 
 CHECKS = {"choice": _choice, "several": _several, "number": _number, "text": _text, "fixed": _fixed}
 
 
-def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
+def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
     """Return the page's initial answer; an untouched slider has none."""
     answer: dict[str, Any] = {}
     for question in questions:
@@ -176,7 +176,7 @@ def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
     return answer
 
 
-def _middle(question: Question) -> str:
+def _middle(question: FormQuestion) -> str:
     """Return a slider's default value (HTML Standard), which a form without scripts sends."""
     if question.control != "range" or question.low is None or question.high is None:
         return ""
@@ -198,7 +198,7 @@ def _read_number(name: str, text: str) -> dict[str, Any]:
 
 
 def answer_of_form(
-    form: Mapping[str, Any], prefix: str, questions: Sequence[Question]
+    form: Mapping[str, Any], prefix: str, questions: Sequence[FormQuestion]
 ) -> dict[str, Any] | None:
     """Read ``<prefix>-<question>`` and, for boxes, ``<prefix>-<question>-<option>``.
 

@@ -22,7 +22,7 @@ class HITTemplatesConfig(Feature):
 
         register(
             "import_template",
-            "contrib.hit_templates.handlers.import_template",
+            "contrib.hit_templates.handlers.import_template_upload",
             queue=READING,
             upload_page="admin:judgments_study_start_bring-template",
         )

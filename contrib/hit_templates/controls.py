@@ -23,8 +23,8 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from contrib.hit_templates.answers import NoTemplateAnswer, checked_answer
 from contrib.hit_templates.filling import filled_questions
-from contrib.hit_templates.questions import Question, as_number
-from contrib.hit_templates.reading import Template
+from contrib.hit_templates.questions import FormQuestion, as_number
+from contrib.hit_templates.reading import TemplateForm
 from judgments.drawing.controls.makers import KNOWN_GOOD, REPEATED, ControlSlot, Known
 from judgments.drawing.draws import shuffled
 from judgments.drawing.keys import content_key
@@ -53,7 +53,7 @@ class ExpectedProblem(ValueError):
         self.column = column
 
 
-def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> dict[str, str]:
+def expected_columns(columns: Iterable[str], questions: Sequence[FormQuestion]) -> dict[str, str]:
     """Return expectation columns -> question; '' if the question is unknown."""
     names = {question.name for question in questions if question.shape != "fixed"}
     by_column: dict[str, str] = {}
@@ -66,7 +66,7 @@ def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> d
     return by_column
 
 
-def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expected:
+def expected_of(questions: Sequence[FormQuestion], cells: Mapping[str, str]) -> Expected:
     """Return a row's expectations; {} if it has none.
 
     Raises:
@@ -95,7 +95,7 @@ def reason_of(cells: Mapping[str, str]) -> str:
     return " ".join(text for text in reasons if text)[:500]
 
 
-def _read_choice(question: Question, cell: str) -> dict[str, Any]:
+def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options if option.value]
     parts = [cell] if cell in values else _parts(cell)
     if not parts:
@@ -105,7 +105,7 @@ def _read_choice(question: Question, cell: str) -> dict[str, Any]:
     return {"any": parts}
 
 
-def _read_ticks(question: Question, cell: str) -> dict[str, Any]:
+def _read_ticks(question: FormQuestion, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options]
     parts = [] if cell == NOTHING else [cell] if cell in values else _parts(cell)
     if not parts and cell != NOTHING:
@@ -113,7 +113,7 @@ def _read_ticks(question: Question, cell: str) -> dict[str, Any]:
     return {"all": _checked(question, parts)}
 
 
-def _read_range(question: Question, cell: str) -> dict[str, Any]:
+def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
     low, dots, high = cell.partition("..")
     try:
         ends = [as_number(float(end)) for end in ((low, high) if dots else (low,))]
@@ -135,7 +135,7 @@ def _read_range(question: Question, cell: str) -> dict[str, Any]:
     return {"low": first, "high": last}
 
 
-def _range_has_answer(question: Question, first: float, last: float) -> bool:
+def _range_has_answer(question: FormQuestion, first: float, last: float) -> bool:
     if not question.step:
         return True
     start = question.low or 0.0
@@ -145,7 +145,7 @@ def _range_has_answer(question: Question, first: float, last: float) -> bool:
     return start + math.ceil((low - start - room) / question.step) * question.step <= high + room
 
 
-def _read_texts(question: Question, cell: str) -> dict[str, Any]:
+def _read_texts(question: FormQuestion, cell: str) -> dict[str, Any]:
     parts = [part for part in _parts(cell) if normalise_answer(part)]
     if not parts:
         raise ValueError("expected a text with letters or digits")
@@ -156,7 +156,7 @@ def _parts(cell: str) -> list[str]:
     return [part.strip() for part in BETWEEN.split(cell) if part.strip()]
 
 
-def _checked(question: Question, value: Any) -> Any:
+def _checked(question: FormQuestion, value: Any) -> Any:
     try:
         return checked_answer([question], {question.name: value})[question.name]
     except NoTemplateAnswer as error:
@@ -198,7 +198,7 @@ def _value_meets(wanted: Mapping[str, Any], value: Any) -> bool:
     }
 
 
-def expected_on_repeat(questions: Sequence[Question], answer: Mapping[str, Any]) -> Expected:
+def expected_on_repeat(questions: Sequence[FormQuestion], answer: Mapping[str, Any]) -> Expected:
     """Return the expectations of a repeated row from its first answer.
 
     A number may differ by ``data-within`` or by 15% of its range. Typed texts are not compared.
@@ -216,7 +216,7 @@ def expected_on_repeat(questions: Sequence[Question], answer: Mapping[str, Any])
     return expected
 
 
-def _width_of(question: Question) -> float:
+def _width_of(question: FormQuestion) -> float:
     if question.within is not None:
         return question.within
     if question.low is None or question.high is None:
@@ -224,7 +224,7 @@ def _width_of(question: Question) -> float:
     return SAME * (question.high - question.low)
 
 
-def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any:
+def example_of(question: FormQuestion, wanted: Mapping[str, Any], drawn: Any) -> Any:
     """Return an expected answer to a question; ``drawn`` is any valid answer."""
     if "any" in wanted:
         return wanted["any"][0]
@@ -250,7 +250,7 @@ def expectation_text(wanted: Mapping[str, Any]) -> str:
     return " or ".join(str(value) for value in wanted.get("any", wanted.get("texts", ()))) or "–"
 
 
-def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:
+def control_contradictions(template: TemplateForm, design: StudyDesign) -> Iterator[str]:
     """Yield how control items contradict a template; each clause begins with its key."""
     if design.controls.known:
         yield (
@@ -279,7 +279,7 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
         )
 
 
-def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[Known]:
+def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> list[Known]:
     """Return the rows with expected answers, which workers must not see."""
     expecting = expected_columns((name for name, _ in rows[0].fields), template.questions)
     shown = next((name for name in template.fields if name in expecting), None)
@@ -341,7 +341,7 @@ def known_control(slot: ControlSlot, items: Sequence[Known]) -> Group:
 
 
 def draw_answer_to(
-    questions: Sequence[Question],
+    questions: Sequence[FormQuestion],
     expected: Mapping[str, Any],
     drawn: dict[str, Any],
     *,
@@ -363,7 +363,7 @@ def draw_answer_to(
     return answer
 
 
-def drawn_answer(question: Question, rng: np.random.Generator) -> Any:
+def drawn_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
     values = [option.value for option in question.options if option.value]
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]

@@ -17,8 +17,8 @@ from django.utils.translation import gettext
 
 from contrib.hit_templates.answers import first_answer
 from contrib.hit_templates.html.cleaning import clean_filled_page
-from contrib.hit_templates.questions import FIELD, VOID, WITHIN, Element, Question
-from contrib.hit_templates.reading import Template
+from contrib.hit_templates.questions import FIELD, VOID, WITHIN, Element, FormQuestion
+from contrib.hit_templates.reading import TemplateForm
 
 PICTURE = "picture"  # the column with the picture imported with the rows
 REFERENCES = ("for", "headers", "aria-labelledby", "aria-describedby")
@@ -31,7 +31,7 @@ def fill_text(text: str, cells: Mapping[str, str]) -> str:
     return FIELD.sub(lambda match: str(cells.get(match[1].strip(), "")), text)
 
 
-def filled_questions(questions: Sequence[Question], cells: Mapping[str, str]) -> tuple[Question, ...]:
+def filled_questions(questions: Sequence[FormQuestion], cells: Mapping[str, str]) -> tuple[FormQuestion, ...]:
     return tuple(
         replace(
             question,
@@ -55,14 +55,14 @@ class _Step:
     position: int
     cells: Mapping[str, str]
     picture: str
-    questions: Sequence[Question]
+    questions: Sequence[FormQuestion]
     answer: Mapping[str, Any]
     labelled: frozenset[str]
     keyed: int
 
 
 def fill_page(
-    template: Template,
+    template: TemplateForm,
     cells: Mapping[str, str],
     *,
     position: int,

@@ -6,10 +6,10 @@ from common.audit import acting_person
 from common.errors import WrongState
 from contrib.hit_templates import importing
 from judgments.datasets import uploads
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 
 
-def import_template(run: Run, *, upload: str, source: str, slug: str, name: str) -> None:
+def import_template_upload(run: JobRun, *, upload: str, source: str, slug: str, name: str) -> None:
     user = acting_person()
     if user is None:
         raise WrongState("Nothing was imported: the account that asked for it is there no longer.")

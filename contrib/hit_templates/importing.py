@@ -16,7 +16,7 @@ from contrib.hit_templates.controls import ExpectedProblem, expected_columns, ex
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.kind import HITTemplate
 from contrib.hit_templates.questions import fields_in
-from contrib.hit_templates.reading import Template, TemplateProblem, read_template
+from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
 from judgments.access.roles import note_event
 from judgments.datasets.importing import import_dataset
 from judgments.design.reading import make_design
@@ -46,7 +46,7 @@ class CheckedTemplate:
     """
 
     source: str
-    template: Template
+    template: TemplateForm
     columns: tuple[str, ...]
     first: dict[str, str]
     rows: int
@@ -103,7 +103,7 @@ def check_template(
     )
 
 
-def _options_of(template: Template) -> set[str]:
+def _options_of(template: TemplateForm) -> set[str]:
     return {
         name
         for question in template.questions
@@ -112,7 +112,7 @@ def _options_of(template: Template) -> set[str]:
     }
 
 
-def _check_columns(template: Template, columns: tuple[str, ...], inputs: Path) -> None:
+def _check_columns(template: TemplateForm, columns: tuple[str, ...], inputs: Path) -> None:
     for name in template.fields:
         if name in columns:
             continue
@@ -126,7 +126,7 @@ def _check_columns(template: Template, columns: tuple[str, ...], inputs: Path) -
 
 
 def _about_cells(
-    template: Template, columns: tuple[str, ...], marked: Counter[str], empty: Counter[str]
+    template: TemplateForm, columns: tuple[str, ...], marked: Counter[str], empty: Counter[str]
 ) -> list[str]:
     sentences = []
     expecting = expected_columns(columns, template.questions)
@@ -151,7 +151,7 @@ def _about_cells(
     return sentences
 
 
-def _about_known(template: Template, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
+def _about_known(template: TemplateForm, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
     expecting = expected_columns(columns, template.questions)
     if not expecting:
         return []

@@ -24,19 +24,19 @@ from contrib.hit_templates.controls import (
     meets_expectation,
 )
 from contrib.hit_templates.filling import filled_questions
-from contrib.hit_templates.questions import Question
-from contrib.hit_templates.reading import Template, TemplateProblem, read_template
+from contrib.hit_templates.questions import FormQuestion
+from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
 from judgments.drawing.controls.makers import KNOWN_GOOD, Makers
 from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.kinds.base import (
-    Comparison,
     Consensus,
     Exchange,
     IncludedJudgment,
     Kind,
     KindResults,
+    MetricComparison,
     OpenAggregation,
     OpenKind,
     Page,
@@ -67,7 +67,7 @@ Codes = Callable[[Any, Any], dict[str, float]]  # a unit and its answer, as for 
 
 
 def question_figures(
-    questions: Sequence[Question], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
+    questions: Sequence[FormQuestion], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> list[dict[str, Any]]:
     """Return votes, numbers (the deviation with n - 1) or texts, and alpha, by question."""
     return [
@@ -76,7 +76,7 @@ def question_figures(
 
 
 def _figure(
-    question: Question, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
+    question: FormQuestion, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> dict[str, Any]:
     answered = [
         (judgment, judgment.answer[question.name]) for judgment in judged if question.name in judgment.answer
@@ -290,7 +290,7 @@ class HITTemplate(OpenKind):
         shows_picture=False,
         custom=True,
     )
-    comparison = Comparison(
+    comparison = MetricComparison(
         refusal="the answers are those of a form; the results give the consensus of each question, and the "
         "exports the answers themselves."
     )
@@ -314,11 +314,11 @@ class HITTemplate(OpenKind):
         return self._source
 
     @property
-    def form(self) -> Template:
+    def form(self) -> TemplateForm:
         assert self._source, "the kind of a study knows its template: KINDS[...].for_design(design)"
         return read_template(self._source)
 
-    def questions(self, unit: Any) -> tuple[Question, ...]:
+    def questions(self, unit: Any) -> tuple[FormQuestion, ...]:
         return filled_questions(self.form.questions, unit.content["fields"])
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
@@ -429,7 +429,7 @@ class HITTemplate(OpenKind):
         return [f"{name}: {_together(outcome)}" for name, outcome in answer.items()]
 
 
-def _described(question: Question) -> dict[str, Any]:
+def _described(question: FormQuestion) -> dict[str, Any]:
     bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
     return {
         "name": question.name,

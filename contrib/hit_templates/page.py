@@ -32,7 +32,7 @@ from judgments.design.editing.previews import find_preview, keep_row, store_prev
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Study
 from judgments.studies.pages import Context, StartPage
-from judgments.studies.study_page import add_start_page, page_address
+from judgments.studies.study_page import add_start_page, study_page_address
 
 CHECKED = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
 
@@ -213,7 +213,7 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
         request,
         gettext("“%(name)s” is a draft now, with %(rows)s of inputs.") % {"name": study.name, "rows": rows},
     )
-    return redirect(page_address(study, "change"))
+    return redirect(study_page_address(study, "change"))
 
 
 PAGE = StartPage(

@@ -43,7 +43,7 @@ SORTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class FormOption:
     """An option of a choice; value and label may contain ``${field}``.
 
     Attributes:
@@ -57,7 +57,7 @@ class Option:
 
 
 @dataclass(slots=True)
-class Question:
+class FormQuestion:
     """A question of the form.
 
     Attributes:
@@ -73,7 +73,7 @@ class Question:
     control: str
     label: str = ""
     required: bool = False
-    options: tuple[Option, ...] = ()
+    options: tuple[FormOption, ...] = ()
     low: float | None = None
     high: float | None = None
     step: float | None = None
@@ -161,7 +161,7 @@ class _Labels:
         return self._group.get(id(control), "")
 
 
-def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], list[str]]:
+def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...], list[str]]:
     """Return a page's ordered questions, and sentences about removed unusable controls.
 
     Raises:
@@ -169,7 +169,7 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], lis
     """
     _drop_unusable_ids(page)
     labels = _Labels(page)
-    questions: dict[str, Question] = {}
+    questions: dict[str, FormQuestion] = {}
     sentences: list[str] = []
     _read(page, labels, questions, sentences)
     if len(questions) > MOST_QUESTIONS:
@@ -190,7 +190,7 @@ def _drop_unusable_ids(page: list[Element | str]) -> None:
 
 
 def _read(
-    nodes: list[Element | str], labels: _Labels, questions: dict[str, Question], sentences: list[str]
+    nodes: list[Element | str], labels: _Labels, questions: dict[str, FormQuestion], sentences: list[str]
 ) -> None:
     remaining: list[Element | str] = []
     for node in nodes:
@@ -219,7 +219,7 @@ def _control(element: Element) -> str:
     return kind if kind in SORTS or kind in BUTTONS | NOT_CARRIED else "text"
 
 
-def _take(element: Element, control: str, labels: _Labels, questions: dict[str, Question]) -> None:
+def _take(element: Element, control: str, labels: _Labels, questions: dict[str, FormQuestion]) -> None:
     attributes = element.attributes
     name = " ".join(attributes["name"].split())
     if FIELD.search(name):
@@ -237,7 +237,7 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
         )
     if earlier is not None and control not in GROUPED:
         raise ValueError(f"The name {name!r} belongs to {SORTS[control]} twice; expected a name for each.")
-    question = earlier or Question(name, control)
+    question = earlier or FormQuestion(name, control)
     questions.setdefault(name, question)
     element.question = list(questions).index(name)
     if control in GROUPED:
@@ -245,7 +245,9 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
         label = labels.label_of(element)
         required = "required" in attributes
         value = attributes.get("value", "on")
-        option = Option(value, label or value, required and control == "checkbox", "checked" in attributes)
+        option = FormOption(
+            value, label or value, required and control == "checkbox", "checked" in attributes
+        )
         question.options = (*question.options, option)
         question.required |= required and control == "radio"
         question.label = question.label or labels.group(element) or _single_label(element, control, label)
@@ -267,14 +269,14 @@ def _single_label(element: Element, control: str, label: str) -> str:
     return label if control == "checkbox" and "value" not in element.attributes else ""
 
 
-def _take_list(element: Element, question: Question) -> None:
+def _take_list(element: Element, question: FormQuestion) -> None:
     """Without an empty first entry, the first option would count as an answer."""
     options = [part for part in walk(element.inside) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in options)
     for part in options:
         option_text = " ".join("".join(text for text in part.inside if isinstance(text, str)).split())
         part.option, part.question = len(question.options), element.question
-        option = Option(
+        option = FormOption(
             part.attributes.get("value", option_text),
             option_text or part.attributes.get("label", ""),
             chosen="selected" in part.attributes,
@@ -286,7 +288,7 @@ def _take_list(element: Element, question: Question) -> None:
         element.inside.insert(0, Element("option", {"value": ""}, ["–"]))
 
 
-def _take_bounds(attributes: dict[str, str], question: Question) -> None:
+def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
     question.low, question.high = (_number(attributes, bound, question.name) for bound in ("min", "max"))
     if question.control == "range":
         question.low, question.high = (
@@ -323,7 +325,7 @@ def _whole(text: str, otherwise: int) -> int:
     return min(int(text), otherwise) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else otherwise
 
 
-def _check_options(question: Question) -> None:
+def _check_options(question: FormQuestion) -> None:
     values = [option.value for option in question.options]
     if question.control in GROUPED or question.control == "select":
         if not any(values):

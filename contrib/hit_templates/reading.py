@@ -14,7 +14,7 @@ from common.errors import QuorumError
 from contrib.hit_templates.html.cleaning import BOXES, clean_page
 from contrib.hit_templates.html.crowd_elements import PLAIN_OF, name_radio_group
 from contrib.hit_templates.html.omissions import left_out_of
-from contrib.hit_templates.questions import VOID, Element, Question, fields_in, find_questions, walk
+from contrib.hit_templates.questions import VOID, Element, FormQuestion, fields_in, find_questions, walk
 
 MOST_CHARACTERS = 100_000
 DEEPEST = 100
@@ -27,17 +27,17 @@ class TemplateProblem(QuorumError):
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class TemplateForm:
     """A parsed template, of plain HTML; ``left_out`` notes what was not carried over."""
 
     page: tuple[Element | str, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[FormQuestion, ...]
     fields: tuple[str, ...]
     left_out: tuple[str, ...]
 
 
 @lru_cache(maxsize=32)  # cached: a form shows the same template several times
-def read_template(source: str) -> Template:
+def read_template(source: str) -> TemplateForm:
     """Parse a template as the requester pages or Turkle have it.
 
     Raises:
@@ -68,7 +68,7 @@ def read_template(source: str) -> Template:
         raise TemplateProblem(
             f"The template asks nothing that can be answered here; expected a control with a name{why}."
         )
-    return Template(
+    return TemplateForm(
         page=tuple(page),
         questions=questions,
         fields=tuple(dict.fromkeys(fields_in(clean))),

@@ -127,7 +127,7 @@ class Endpoint(Client):
             in_time=True,
         )
 
-    def ask(self, question: Question, *, options: Mapping[str, Any], once: str) -> Reply:
+    def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:
         """Ask once. `once` names the call, for endpoints that never repeat a named call.
 
         Raises:
@@ -171,7 +171,7 @@ def _clean(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ChatPrompt:
     """Chat messages; `most_tokens` bounds their cost, since no token is shorter than a byte."""
 
     messages: tuple[Mapping[str, Any], ...]
@@ -254,7 +254,7 @@ def reply_tokens(kind: Kind) -> dict[str, float]:
     return tokens
 
 
-def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> Question:
+def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> ChatPrompt:
     """Ask about ``shown`` as a worker sees it; ``picture`` is an address or data."""
     lines = [f"Source text: {source}"] if source else []
     if before := shown.get("document", {}).get("before"):
@@ -272,7 +272,7 @@ def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", pict
     if picture:
         content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
     most = len((prompt + text).encode()) + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0)
-    return Question(({"role": "system", "content": prompt}, {"role": "user", "content": content}), most)
+    return ChatPrompt(({"role": "system", "content": prompt}, {"role": "user", "content": content}), most)
 
 
 def picture_of(item: Item) -> str:
@@ -387,7 +387,7 @@ def ask_model(
     return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), left, why)
 
 
-def fields_of(answer: Any) -> dict[str, Any]:
+def answer_field_of(answer: Any) -> dict[str, Any]:
     """Return the field of a row that holds an answer."""
     return {"answer": answer} if isinstance(answer, Mapping) else {"value": answer}
 
@@ -520,7 +520,7 @@ class _Run:
                 if not claimed and not cached and self._still_waiting(rows):
                     return "The budget does not cover another call."
 
-    def _question(self, row: JudgeAnswer) -> Question:
+    def _question(self, row: JudgeAnswer) -> ChatPrompt:
         unit = row.unit
         picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
         shown = self.kind.present_unit(
@@ -533,7 +533,7 @@ class _Run:
         """Return millionths; prices are per million tokens."""
         return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
 
-    def _claim(self, row: JudgeAnswer, question: Question, most: int) -> bool:
+    def _claim(self, row: JudgeAnswer, question: ChatPrompt, most: int) -> bool:
         """Reserve the call's maximal cost, and mark the row."""
         with transaction.atomic():
             within = Judge.objects.filter(pk=self.judge.pk, spent__lte=F("budget") - F("reserved") - most)
@@ -559,10 +559,10 @@ class _Run:
         pks = [row.pk for row in rows]
         return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()
 
-    def _digest(self, question: Question) -> str:
+    def _digest(self, question: ChatPrompt) -> str:
         return question.digest({**self.options, "endpoint": self.endpoint.host})
 
-    def _from_cache(self, row: JudgeAnswer, question: Question) -> bool:
+    def _from_cache(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
         """Reuse the study's earlier reply to the same request, if any."""
         earlier = (
             JudgeAnswer.objects.filter(
@@ -579,7 +579,7 @@ class _Run:
         )
         changed.update(
             state=JudgeAnswer.State.ANSWERED,
-            **fields_of(answer),
+            **answer_field_of(answer),
             reply=earlier.reply,
             answered_by=earlier.answered_by,
             request=earlier.request,
@@ -588,7 +588,7 @@ class _Run:
         )
         return True
 
-    def _call(self, row: JudgeAnswer, question: Question) -> Reply | AskLater | EvaluationError:
+    def _call(self, row: JudgeAnswer, question: ChatPrompt) -> Reply | AskLater | EvaluationError:
         """Make the call, in a thread that never touches the database."""
         name = f"quorum-{self.study.slug}-{row.pk}-{row.attempts}"
         try:
@@ -647,7 +647,7 @@ class _Run:
         values = {
             "reply": reply.text,
             "answered_by": reply.model,
-            **fields_of(answer),
+            **answer_field_of(answer),
             "answered_at": timezone.now(),
             "state": JudgeAnswer.State.ANSWERED,
         }

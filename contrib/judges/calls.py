@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from contrib.judges.operations import ask_judge, compare_judges, import_judge
+from contrib.judges.operations import import_judge, start_judge_comparison, start_judge_run
 from contrib.judges.views import JudgeAnswerResource, JudgeResource, JudgesView
 from judgments.api.resources import operation_path
 
@@ -13,8 +13,8 @@ router.register("judge-answers", JudgeAnswerResource, "judge-answers")
 
 urlpatterns = [
     operation_path(import_judge),
-    operation_path(ask_judge),
-    operation_path(compare_judges),
+    operation_path(start_judge_run),
+    operation_path(start_judge_comparison),
     path("studies/<str:slug>/judges/", JudgesView.as_view(), name="study-judges"),
     path("", include(router.urls)),
 ]

@@ -24,9 +24,9 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import (
     Cell,
+    DotPanel,
     Dots,
     Estimate,
-    Panel,
     Plot,
     Section,
     Table,
@@ -94,7 +94,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class JudgeMaterial:
     """A study's judged units, in order, and people's answers.
 
     Attributes:
@@ -127,7 +127,7 @@ class Answers(Summary):
     swapped: Flags
 
 
-def compare_judges(
+def compare_judges_with_people(
     *,
     study: Study,
     epsilon: float = EPSILON,
@@ -172,13 +172,13 @@ def store_comparison(comparison: Analysis) -> Analysis:
     return Analysis.objects.replace(**{name: getattr(comparison, name) for name in names})
 
 
-def _load_material(study: Study, kind: Kind, table: Any) -> Material:
+def _load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
     units = study_units(study).judged
     counted = table.counted
     unit = places_in(units.pk, table.unit[counted])
     answers = table.answers_of(counted) if kind.is_open else table.value[counted]
     lengths, systems = _caption_lengths_and_systems(study, kind, units.pk)
-    return Material(
+    return JudgeMaterial(
         kind=kind,
         pk=units.pk,
         image=clusters_of_units(study, units),
@@ -268,7 +268,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
     return lengths, dict(sorted(by_system.items()))
 
 
-def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
+def _load_answers(judge: Judge, material: JudgeMaterial) -> tuple[Answers, str]:
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )
@@ -284,7 +284,7 @@ def _load_answers(judge: Judge, material: Material) -> tuple[Answers, str]:
 
 
 def _compare_judge(
-    judge: Judge, answers: Answers, material: Material, epsilon: float, seed: int
+    judge: Judge, answers: Answers, material: JudgeMaterial, epsilon: float, seed: int
 ) -> dict[str, Any]:
     kind = material.kind
     labels = _is_nominal(kind)
@@ -307,7 +307,7 @@ def _compare_judge(
     }
 
 
-def _describe_people(material: Material) -> dict[str, Any]:
+def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
     people, rows = material.people, material.rows
     counted = {"judgments": len(rows), "workers": len(np.unique(material.worker))}
     if not (_is_nominal(material.kind) or people.marks):
@@ -335,7 +335,7 @@ def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
     )
 
 
-def _share_of_judgments(share: Floats, material: Material, keep: Flags) -> dict[str, Any]:
+def _share_of_judgments(share: Floats, material: JudgeMaterial, keep: Flags) -> dict[str, Any]:
     columns: dict[str, Ints] = {ITEM: material.image[material.rows]}
     if not material.anonymous:
         columns["rater"] = material.worker
@@ -344,7 +344,7 @@ def _share_of_judgments(share: Floats, material: Material, keep: Flags) -> dict[
     return {"value": json_float(value), **as_json(interval, "low", "high"), "n": int(keep.sum())}
 
 
-def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
+def _agreement(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     """Return the share of people's judgments equal to the judge's, half if its orders differ; of marks, the F1 by
     characters.
     """
@@ -353,7 +353,7 @@ def _agreement(answers: Answers, material: Material) -> dict[str, Any]:
     return _share_of_judgments(share, material, n > 0)
 
 
-def _alpha(answers: Answers, material: Material) -> dict[str, Any]:
+def _alpha(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     people, judge = material.people.label, answers.label
     both = np.flatnonzero(~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED) & (judge != UNDECIDED))
     if not len(both):
@@ -386,12 +386,12 @@ def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[st
     return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
 
 
-def _difference_from_people(answers: Answers, material: Material) -> dict[str, Any]:
+def _difference_from_people(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     both = np.flatnonzero(~np.isnan(answers.mean) & ~np.isnan(material.people.mean))
     return _mean_estimate(answers.mean[both] - material.people.mean[both], material.image[both])
 
 
-def _position_bias(answers: Answers, material: Material) -> dict[str, Any]:
+def _position_bias(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     """Return how often the text shown first, and the same text in both orders, was chosen; units with both."""
     size = len(material.pk)
     straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
@@ -412,7 +412,7 @@ def _position_bias(answers: Answers, material: Material) -> dict[str, Any]:
     }
 
 
-def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
+def _length_bias(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     """Return how much more than people the judge favours longer texts.
 
     For texts beside each other: its share of the longest one minus people's. For one: the rise of its answer above
@@ -433,20 +433,20 @@ def _length_bias(answers: Answers, material: Material) -> dict[str, Any]:
     return _estimate(WORDS * slope, WORDS * centred * rest / squares, material.image[both], len(both))
 
 
-def _bias_towards(texts: Flags, keep: Flags, answers: Answers, material: Material) -> dict[str, Any]:
+def _bias_towards(texts: Flags, keep: Flags, answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     """Return by how much the judge's share of votes for (U, S) ``texts`` exceeds people's, in the units to keep."""
     gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
     both = np.flatnonzero(~np.isnan(gap) & keep)
     return _mean_estimate(gap[both], material.image[both])
 
 
-def _some_of(outputs: Flags, material: Material) -> Flags:
+def _some_of(outputs: Flags, material: JudgeMaterial) -> Flags:
     """Return (U,) whether some of a unit's texts, but not all, are among (U, S) ``outputs``."""
     some: Flags = np.logical_or.reduce(outputs, axis=1)
     return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
 
 
-def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict[str, Any] | None:
+def _own_family_bias(judge: Judge, answers: Answers, material: JudgeMaterial) -> dict[str, Any] | None:
     """Return how much more than people the judge favours its family's systems; None without any."""
     family = np.zeros(material.lengths.shape, dtype=np.bool_)
     for name in judge.own_systems:
@@ -466,7 +466,7 @@ def _own_family_bias(judge: Judge, answers: Answers, material: Material) -> dict
     return _estimate(value, np.concatenate([parts[0], -parts[1]]), material.image[rows], len(of_family))
 
 
-def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dict[str, Any]:
+def _annotator_test(answers: Answers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
     """Return the alternative annotator test; people are identified by position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
@@ -508,7 +508,7 @@ def _annotator_test(answers: Answers, material: Material, epsilon: float) -> dic
     }
 
 
-def _estimate_people(answers: Answers, material: Material, seed: int) -> dict[str, Any]:
+def _estimate_people(answers: Answers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's, and what that saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
     for name, outputs, keep in _estimated_targets(material):
@@ -548,7 +548,7 @@ def sizes_of_curve(n: int) -> list[int]:
     return [size for size in sizes if SHORTEST_CURVE <= size <= n - SHORTEST_CURVE]
 
 
-def _estimated_targets(material: Material) -> list[tuple[str, Flags | None, Flags]]:
+def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None, Flags]]:
     """Return (name, texts, units) to estimate; `texts` (U, S) are a system's, where texts stand beside each other."""
     every = np.ones(len(material.pk), dtype=np.bool_)
     systems = material.systems.items()
@@ -610,7 +610,7 @@ def judges_section(study: Study) -> Section | None:
     return section("judges", sentences, plots, tables)
 
 
-def describe_chance(side: Mapping[str, Any]) -> str:
+def describe_unbiased_share(side: Mapping[str, Any]) -> str:
     """Return how often a judge without a bias chooses the text shown first."""
     return coefficient(side.get("by_chance", 0.5))  # earlier results are of pairs
 
@@ -637,7 +637,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
                 judge["name"],
                 say("judges-figure", figure=name),
                 estimate_of(figure),
-                describe_chance(side) if name == "first" else WITHOUT_BIAS.get(name, ""),
+                describe_unbiased_share(side) if name == "first" else WITHOUT_BIAS.get(name, ""),
             )
             for name, figure in figures.items()
             if figure and figure["value"] is not None
@@ -679,7 +679,7 @@ def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table
     drawing = Dots(
         tuple(name or ALL for name in names),
         tuple(
-            Panel(title, tuple(estimates.get(name, Estimate(None)) for name in names))
+            DotPanel(title, tuple(estimates.get(name, Estimate(None)) for name in names))
             for title, estimates in panels.items()
         ),
         "what people would say, 95 % interval",

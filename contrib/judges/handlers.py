@@ -6,14 +6,14 @@ from decimal import Decimal
 from typing import Any
 
 from contrib.judges.asking import ask_model
-from contrib.judges.findings import compare_judges as judges_beside_people
+from contrib.judges.findings import compare_judges_with_people as judges_beside_people
 from contrib.judges.findings import store_comparison
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
 
 def ask_judge(
-    run: Run, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
+    run: JobRun, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
 ) -> dict[str, Any]:
     """Ask a model. A rerun continues where a killed run stopped."""
     answers = ask_model(
@@ -27,7 +27,7 @@ def ask_judge(
     return {"answered": answers.answered, "failed": answers.failed, "left": answers.left, "why": answers.why}
 
 
-def compare_judges(run: Run, *, study: str, **values: Any) -> None:
+def compare_judges(run: JobRun, *, study: str, **values: Any) -> None:
     comparison = judges_beside_people(study=find_study(study), progress=run.progress, **values)
     with run.commit() as result:
         result |= {"analysis": store_comparison(comparison).pk, "judges": len(comparison.result["judges"])}

@@ -14,7 +14,7 @@ from judgments.management.base import FileOperationCommand, OperationCommand, op
 
 
 class AskJudge(OperationCommand):
-    operation = operation_at("contrib.judges.operations.ask_judge")
+    operation = operation_at("contrib.judges.operations.start_judge_run")
     help = (
         "Ask a model at the OpenAI-compatible endpoint of JUDGE_API_URL about every unit, in both orders, each once. "
         "A run that stopped is continued by the same command (contrib/judges/README.md)."
@@ -42,7 +42,7 @@ ESTIMATE_COLUMNS = [
 
 
 class CompareJudges(OperationCommand):
-    operation = operation_at("contrib.judges.operations.compare_judges")
+    operation = operation_at("contrib.judges.operations.start_judge_comparison")
     help = (
         "Hold each judge of a study against its people: agreement, bias by side, length and family, the alternative "
         "annotator test, and prediction-powered estimates (contrib/judges/README.md)."
@@ -54,11 +54,11 @@ class CompareJudges(OperationCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.judges.findings import compare_judges, sentences_of, store_comparison
+        from contrib.judges.findings import compare_judges_with_people, sentences_of, store_comparison
 
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            comparison = compare_judges(study=study, progress=progress, **values)
+            comparison = compare_judges_with_people(study=study, progress=progress, **values)
         store_comparison(comparison)
         about = {
             "settings": comparison.settings,

@@ -22,10 +22,10 @@ from contrib.judges.asking import (
     LONGEST_MARKS,
     LONGEST_REPLY,
     ROWS_AT_ONCE,
+    answer_field_of,
     ask_model,
     check_kind,
     delete_judge,
-    fields_of,
     has_orders,
     is_own_host,
 )
@@ -155,7 +155,7 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
                 f"Line {line} answers unit {key!r} again, by the same rater in the same order."
             )
         seen.add(tuple(answer.values()))
-        yield {**answer, **fields_of(value)}
+        yield {**answer, **answer_field_of(value)}
 
 
 def _units_to_answer(study: Study, kind: Kind) -> Iterable[Unit]:
@@ -313,7 +313,7 @@ def check_asking(study: Study, own_systems: list[str]) -> None:
     "ask-judge", "Ask a model", job="ask_judge", parameters=AskJudgeRequest, right=Right.CHANGE, scope="studies",
     once="always",
 )  # fmt: skip
-def ask_judge(*, study: Study, **values: Any) -> dict[str, Any]:
+def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
     """Ask a model at the installation's endpoint about every unit, in both orders, within the budget."""
     check_asking(study, values.get("own_systems", []))
     if not is_own_host() and not all(values.get(name) for name in ("budget", "price_in", "price_out")):
@@ -357,7 +357,7 @@ class CompareJudgesRequest(Parameters):
 @background_operation(
     "compare-judges", "Hold judges against people", job="compare_judges", parameters=CompareJudgesRequest
 )
-def compare_judges(*, study: Study, **values: Any) -> dict[str, Any]:
+def start_judge_comparison(*, study: Study, **values: Any) -> dict[str, Any]:
     """Compute agreement, biases, the alternative annotator test and prediction-powered estimates of every judge."""
     check_kind(kind_of(study))
     return values

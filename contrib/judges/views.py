@@ -17,9 +17,9 @@ from rest_framework.response import Response
 
 from contrib.judges import operations
 from contrib.judges.asking import MILLION, has_orders, is_for_judges
-from contrib.judges.findings import describe_chance
+from contrib.judges.findings import describe_unbiased_share
 from contrib.judges.models import Judge, JudgeAnswer
-from contrib.judges.operations import ask_judge, compare_judges, import_judge, remove_judge
+from contrib.judges.operations import import_judge, remove_judge, start_judge_comparison, start_judge_run
 from evaluation.models import Analysis
 from evaluation.results.views import LastAnalysisView, describe_last
 from judgments.access.permissions import require, staff_of
@@ -27,7 +27,7 @@ from judgments.api.resources import Related, Resource, RowSerializer, filters_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
@@ -39,7 +39,7 @@ def can_have_judges(study: Study) -> bool:
     return is_for_judges(kind_of(study))
 
 
-@study_page("judges", "Judges", order=55, shown=can_have_judges, group=Group.FINDINGS)
+@study_page("judges", "Judges", order=55, shown=can_have_judges, group=StudyPlace.FINDINGS)
 def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     answered = Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED))
     failed = Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED))
@@ -64,7 +64,9 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "most": MOST_SHOWN if len(judges) > MOST_SHOWN else None,
         "analysis": analysis,
         "people": analysis.result["people"] if analysis else {},
-        "compared": [{**row, "verdict": verdict_of(row["test"]), "biases": _biases(row)} for row in compared],
+        "compared": [
+            {**row, "verdict": describe_verdict(row["test"]), "biases": _biases(row)} for row in compared
+        ],
         "beside": has_orders(KINDS[study.protocol]),
     }
     return TemplateResponse(request, "evaluation/study_judges.html", context)
@@ -76,7 +78,7 @@ def _describe_costs(judge: Judge) -> str:
     return f"{judge.spent / MILLION:.4f} / {judge.budget / MILLION:.2f}"
 
 
-def verdict_of(test: Mapping[str, Any]) -> str:
+def describe_verdict(test: Mapping[str, Any]) -> str:
     """Describe the alternative annotator test in one sentence."""
     if test["reason"]:
         return _("Not tested: %(reason)s.") % {"reason": test["reason"]}
@@ -101,7 +103,7 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
             (
                 _("chooses the text that is shown first"),
                 judge["side"]["first_shown"],
-                describe_chance(judge["side"]),
+                describe_unbiased_share(judge["side"]),
             ),
             (_("says the same in both orders"), judge["side"]["consistent"], coefficient(1)),
         ]
@@ -119,11 +121,11 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
     return biases
 
 
-add_operation(compare_judges, label="Compute now")
+add_operation(start_judge_comparison, label="Compute now")
 
 add_operation(import_judge, label="Import")
 
-add_operation(ask_judge, label="Ask")
+add_operation(start_judge_run, label="Ask")
 
 add_operation(remove_judge, label="Remove a judge", fields=())
 

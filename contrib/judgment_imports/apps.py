@@ -22,7 +22,7 @@ class JudgmentImportsConfig(Feature):
 
         register(
             "import_judgments",
-            "contrib.judgment_imports.handlers.import_judgments",
+            "contrib.judgment_imports.handlers.import_judgment_upload",
             queue=READING,
             scope="judgments",
         )

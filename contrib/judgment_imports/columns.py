@@ -13,7 +13,7 @@ from common.errors import QuorumError
 from common.incoming.archives import UploadRefused
 from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.pending_imports import PEOPLE
-from judgments.datasets.table_columns import Table, TableUse, add_table_use
+from judgments.datasets.table_columns import TableUse, UploadTable, add_table_use
 from judgments.design.reading import toml_values
 from judgments.design.scale import Extent, parse_scale
 from judgments.importers.mapping import NAMES
@@ -27,12 +27,12 @@ SCALE_HELP = gettext_lazy(
 DESIGN_HELP = gettext_lazy("TOML, as a study's page offers it; needed for answers to a HIT template.")
 
 
-class JudgmentTable(TableUse):
+class JudgmentTableUse(TableUse):
     def check_guesses(self, guesses: dict[str, str]) -> None:
         if "image" in guesses:
             guesses.pop("text", None)  # which names an item where nothing else does
 
-    def shown(self, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         before, has_design = args.get("mapping") or {}, bool(args.get("design"))
         return {
             **{name: before.get(name, "") for name in ("criterion", "workers", "zone")},
@@ -61,7 +61,7 @@ class JudgmentTable(TableUse):
         }
 
 
-def _scale_of_first_rows(table: Table, protocol: str) -> str:
+def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
     """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
     kind, column = KINDS.get(protocol), table.chosen.get("value")
     if kind is None or kind.scale is None or column not in table.names:
@@ -89,7 +89,7 @@ def study_file(file: UploadedFile | None) -> str:
 
 add_table_use(
     USE,
-    JudgmentTable(
+    JudgmentTableUse(
         required=("unit", "worker"),
         wanted=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),
         words={},

@@ -11,13 +11,13 @@ from judgments.access.roles import require_editor
 from judgments.datasets import pending_imports, uploads
 from judgments.design.reading import toml_values
 from judgments.importers import ColumnMapping
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.models import Job
 from judgments.studies.studies import find_dataset
 
 
-def import_judgments(
-    run: Run,
+def import_judgment_upload(
+    run: JobRun,
     *,
     upload: str,
     format: str,

@@ -86,7 +86,7 @@ MOST_SPECIFICATIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AnalysisChoice:
     name: str
     options: tuple[str, ...]
 
@@ -95,8 +95,10 @@ class Choice:
         return LABELS[self.name]
 
 
-def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[Choice, ...]:
-    return tuple(Choice(name, tuple(options[name])) for name in LABELS if len(options.get(name, ())) > 1)
+def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[AnalysisChoice, ...]:
+    return tuple(
+        AnalysisChoice(name, tuple(options[name])) for name in LABELS if len(options.get(name, ())) > 1
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +110,16 @@ class Universe:
         possible: the number of combinations.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[AnalysisChoice, ...]
     taken: Ints
     possible: int
 
     @classmethod
     def of(
-        cls, choices: tuple[Choice, ...], generator: np.random.Generator, most: int = MOST_SPECIFICATIONS
+        cls,
+        choices: tuple[AnalysisChoice, ...],
+        generator: np.random.Generator,
+        most: int = MOST_SPECIFICATIONS,
     ) -> Universe:
         shape = tuple(len(choice.options) for choice in choices)
         possible = math.prod(shape)
@@ -137,7 +142,7 @@ class Universe:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class SpecificationFigures:
     """Metrics' results under a specification.
 
     Attributes:
@@ -433,7 +438,7 @@ class PairMetrics(_Metrics):
 
         return self._votes.once(("scores", tokenizer, references), compute)
 
-    def figures(self, chosen: Chosen) -> Figures:
+    def figures(self, chosen: Chosen) -> SpecificationFigures:
         winners = self._votes.winners(chosen, self._pks)
         rules = {
             "metric_ties": chosen.get("metric_ties", METRIC_TIES[0]),
@@ -525,7 +530,7 @@ class CaptionMetrics(_Metrics):
             return [replace(caption, references=texts[caption.item]) for caption in self._captions]
         return self._captions
 
-    def figures(self, chosen: Chosen) -> Figures:
+    def figures(self, chosen: Chosen) -> SpecificationFigures:
         people = self._votes.people(chosen, self._captions)
         used = ~np.isnan(people)
         coefficient = chosen.get("coefficient", COEFFICIENTS[0])
@@ -545,8 +550,10 @@ class CaptionMetrics(_Metrics):
 
 def _figures(
     values: dict[str, float], influences: dict[str, Floats], used: Flags, images: Ints, chosen: Chosen
-) -> Figures:
+) -> SpecificationFigures:
     naive = chosen.get("clusters") == NAIVE
     columns = {"row": np.arange(len(used))} if naive else {ITEM: images}
     clusters = Clusters.of(columns, len(used), used)
-    return Figures(values, {name: influence[used] for name, influence in influences.items()}, clusters)
+    return SpecificationFigures(
+        values, {name: influence[used] for name, influence in influences.items()}, clusters
+    )

@@ -17,8 +17,8 @@ from common.amounts import as_json
 from contrib.multiverse.analyses import (
     MOST_SPECIFICATIONS,
     CaptionMetrics,
-    Figures,
     PairMetrics,
+    SpecificationFigures,
     StudyVotes,
     Universe,
     choices_of,
@@ -139,7 +139,7 @@ def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
     return (default, *(name for name in TOKENIZERS if name != default))
 
 
-def conclusions_of(default: Figures) -> list[Conclusion]:
+def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
     """Return the default's conclusions: which metric agrees best, and that it exceeds each other."""
     known = {name: value for name, value in default.values.items() if not math.isnan(value)}
     order = sorted(known, key=lambda name: -known[name])
@@ -161,7 +161,9 @@ def _alpha_conclusion(value: float) -> Conclusion:
     return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, below=value < TENTATIVE)
 
 
-def _differences(rows: Sequence[Figures], conclusion: Conclusion) -> tuple[Floats, Floats, Floats]:
+def _differences(
+    rows: Sequence[SpecificationFigures], conclusion: Conclusion
+) -> tuple[Floats, Floats, Floats]:
     """Return (S,) low, value and high of the better metric minus the other, or minus the best other."""
     differences = np.full((3, len(rows)), math.nan)
     for index, row in enumerate(rows):

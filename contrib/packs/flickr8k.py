@@ -40,7 +40,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Flickr8k:
+class Flickr8kSet:
     """The test images with five captions each, number 2 in the pool, judgments of the pool, and training captions."""
 
     images: tuple[str, ...]
@@ -68,13 +68,13 @@ def references_by_image(
     return texts
 
 
-def read_flickr8k(folder: Path) -> Flickr8k:
+def read_flickr8k(folder: Path) -> Flickr8kSet:
     rows = list(Flickr8kDataset(folder).rows())
     captions = references_by_image(rows, lambda row: row.split == TEST)
     training = references_by_image(rows, lambda row: row.split == TRAIN)
     images = sorted(captions)
     position_of = {image: position for position, image in enumerate(images)}
-    return Flickr8k(
+    return Flickr8kSet(
         tuple(images),
         tuple(tuple(captions[image]) for image in images),
         tuple(map(tuple, training.values())),

@@ -26,11 +26,11 @@ class ReplicationError(QuorumError):
     title = "The pack cannot be run"
 
 
-class Table(BaseModel):
+class PackTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
-class Data(Table):
+class Data(PackTable):
     """Files that a pack reads.
 
     Attributes:
@@ -48,7 +48,7 @@ class Data(Table):
     optional: bool = False
 
 
-class Number(Table):
+class Number(PackTable):
     """A published number.
 
     Attributes:
@@ -75,7 +75,7 @@ class Number(Table):
         return 100 if self.unit else 1
 
 
-class Contents(Table):
+class Contents(PackTable):
     """What pack.toml says; numbers have the fields of `every-number` that they do not name."""
 
     title: str

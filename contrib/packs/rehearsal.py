@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from annotation.rehearsal.crowd import ACCURACY_SPREAD, Crowd
+from annotation.rehearsal.crowd import ACCURACY_SPREAD, RehearsalCrowd
 from quorum.numeric.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class RehearsalVotes:
     """Simulated judgments: (N,) unit positions, worker numbers, and answers."""
 
     unit: Ints
@@ -22,15 +22,15 @@ class Rehearsal:
     value: Any
 
 
-def rehearse(
-    truth: ArrayLike, options: Sequence[float], votes: int, *, crowd: Crowd | None = None
-) -> Rehearsal:
+def rehearse_votes(
+    truth: ArrayLike, options: Sequence[float], votes: int, *, crowd: RehearsalCrowd | None = None
+) -> RehearsalVotes:
     """Let ``votes`` workers answer each unit, whose right answer in ``truth`` (U,) is one of ``options``.
 
     A careful worker is right as often as in `manage.py rehearse`, else gives one of the other options; a
     spammer gives any.
     """
-    crowd = crowd or Crowd()
+    crowd = crowd or RehearsalCrowd()
     rng = np.random.default_rng(crowd.seed)
     right, scale = np.asarray(truth), np.asarray(options)
     workers = max(crowd.workers, votes)
@@ -45,4 +45,4 @@ def rehearse(
     careful = np.where(rng.random(worker.shape) < accuracy[worker], correct, wrong)
     answers = np.where(spammer[worker], rng.integers(0, len(scale), worker.shape), careful)
     unit = np.repeat(np.arange(len(right)), votes)
-    return Rehearsal(unit, worker.ravel(), scale[answers.ravel()])
+    return RehearsalVotes(unit, worker.ravel(), scale[answers.ravel()])

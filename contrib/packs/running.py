@@ -11,7 +11,7 @@ from pathlib import Path
 
 from contrib.bounds.bounds import computable
 from contrib.packs.reading import MODULE, Number, Pack, ReplicationError
-from contrib.packs.verdicts import Verdict, verdict_of
+from contrib.packs.verdicts import NumberVerdict, verdict_of
 from evaluation.presentation.content import Cell, Column, Estimate, Plot, Section, Table, plain_table
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import signature
@@ -104,7 +104,7 @@ class Run:
 @dataclass(frozen=True, slots=True)
 class Replication:
     pack: Pack
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[NumberVerdict, ...]
     sections: tuple[Section, ...]
     judgments: tuple[str, ...]
     signatures: Mapping[str, str]
@@ -165,7 +165,7 @@ def load_analysis(pack: Pack) -> Callable[[Run], None]:
     return function
 
 
-def _verdict(run: Run, number: Number) -> Verdict:
+def _verdict(run: Run, number: Number) -> NumberVerdict:
     if number.id in run.stated:
         return verdict_of(run.pack, number, *run.stated[number.id])
     if number.data and not run.has(number.data):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from contrib.packs.reading import Pack
-from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, Verdict
+from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, NumberVerdict
 from evaluation.presentation.content import Column, Table
 
 SHORT = 24  # characters of a convention that is repeated rather than looked up
@@ -15,7 +15,7 @@ ABOVE = "as above"  # in place of a long cell that repeats the one above
 COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
 
 
-def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
+def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
     return [
         (
             verdict.number.place,
@@ -30,7 +30,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
     ]
 
 
-def verdict_table(pack: Pack, verdicts: Sequence[Verdict]) -> Table:
+def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
     rows = verdict_rows(verdicts)
     shown = [
         tuple(ABOVE if cell == over and len(cell) > SHORT else cell for cell, over in zip(*pair, strict=True))
@@ -48,7 +48,7 @@ def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
         yield over
 
 
-def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
+def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
     """Return the section of a pack in `verdicts.md`; what explains several numbers stands there once."""
     compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
     counts = Counter(text for verdict in compared for text in verdict.explanations)
@@ -65,13 +65,13 @@ def verdict_markdown(pack: Pack, verdicts: Sequence[Verdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _with_notes(verdict: Verdict, notes: Sequence[str]) -> str:
+def _with_notes(verdict: NumberVerdict, notes: Sequence[str]) -> str:
     others = ". ".join(text for text in verdict.explanations if text not in notes)
     marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
     return f"{marks} {others}".strip()
 
 
-def _not_reproducible(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _not_reproducible(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
     """Yield for each reason the published numbers, by the place where they are printed."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for verdict in verdicts:
@@ -88,7 +88,7 @@ def markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-def tally(verdicts: Sequence[Verdict]) -> str:
+def tally(verdicts: Sequence[NumberVerdict]) -> str:
     kinds = [verdict.kind for verdict in verdicts]
     differ = kinds.count(DIFFERS)
     return (

@@ -22,7 +22,7 @@ ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NumberVerdict:
     """A published number beside ours, in the published unit."""
 
     pack: str
@@ -85,21 +85,21 @@ def verdict_of(
     ours: Estimate | None,
     others: Mapping[str, float | None] | None = None,
     missing: str = "",
-) -> Verdict:
+) -> NumberVerdict:
     """Compare; ``others`` are our values by other conventions, ``missing`` says why ours is None."""
     computed = None if ours is None else json_float(ours.value)
     if ours is None or computed is None:
-        return Verdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
+        return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
     value = computed * number.scale
     # What was not drawn again has no error of drawing: it is equal or it is not.
     ends = map(json_float, (ours.low, ours.high) if number.drawn else (None, None))
     low, high = (None if end is None else end * number.scale for end in ends)
     estimate = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
-        return Verdict(pack.name, number, estimate, MATCHED, EQUAL)
+        return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL)
     near = low is not None and high is not None and low <= float(number.value) <= high
     why = _tried(number, others or {}) or ("" if near else UNEXPLAINED)
-    return Verdict(pack.name, number, estimate, NEAR if near else DIFFERS, why)
+    return NumberVerdict(pack.name, number, estimate, NEAR if near else DIFFERS, why)
 
 
 def _tried(number: Number, others: Mapping[str, float | None]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse as let_crowd_answer
 from contrib.planning.assumptions import read_assumptions
 from contrib.planning.pilots import estimate_from_pilot
-from contrib.planning.plans import compute_plan, store_plan
+from contrib.planning.plans import compute_plan, store_power_plan
 from contrib.planning.rehearsals.results import compute_rehearsal, store_rehearsal
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
@@ -19,7 +19,7 @@ from judgments.studies.studies import find_study
 
 
 def plan_power(
-    run: Run,
+    run: JobRun,
     *,
     assumptions: dict[str, Any],
     study: str = "",
@@ -43,16 +43,16 @@ def plan_power(
         if study_row is None:
             result |= {"plan": plan, "settings": read.model_dump(mode="json") | source}
         else:
-            analysis = store_plan(study=study_row, assumptions=read, result=plan, pilot=source)
+            analysis = store_power_plan(study=study_row, assumptions=read, result=plan, pilot=source)
             result["analysis"] = analysis.pk
 
 
-def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
+def rehearse(run: JobRun, *, study: str, **crowd: Any) -> None:
     """Generate a draft's HITs, simulate a crowd's answers, and evaluate them.
 
     Every step is a transaction, so an interrupted rehearsal continues.
     """
-    study_row, people = find_study(study), Crowd(**crowd)
+    study_row, people = find_study(study), RehearsalCrowd(**crowd)
     if study_row.state == Study.State.DRAFT:
         run.progress(0.0, "generating HITs")
         generate_hits(study=study_row)

@@ -50,7 +50,7 @@ class PowerPlanRequest(Parameters):
     right=Right.CHANGE,
     once="always",
 )
-def plan_power(
+def start_power_plan(
     *, study: Study, assumptions: Mapping[str, Any] | None = None, **source: str
 ) -> dict[str, Any]:
     """Starts a simulation of how many pairs, references and votes a difference takes; follow `state`."""

@@ -90,7 +90,7 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
 
 
 @transaction.atomic
-def store_plan(
+def store_power_plan(
     *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
 ) -> Analysis:
     source = dict(pilot or {})

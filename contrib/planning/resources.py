@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
+from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, start_power_plan
 from evaluation.models import Analysis
 from judgments.access.permissions import staff_of, study_for, token_of
 from judgments.access.roles import Right
@@ -96,7 +96,7 @@ NamedPlanRequest = with_study(
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="The study compares no pairs, or is being planned already."),
         },
-        description=plan_power.description,
+        description=start_power_plan.description,
     )
 )
 class PlanResource(Resource):
@@ -120,7 +120,7 @@ class PlanResource(Resource):
             values["pilot"] = study_for(request, values["pilot"]).slug
         slug = values.pop("study", "")
         if slug:
-            job = plan_power.start(study_for(request, slug, Right.CHANGE), values, by=staff_of(request))
+            job = start_power_plan.start(study_for(request, slug, Right.CHANGE), values, by=staff_of(request))
         else:
             may_create(request)
             planned = plan_args(**{"assumptions": {}, **values})

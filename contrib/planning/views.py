@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from common.errors import QuorumError, WrongState
 from contrib.planning.assumptions import Assumptions, assumptions_for, read_assumptions
 from contrib.planning.form import PlanningForm, as_initial
-from contrib.planning.operations import plan_power, use_plan
+from contrib.planning.operations import start_power_plan, use_plan
 from evaluation.models import Analysis
 from evaluation.results.agreement import components_sentence
 from evaluation.results.views import as_markup
@@ -21,9 +21,9 @@ from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, Group, StartPage, StudyStep, was_opened
+from judgments.studies.pages import Context, StartPage, StudyPlace, StudyStep, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
-from judgments.studies.study_page import add_start_page, add_step, page_address, study_page
+from judgments.studies.study_page import add_start_page, add_step, study_page, study_page_address
 
 MOST_PILOTS = 50
 MOST_EARLIER = 20
@@ -34,7 +34,7 @@ MOST_EARLIER = 20
     "Plan",
     order=15,
     shown=lambda study: not was_opened(study) and KINDS[study.protocol].compares_pairs,
-    group=Group.DESIGN,
+    group=StudyPlace.DESIGN,
 )
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = Analysis.objects.newest(study, Analysis.What.PLAN), take_refusal(request, study)
@@ -112,8 +112,8 @@ def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
 def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
     form = PlanningForm(request.POST, pilots=_pilots(request))
     values = {"assumptions": _read_assumptions(form), **form.source()}
-    plan_power.start(study, values, by=signed_in(request), page=True)
-    return redirect(page_address(study, "planning"))
+    start_power_plan.start(study, values, by=signed_in(request), page=True)
+    return redirect(study_page_address(study, "planning"))
 
 
 def _read_assumptions(form: PlanningForm) -> dict[str, Any]:

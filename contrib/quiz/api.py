@@ -15,7 +15,7 @@ from annotation.models import QuizAttempt, Worker
 from annotation.work.joining import require_participation
 from annotation.work.sheet.units import PageUnit
 from common.errors import NotThere
-from common.parameters import NumberField, Parameters
+from common.parameters import Parameters, PlainNumberField
 from contrib.quiz.attempts import answer_attempt, own_attempt, quiz_status, start_attempt
 from contrib.quiz.sheets import explain_answer, may_explain, question_at, quiz_picture_url, sheet_of
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
@@ -70,7 +70,7 @@ class QuizAnswer(work.Schema):
     """One answer: the option's number, or the answer of the kind."""
 
     position = serializers.IntegerField(min_value=1)
-    value = NumberField(required=False)
+    value = PlainNumberField(required=False)
     answer = serializers.JSONField(required=False)
 
 

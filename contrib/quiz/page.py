@@ -21,7 +21,7 @@ from judgments.design.quiz import asks_anything
 from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 50
@@ -90,8 +90,8 @@ def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
     "Quiz",
     order=44,
     shown=lambda study: asks_anything(design_of(study).quiz),
-    group=Group.LIVE,
-    before=Group.DESIGN,
+    group=StudyPlace.LIVE,
+    before=StudyPlace.DESIGN,
 )
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design = design_of(study)

@@ -8,7 +8,7 @@ app_name = "quiz"
 
 urlpatterns = [
     path("s/<slug:slug>/quiz/", views.quiz, name="quiz"),
-    path("s/<slug:slug>/quiz/start/", views.start, name="start"),
+    path("s/<slug:slug>/quiz/start/", views.start_quiz, name="start"),
     path("s/<slug:slug>/quiz/<int:number>/answer/", views.answer, name="answer"),
-    path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", views.picture, name="picture"),
+    path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", views.quiz_picture, name="picture"),
 ]

@@ -61,7 +61,7 @@ def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
 
 
 @member_page(FORM)
-def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+def start_quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     if request.method == "POST":
         with suppress(AlreadyEnded):  # passed in another window
             start_attempt(study=study, worker=worker)
@@ -199,7 +199,7 @@ def _percent(share: float) -> str:
 
 
 @require_safe
-def picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
+def quiz_picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
     worker = api_worker(request) or worker_of(request)
     study = Study.objects.filter(slug=slug).first()
     try:

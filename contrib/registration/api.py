@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from common.amounts import as_json
 from contrib.registration.models import Registration
-from contrib.registration.plans import compute_outcomes, find_deviations, register
+from contrib.registration.plans import compute_outcomes, find_deviations, register_plan
 from evaluation.reports.sections.registration import outcome_words
 from judgments.api.resources import Related, Resource, RowSerializer, create_action, filters_of, study_filter
 
@@ -66,7 +66,7 @@ class RegistrationResource(Resource):
     filterset_class = filters_of(Registration, study=study_filter())
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "registered_at": "registered_at"}
     create = create_action(
-        register,
+        register_plan,
         reply=RegistrationSerializer,
         route="api:registrations-detail",
         responses={404: OpenApiResponse(description="No such study.")},

@@ -15,7 +15,7 @@ class RegistrationConfig(Feature):
     name = "contrib.registration"
     pages = ("contrib.registration.views",)
     calls = "contrib.registration.calls"
-    registered_plans = ("contrib.registration.plans.find_registered",)
+    registered_plans = ("contrib.registration.plans.find_registration",)
     commands = {
         "Studies": {
             "study register": (

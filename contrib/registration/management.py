@@ -24,7 +24,7 @@ HYPOTHESES = [
 
 
 class Register(OperationCommand):
-    operation = operation_at("contrib.registration.plans.register")
+    operation = operation_at("contrib.registration.plans.register_plan")
     help = (
         "Fix hypotheses, exclusions, stopping rule and planned analyses of a study with a hash before it opens\n"
         "(contrib/registration/README.md). Without PLAN: the plan of the study file is registered;\n"
@@ -38,11 +38,11 @@ class Register(OperationCommand):
         self.add_output(parser, help="JSON file for what was registered")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.registration.plans import compute_outcomes, find_registered
+        from contrib.registration.plans import compute_outcomes, find_registration
 
         study = find_study(options["study"])
         path = options["plan"]
-        if path is None and (registered := find_registered(study)) is not None:
+        if path is None and (registered := find_registration(study)) is not None:
             self._summary(registered, compute_outcomes(study))
         else:
             self.say(

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 
 from common.rows import AppendOnlyRow
-from judgments.design.tables.plan import Plan
+from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study
 from judgments.models.datasets import account_key
 
@@ -28,5 +28,5 @@ class Registration(AppendOnlyRow):
         return f"Registration of {self.study}"
 
     @property
-    def plan(self) -> Plan:
-        return Plan.model_validate(self.content["plan"])
+    def plan(self) -> RegistrationPlan:
+        return RegistrationPlan.model_validate(self.content["plan"])

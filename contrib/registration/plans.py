@@ -31,16 +31,16 @@ from evaluation.reports.sections.registration import (
 from evaluation.results.meta_evaluation import stored_winners
 from judgments.access.roles import note_event
 from judgments.design.reading import stored_design
-from judgments.design.tables.plan import Plan
+from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study, StudyEvent, Unit
 from judgments.operations import Outcome, operation
 from judgments.studies.designs import REGISTERED, design_of, is_registered, store_plan
 
 
-def make_plan(values: Any) -> Plan:
+def make_plan(values: Any) -> RegistrationPlan:
     """Build a plan from a table ``[registration]``. Raise RegistrationError."""
     try:
-        return Plan.model_validate(values)
+        return RegistrationPlan.model_validate(values)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("registration", *problem["loc"])))
@@ -62,7 +62,7 @@ AS_PLANNED = (
 )  # fmt: skip
 
 
-def find_registered(study: Study, *, with_sentences: bool = True) -> Registered | None:
+def find_registration(study: Study, *, with_sentences: bool = True) -> Registered | None:
     """Return the plan with its deviations; log quotes may name people, so they are optional."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -97,7 +97,9 @@ def find_deviations(study: Study, *, with_sentences: bool = True) -> list[Deviat
     return deviations
 
 
-def _design_deviations(study: Study, registration: Registration, plan: Plan) -> Iterator[Deviation]:
+def _design_deviations(
+    study: Study, registration: Registration, plan: RegistrationPlan
+) -> Iterator[Deviation]:
     design = design_of(study)
     # The hash covers the stored content; its meaning is read with today's keys.
     then = stored_design(registration.content["design"]).model_dump(mode="json")
@@ -141,7 +143,7 @@ def _vote_deviations(study: Study) -> Iterator[Deviation]:
         yield Deviation("struck", sentence)
 
 
-def _exclusion_deviations(study: Study, plan: Plan) -> Iterator[Deviation]:
+def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
     others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
     rules = Counter(others.values_list("rule", flat=True))
     for rule, count in sorted(rules.items()):
@@ -153,7 +155,7 @@ def _exclusion_deviations(study: Study, plan: Plan) -> Iterator[Deviation]:
         yield Deviation("exclusion", sentence % {"n": thousands(count), "rule": rule or _("a person")})
 
 
-def _analysis_deviations(study: Study, plan: Plan) -> Iterator[Deviation]:
+def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
     done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
     names = {
         name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
@@ -170,13 +172,13 @@ def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
     return check_hypotheses(registration.plan, *stored_winners(study))
 
 
-def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
+def planned_content(study: Study, plan: RegistrationPlan) -> dict[str, Any]:
     design = shareable_design(study)
     design.pop("registration", None)
     return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}
 
 
-def plan_of(study: Study) -> Plan:
+def plan_to_register(study: Study) -> RegistrationPlan:
     plan = design_of(study).registration
     if plan is None:
         raise RegistrationError(
@@ -205,7 +207,7 @@ def may_be_registered(study: Study) -> bool:
 
 
 @transaction.atomic
-def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Registration:
+def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = None) -> Registration:
     """Register the plan, once and before opening, and store it in the study file.
 
     Raises:
@@ -249,9 +251,11 @@ class RegistrationRequest(Parameters):
 
 
 @operation("register", "Register the plan", parameters=RegistrationRequest)
-def register(*, study: Study, by: User | None, plan: dict[str, Any] | None = None) -> Outcome:
+def register_plan(*, study: Study, by: User | None, plan: dict[str, Any] | None = None) -> Outcome:
     """Fixes a plan before the study opens; once, and for good."""
-    row = register_study(study=study, plan=plan_of(study) if plan is None else make_plan(plan), by=by)
+    row = register_study(
+        study=study, plan=plan_to_register(study) if plan is None else make_plan(plan), by=by
+    )
     return Outcome(
         _("Study %(slug)s is registered: SHA-256 %(sha256)s.") % {"slug": study.slug, "sha256": row.sha256},
         row,

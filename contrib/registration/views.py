@@ -25,17 +25,17 @@ from contrib.registration.plans import (
     describe_missing_registration,
     find_deviations,
     may_be_registered,
-    register,
+    register_plan,
 )
 from evaluation.presentation.content import p_in_text, percent_number
 from evaluation.reports.sections.registration import HypothesisOutcome
 from judgments.admin.base import signed_in
-from judgments.design.tables.plan import Plan, read_claim
+from judgments.design.tables.plan import RegistrationPlan, read_claim
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, Group, StudyStep, was_opened
+from judgments.studies.pages import Context, StudyPlace, StudyStep, was_opened
 from judgments.studies.step_form import take_refusal
-from judgments.studies.study_page import add_step, page_address, study_page
+from judgments.studies.study_page import add_step, study_page, study_page_address
 from judgments.templatetags.judgments_tags import percent
 
 
@@ -50,8 +50,8 @@ def _has_registration_page(study: Study) -> bool:
     "Registration",
     order=57,
     shown=_has_registration_page,
-    group=Group.FINDINGS,
-    before=Group.LAUNCH,
+    group=StudyPlace.FINDINGS,
+    before=StudyPlace.LAUNCH,
 )
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     registration = Registration.objects.filter(study=study).select_related("registered_by").first()
@@ -100,7 +100,7 @@ def _outcome_words(outcome: HypothesisOutcome) -> str:
     }
 
 
-def _describe_plan(plan: Plan | None) -> Context:
+def _describe_plan(plan: RegistrationPlan | None) -> Context:
     names = plan.exclude_by if plan is not None else ()
     return {"plan": plan, "rules": [_(RULES[name].title) if name in RULES else name for name in names]}
 
@@ -125,9 +125,9 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
             _("Nothing was registered. %(field)s: %(problem)s")
             % {"field": form.fields[name].label, "problem": errors[0]}
         )
-    values = register.read({} if plan else {"plan": form.plan()})
-    messages.success(request, register.run(study, values, by=signed_in(request), wait=False).message)
-    return redirect(page_address(study, "register"))
+    values = register_plan.read({} if plan else {"plan": form.plan()})
+    messages.success(request, register_plan.run(study, values, by=signed_in(request), wait=False).message)
+    return redirect(study_page_address(study, "register"))
 
 
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

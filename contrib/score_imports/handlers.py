@@ -10,16 +10,16 @@ from contrib.score_imports.parameters import mapping_of_scores
 from contrib.score_imports.reading import read_scores
 from judgments.access.roles import require_editor
 from judgments.datasets import uploads
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
 
-def import_scores(run: Run, *, study: str, upload: str, metrics: list[str], **how: Any) -> None:
+def import_scores(run: JobRun, *, study: str, upload: str, metrics: list[str], **how: Any) -> None:
     dataset = find_study(study).dataset
     user = require_editor(acting_person(), dataset)
     with uploads.open_upload(upload) as files:
         scores = read_scores(files.path, metrics, mapping=mapping_of_scores(how, files.path))
         with run.commit() as result:
-            done = storing.import_scores(dataset=dataset, files=scores, by=user, **how)
+            done = storing.store_metric_scores(dataset=dataset, files=scores, by=user, **how)
             result["notes"] = [done.summary()]
     uploads.discard_upload(upload)

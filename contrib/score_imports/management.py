@@ -19,22 +19,22 @@ class ImportScores(QuorumCommand):
     example = "manage.py import_scores comet.csv --dataset photos --metric comet"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        from contrib.score_imports.parameters import ScoresRequest
+        from contrib.score_imports.parameters import ImportScoresRequest
         from contrib.score_imports.reading import FORMATS
 
         parser.add_argument("path", type=Path, metavar="FILE")
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--format", choices=FORMATS, default="", help="default: what the file is")
-        add_parameters(parser, ScoresRequest())
+        add_parameters(parser, ImportScoresRequest())
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.score_imports.parameters import ScoresRequest, mapping_of_scores
+        from contrib.score_imports.parameters import ImportScoresRequest, mapping_of_scores
         from contrib.score_imports.reading import read_scores
-        from contrib.score_imports.storing import import_scores
+        from contrib.score_imports.storing import store_metric_scores
 
         dataset = find_dataset(options["dataset"])
-        values = ScoresRequest.read(as_text(ScoresRequest(), options))
+        values = ImportScoresRequest.read(as_text(ImportScoresRequest(), options))
         path, metrics = options["path"], values.pop("metric", [])
         mapping = mapping_of_scores(values, path)
         files = read_scores(path, metrics, format=options["format"], mapping=mapping)
-        self.say(import_scores(dataset=dataset, files=files, **values).summary())
+        self.say(store_metric_scores(dataset=dataset, files=files, **values).summary())

@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from common.errors import QuorumError
-from contrib.score_imports.parameters import ScoresRequest, mapping_of_scores
+from contrib.score_imports.parameters import ImportScoresRequest, mapping_of_scores
 from contrib.score_imports.reading import read_scores
-from contrib.score_imports.storing import import_scores
+from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
 from evaluation.data.metrics_page import METRICS
 from evaluation.models import ImportedMetric
@@ -40,7 +40,7 @@ add_page_part(PagePart(METRICS, "evaluation/imported_scores.html", _facts_of_met
 
 def _import_scores(request: HttpRequest, study: Study) -> None:
     user = require_editor(signed_in(request), study.dataset)
-    values = read_posted_parameters(request, ScoresRequest)
+    values = read_posted_parameters(request, ImportScoresRequest)
     upload = request.FILES.get("file")
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the scores."))
@@ -51,7 +51,7 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
 
     def read(path: Path) -> str:
         files = read_scores(path, metrics, mapping=mapping)
-        return import_scores(dataset=study.dataset, files=files, by=user, **values).summary()
+        return store_metric_scores(dataset=study.dataset, files=files, by=user, **values).summary()
 
     import_or_queue(request, upload, read, kind="import_scores", args=args)
 

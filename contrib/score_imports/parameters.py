@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 UNKNOWN = ("refuse", "leave-out")
 
 
-class ScoresRequest(Parameters):
+class ImportScoresRequest(Parameters):
     """Of which metrics the scores are, and how they are read."""
 
     metric = KeysField(

@@ -31,7 +31,7 @@ from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from judgments.importers import TABLE_FORMATS, ColumnMapping
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
-from judgments.importers.records.values import BadValue, read_name, read_number, read_output
+from judgments.importers.records.values import BadCell, read_name, read_number, read_output
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 from quorum.numeric.arrays import Floats
@@ -324,7 +324,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             systems += [names[code] for code in coded.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())
             _check_size(file, _size_of_lines(systems, once))
-    except (pa.ArrowInvalid, OSError, BadValue, Excess, *DAMAGE):
+    except (pa.ArrowInvalid, OSError, BadCell, Excess, *DAMAGE):
         return _read_by_line(file)
     return systems, np.frombuffer(scores, dtype=np.float64)
 
@@ -341,7 +341,7 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
             scores.append(
                 np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
             )
-        except BadValue as unfit:
+        except BadCell as unfit:
             raise ImportProblem(file, number, None, unfit.actual, unfit.expected) from None
         if not len(systems) % CHECKED_EACH:
             _check_size(file, _size_of_lines(systems, once))

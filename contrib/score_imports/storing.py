@@ -69,7 +69,7 @@ class ImportResult:
         return " ".join(sentences)
 
 
-def import_scores(
+def store_metric_scores(
     *,
     dataset: Dataset,
     files: Iterable[ScoreRows],

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from contrib.score_imports.parameters import ScoresRequest, mapping_of_scores
+from contrib.score_imports.parameters import ImportScoresRequest, mapping_of_scores
 from contrib.score_imports.reading import check_names, read_score_rows, score_records
-from contrib.score_imports.storing import import_scores
+from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
 from evaluation.models import ImportedMetric
 from judgments.access.permissions import staff_of
@@ -25,7 +25,7 @@ from judgments.models import Dataset
 BODY = "rows"  # in place of a file's name
 
 
-class SentScores(ScoresRequest):
+class SentScores(ImportScoresRequest):
     """Scores as rows, with the columns of a file."""
 
     rows = serializers.ListField(
@@ -94,7 +94,9 @@ class DatasetScoresView(APIView):
         )
         mapping = mapping_of_scores(values, Path(BODY))
         named = score_records(lambda *_: records, Path(BODY), metrics, mapping)
-        import_scores(dataset=dataset, files=[read_score_rows(named, Path(BODY), metrics)], by=user, **values)
+        store_metric_scores(
+            dataset=dataset, files=[read_score_rows(named, Path(BODY), metrics)], by=user, **values
+        )
         return Response(_serialize_metrics(dataset), status=201)
 
 

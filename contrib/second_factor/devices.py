@@ -51,11 +51,11 @@ def device_to_set_up(user: User) -> TOTPDevice:
     return device
 
 
-def secret_of(device: TOTPDevice) -> str:
+def totp_secret_of(device: TOTPDevice) -> str:
     return b32encode(device.bin_key).decode()
 
 
-def picture_of(device: TOTPDevice) -> str:
+def qr_code_of(device: TOTPDevice) -> str:
     return segno.make(device.config_url, micro=False).svg_data_uri(scale=4, light="#fff")
 
 

@@ -74,6 +74,6 @@ def _page(request: HttpRequest, user: User, *, status: int = 200, **shown: Any) 
     context = admin.site.each_context(request) | {"title": "Second factor", "account": user} | shown
     if not devices.has_second_factor(user):
         device = devices.device_to_set_up(user)
-        context |= {"picture": devices.picture_of(device), "secret": devices.secret_of(device)}
+        context |= {"picture": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
     context |= {"owed": owes_code(request), "required": is_required(), "address": _next(request)}
     return render(request, "admin/second_factor.html", context, status=status)

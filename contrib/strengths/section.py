@@ -7,7 +7,7 @@ from pathlib import Path
 from contrib.strengths.choices import LUCE
 from contrib.strengths.strengths import strengths_of
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
+from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section
 from evaluation.presentation.rendering import add_wording, plot, say, section, table
 from judgments.design.tables.questions import AnswerOptions
 from judgments.kinds import KINDS
@@ -41,7 +41,7 @@ def ranking_section(study: Study) -> Section | None:
     sentence = say("ranking", best=best, luce=luce, **counts)
     drawing = Dots(
         tuple(name for name, *_ in rows),
-        (Panel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
+        (DotPanel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
         "log-strength, 95 % interval",
         "number",
         tuple(best),

@@ -17,7 +17,7 @@ from evaluation.results.agreement import is_biased, side_sentence
 from evaluation.results.consensus.clusters import scope_sentence
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
 
@@ -46,7 +46,7 @@ def ranks_systems(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best
 
 
-@study_page("ranking", order=53, shown=ranks_systems, group=Group.FINDINGS, under="results")
+@study_page("ranking", order=53, shown=ranks_systems, group=StudyPlace.FINDINGS, under="results")
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     chosen: dict[str, Any] = {"model": "adjacent", "control": "none", "order_effect": False}
     form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})

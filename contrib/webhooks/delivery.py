@@ -47,7 +47,7 @@ def id_of(delivery: WebhookDelivery) -> str:
     return f"msg_{delivery.pk.hex}"
 
 
-def body_of(delivery: WebhookDelivery) -> bytes:
+def delivery_body_of(delivery: WebhookDelivery) -> bytes:
     message: dict[str, Any] = {
         "id": id_of(delivery),
         "event": delivery.event,
@@ -114,7 +114,7 @@ def _begin(delivery: WebhookDelivery) -> bool:
 
 
 def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
-    body = body_of(delivery)
+    body = delivery_body_of(delivery)
     headers = headers_of(delivery, body, timestamp=int(timezone.now().timestamp()))
     receipt = post(delivery.webhook.url, body=body, headers=headers)
     return _book(delivery, receipt, rng)

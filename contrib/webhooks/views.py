@@ -33,7 +33,7 @@ from judgments.api.resources import (
 from judgments.models import Study, StudyRole
 from judgments.operations import Outcome
 from judgments.studies.frame_page import study_context
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -141,7 +141,7 @@ ON_A_PAGE = 50
 TEMPLATE = "admin/annotation/study_webhooks.html"
 
 
-@study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=Group.SHARE)
+@study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=StudyPlace.SHARE)
 def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
 

@@ -49,7 +49,7 @@ def is_imported(signature: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScoreColumn:
     """One metric's scores of one kind, negated if lower is better, which happens only here.
 
     `keys` are those of its `ScoreKeys`, and `scores` (N,) float64.
@@ -60,7 +60,7 @@ class Column:
     scores: Floats
 
     @classmethod
-    def of(cls, metric: ImportedMetric, keys: Keys) -> Column:
+    def of(cls, metric: ImportedMetric, keys: Keys) -> ScoreColumn:
         scores = np.frombuffer(metric.scores, dtype="<f8")
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
@@ -87,7 +87,7 @@ class Column:
 
 
 class ImportedScores:
-    def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, Column]]) -> None:
+    def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, ScoreColumn]]) -> None:
         self._dataset = dataset
         self.columns = columns
 
@@ -128,13 +128,13 @@ class ImportedScores:
         return scored
 
     def _scores_of(
-        self, column: Column, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
+        self, column: ScoreColumn, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
         return self._by_names(column, [(self._images[item], text) for item, text in captions], systems)
 
     @staticmethod
     def _by_names(
-        column: Column, named: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
+        column: ScoreColumn, named: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
         """Return (N,) scores of (image, text, ...), nan if missing.
 
@@ -206,13 +206,13 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
     if names is not None:
         wanted = [name for name in names if METRIC_NAME.fullmatch(name)]
         rows = rows.filter(name__in=wanted)
-    columns: dict[str, dict[str, Column]] = {}
+    columns: dict[str, dict[str, ScoreColumn]] = {}
     keys: dict[int, Keys] = {}
     for metric in rows.select_related("keys"):
         if metric.keys_id not in keys:
             table = deserialize_table(metric.keys.columns)
             keys[metric.keys_id] = {name: table[name].to_numpy() for name in table.column_names}
-        columns.setdefault(metric.name, {})[metric.per] = Column.of(metric, keys[metric.keys_id])
+        columns.setdefault(metric.name, {})[metric.per] = ScoreColumn.of(metric, keys[metric.keys_id])
     return ImportedScores(dataset, columns) if columns else NO_SCORES
 
 

@@ -6,14 +6,14 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, can_be_evaluated
+from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
 METRICS = "metrics"
 
 
-@study_page(METRICS, order=53, shown=can_be_evaluated, group=Group.FINDINGS, under="results")
+@study_page(METRICS, order=53, shown=can_be_evaluated, group=StudyPlace.FINDINGS, under="results")
 def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["refusal"] = take_refusal(request, study)
     return TemplateResponse(request, "evaluation/study_metrics.html", context)

@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.files import (
     read_open_judgments,
     read_source,
 )
-from evaluation.data.judgment_sets.sources import Source
+from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
@@ -302,7 +302,9 @@ class Agreement(QuorumCommand):
                 self.stderr.write(line)
         self._tell(result, options["output"])
 
-    def _source(self, path: Path, role: str, options: dict[str, Any], how: ColumnMapping | None) -> Source:
+    def _source(
+        self, path: Path, role: str, options: dict[str, Any], how: ColumnMapping | None
+    ) -> SourceJudgments:
         format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
         slug = str(path)
         if slug.startswith(STUDY):

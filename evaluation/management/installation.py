@@ -47,7 +47,7 @@ class LoadDemo(QuorumCommand):
 def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     """Import data and create studies; return them, open ones first. ``later`` leaves results to jobs."""
     from annotation.crowds.opening import open_study
-    from annotation.rehearsal.crowd import Crowd
+    from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
     from evaluation.results.aggregation import aggregate_study
     from evaluation.results.meta_evaluation import evaluate_study
@@ -72,7 +72,7 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     progress(0.6, "a finished study, answered by the rehearsal crowd")
     finished = _generated(FINISHED)
     if finished.state != Study.State.CLOSED:
-        rehearse(study=finished, crowd=Crowd(workers=12, spammers=0.15, seed=7))
+        rehearse(study=finished, crowd=RehearsalCrowd(workers=12, spammers=0.15, seed=7))
     progress(0.8, "its consensus, agreement and metrics")
     done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
     results: tuple[tuple[str, str, Callable[..., Any]], ...] = (

@@ -14,8 +14,8 @@ from judgments.management.base import OperationCommand, operation_at
 from judgments.studies.studies import find_study
 
 
-class Release(OperationCommand):
-    operation = operation_at("evaluation.reports.releases.making.release")
+class MakeRelease(OperationCommand):
+    operation = operation_at("evaluation.reports.releases.making.start_release")
     workers_option = "--workers"
     help = (
         "Write a closed study's judgments, what they say together, its design and its papers as one zip file that\n"
@@ -125,9 +125,9 @@ class CompareReleases(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from evaluation.presentation.content import format_cell
-        from evaluation.reports.releases.comparing import compare_releases
+        from evaluation.reports.releases.comparing import compare_bundles
 
-        comparison = compare_releases(options["before"], options["after"])
+        comparison = compare_bundles(options["before"], options["after"])
         self.write_output(options, comparison)
         judgments, flipped = comparison["judgments"], comparison["consensus"]
         self.say(f"From {comparison['versions'][0]} to {comparison['versions'][1]}:")
@@ -151,7 +151,7 @@ class CompareReleases(QuorumCommand):
                 self.say(f"  {sign} done otherwise than registered: {deviation}")
 
 
-class Report(OperationCommand):
+class MakeReport(OperationCommand):
     workers_option = "--workers"
     operation = operation_at("evaluation.reports.storage.make_report")
     help = (
@@ -196,7 +196,7 @@ class Report(OperationCommand):
 
 
 class ExportJudgments(OperationCommand):
-    operation = operation_at("evaluation.data.export.exporting.export")
+    operation = operation_at("evaluation.data.export.exporting.start_export")
     workers_option = "--workers"
     help = "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
     example = "manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"

@@ -13,7 +13,7 @@ from judgments.models import Study
 
 class Aggregate(OperationCommand):
     workers_option = "--workers"
-    operation = operation_at("evaluation.results.operations.aggregate")
+    operation = operation_at("evaluation.results.operations.start_aggregation")
     help = "Compute and store consensus, agreement and worker quality of a study (docs/evaluation.md)."
     example = "manage.py aggregate triplets-50 --output consensus.json"
 
@@ -109,7 +109,7 @@ class Aggregate(OperationCommand):
 
 class Evaluate(OperationCommand):
     workers_option = "--workers"
-    operation = operation_at("evaluation.results.operations.evaluate")
+    operation = operation_at("evaluation.results.operations.start_evaluation")
     help = (
         "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
         "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds (docs/evaluation.md)."

@@ -148,7 +148,7 @@ def levels_of(label: str, estimate: Estimate) -> list[Level]:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class DotPanel:
     """A panel of dots: an estimate per label of the plot."""
 
     title: str
@@ -160,7 +160,7 @@ class Panel:
 @dataclass(frozen=True, slots=True)
 class Dots:
     labels: tuple[str, ...]
-    panels: tuple[Panel, ...]
+    panels: tuple[DotPanel, ...]
     axis: str
     shows: str = "coefficient"
     accent: tuple[str, ...] = ()
@@ -388,7 +388,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if shows == "score":
         return metric_score(value)
     if shows == "p":
-        return p_value(value)
+        return apa_p_value(value)
     if shows == "number":
         return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
     return f"{value:,}"
@@ -398,7 +398,7 @@ def percent_number(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f}"
 
 
-def percent(share: float) -> str:
+def narrow_percent(share: float) -> str:
     return f"{percent_number(share)}{NARROW}%"
 
 
@@ -407,7 +407,7 @@ def metric_score(value: float) -> str:
     return coefficient(value, 3)
 
 
-def p_value(p: float) -> str:
+def apa_p_value(p: float) -> str:
     """Format p by APA 7, §6.36."""
     if not math.isfinite(p):
         return DASH
@@ -420,7 +420,7 @@ def p_value(p: float) -> str:
 
 def p_in_text(p: float) -> str:
     """Format p for a sentence: p < .001, p = .013."""
-    text = p_value(p)
+    text = apa_p_value(p)
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
@@ -434,7 +434,9 @@ def join_names(names: Sequence[str]) -> str:
     return gettext("%(names)s and %(last)s") % {"names": ", ".join(shown[:-1]), "last": shown[-1]}
 
 
-def range_of(values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]) -> str:
+def describe_range(
+    values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]
+) -> str:
     """Word the range of values, or one value if both ends read the same."""
     low, high = first(min(values)), last(max(values))
     return high if last(min(values)) == high else gettext("%(low)s to %(high)s") % {"low": low, "high": high}

@@ -93,7 +93,7 @@ def _read(text: str) -> dict[str, str]:
 ENTRIES = _read((FOLDER / "references.bib").read_text(encoding="utf-8"))
 
 
-def fields_of(key: str) -> dict[str, str]:
+def bibtex_fields_of(key: str) -> dict[str, str]:
     return dict(re.findall(r"^  (\w+) = \{(.*)\},?$", ENTRIES[key], re.M))
 
 
@@ -109,7 +109,7 @@ def bibtex(keys: Iterable[str]) -> str:
 
 def cite_in_text(key: str) -> str:
     """Cite a work in running text: Vedantam et al., 2015."""
-    fields = fields_of(key)
+    fields = bibtex_fields_of(key)
     names = [name.split(",")[0] for name in fields["author"].split(" and ")]
     authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     return f"{authors}, {fields['year']}"
@@ -285,14 +285,14 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
         yield f"figures/{plot.name}.csv", render_table(plot.data, "csv").encode()
     for table in report.tables:
         yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
-    for name, text in texts_of(report, svgs):
+    for name, text in texts_of_report(report, svgs):
         yield name, text.encode()
     yield "report.json", _json(as_json(report))
     for name, result in report.parts.items():
         yield f"{name}.json", _json(result)
 
 
-def texts_of(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def texts_of_report(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield name and content of every file to read; ``svgs`` are the figures of ``index.html``."""
     for table in report.tables:
         for form in ("html", "tex", "md"):

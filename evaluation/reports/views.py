@@ -20,7 +20,7 @@ from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report, report_archive, report_is_old, report_parts
 from evaluation.results.views import as_markup
 from judgments.models import Study
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -28,7 +28,7 @@ ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files
 
 
-@study_page("report", "Report", order=60, group=Group.FINDINGS)
+@study_page("report", "Report", order=60, group=StudyPlace.FINDINGS)
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
     context |= {"report": analysis, "link": full_link(request, study), "parts": optional_parts().values()}

@@ -28,7 +28,7 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, percent
+from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, narrow_percent
 from evaluation.results.agreement import RESAMPLES, measure_agreement
 from evaluation.results.consensus.clusters import CLUSTERED
 from evaluation.results.consensus.study import (
@@ -86,7 +86,7 @@ MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes":
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregation:
+class StudyAggregation:
     """The result of ``aggregate`` with its provenance.
 
     Attributes:
@@ -257,7 +257,7 @@ def compute_aggregation(
     method: Collection[str] = (),
     clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
-) -> Aggregation:
+) -> StudyAggregation:
     """Compute consensus, agreement and workers; ``clusters`` "naive" gives naive intervals of agreement.
 
     ``method`` names other worker models (``WORKER_MODELS``).
@@ -304,7 +304,7 @@ def compute_aggregation(
         **({"stopping": describe_stopping(design)} if stops_early(study) else {}),
     }
     times = loaders.work_times(study, loaders.workers_without_times(table, workers))
-    return Aggregation(
+    return StudyAggregation(
         study=study,
         consensus=consensus,
         contents={judgment.unit.pk: judgment.unit.content for judgment in judged},
@@ -335,7 +335,7 @@ def compute_aggregation(
 
 
 @transaction.atomic
-def store_aggregation(aggregation: Aggregation) -> Analysis:
+def store_aggregation(aggregation: StudyAggregation) -> Analysis:
     """Update the stored consensus, and store the rest as an analysis."""
     study, consensus = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
@@ -473,7 +473,7 @@ def run_aggregation(
     method: Collection[str] = (),
     clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
-) -> Aggregation:
+) -> StudyAggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
     with many_objects():
         blocks.extend_blocks(study)
@@ -540,7 +540,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
     return _("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
         "unused": thousands(unused),
         "whole": thousands(counts["answers"]),
-        "share": percent(unused / counts["answers"]),
+        "share": narrow_percent(unused / counts["answers"]),
         "reasons": _(", and ").join(reasons),
     }
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from common.amounts import as_json, json_float, thousands
 from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
 from evaluation.data.judgment_sets.sources import first_chosen
-from evaluation.presentation.content import interval_in_text, p_in_text, percent, percent_number
+from evaluation.presentation.content import interval_in_text, narrow_percent, p_in_text, percent_number
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
 from judgments.kinds import IncludedJudgment, Kind
@@ -429,9 +429,9 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
     if not bias:
         return ""
     parts = {
-        "share": percent(bias["value"]),
+        "share": narrow_percent(bias["value"]),
         "n": thousands(bias["n"]),
-        "ends": interval_in_text(bias, percent_number, percent),
+        "ends": interval_in_text(bias, percent_number, narrow_percent),
     }
     sentence = _("%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s).") % parts
     if drawn and bias["p"] is not None:

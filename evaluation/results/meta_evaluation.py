@@ -548,7 +548,7 @@ def texts_of_pairs(
     Raises:
         NothingToCompare: an image has no references.
     """
-    texts = find_references_of_pairs(loaders.pair_texts(study), references.of_item)
+    texts = find_references_of_pairs(loaders.pair_text_rows(study), references.of_item)
     if texts is None:
         raise NothingToCompare(
             f"An item of study {study.slug!r} has no reference captions to score against. {_next_step(study)}"

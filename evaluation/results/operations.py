@@ -47,7 +47,7 @@ class AggregateRequest(ClustersRequest):
 @background_operation(
     "aggregate", "Compute consensus and agreement", job="aggregate", parameters=AggregateRequest
 )
-def aggregate(*, study: Study, **how: Any) -> dict[str, Any]:
+def start_aggregation(*, study: Study, **how: Any) -> dict[str, Any]:
     """Compute consensus and agreement in the background; follow the job."""
     return how
 
@@ -185,7 +185,7 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
 @background_operation(
     "evaluate", "Hold metrics against the consensus", job="evaluate", parameters=EvaluateRequest
 )
-def evaluate(
+def start_evaluation(
     *,
     study: Study,
     metrics: Collection[str] = DEFAULT_METRICS,

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from common.amounts import coefficient, thousands
-from evaluation.presentation.content import percent
+from evaluation.presentation.content import narrow_percent
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -30,7 +30,7 @@ from evaluation.presentation.plots.canvas import (
     draw_coefficients,
     draw_dots,
     draw_level,
-    label_of,
+    metric_label_of,
     new_figure,
     new_plot,
     quiet_axes,
@@ -269,7 +269,7 @@ def _value(cell: Mapping[str, Any]) -> float:
 
 
 def _dot(label: str, cell: Mapping[str, Any], *, accent: bool = False) -> Dot:
-    return Dot(label_of(label), cell["value"], cell["low"], cell["high"], accent=accent)
+    return Dot(metric_label_of(label), cell["value"], cell["low"], cell["high"], accent=accent)
 
 
 def _rows_height(names: Sequence[str]) -> float:
@@ -278,7 +278,7 @@ def _rows_height(names: Sequence[str]) -> float:
 
 
 def _left_margin(names: Sequence[str]) -> float:
-    return 0.04 + 0.0115 * max(len(line) for name in names for line in label_of(name).split("\n"))
+    return 0.04 + 0.0115 * max(len(line) for name in names for line in metric_label_of(name).split("\n"))
 
 
 def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
@@ -286,7 +286,7 @@ def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
         accuracies = ", ".join(
-            f"{kind} {percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
+            f"{kind} {narrow_percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
         )
         parts.append(f"{name}: {accuracies}.")
     return " ".join(parts)

@@ -16,7 +16,7 @@ from common.amounts import json_float, thousands
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Table, estimate_of, percent, percent_number
+from evaluation.presentation.content import Table, estimate_of, narrow_percent, percent_number
 from evaluation.results.consensus.groups import GroupValues, consensus_of_groups, first_of_groups
 from evaluation.results.consensus.study import StudyConsensus, values_at
 from evaluation.results.standings import (
@@ -29,7 +29,7 @@ from evaluation.results.standings import (
 )
 from judgments.kinds import Consensus, Kind, RelevanceScale
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.crossed import CONFIDENCE, ITEM, Estimate, share_of_rows
+from quorum.statistics.crossed import CONFIDENCE, ITEM, CrossedEstimate, share_of_rows
 from quorum.statistics.meta import wilson_interval
 from quorum.statistics.ranking import (
     MEDIAN_RANK,
@@ -288,7 +288,7 @@ def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dic
     return figure
 
 
-def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> Estimate:
+def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> CrossedEstimate:
     """Estimate S@k over all queries if rejected captions are relevant with the audited share q.
 
     A query with a relevant caption in its first k counts 1; otherwise 1 - (1 - q)^m for m unjudged captions
@@ -303,7 +303,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
         chance: Floats = 1.0 - (1.0 - share) ** unjudged
         return float(np.where(sure, 1.0, chance).mean())
 
-    return Estimate(at(audit["share"]), at(audit["low"]), at(audit["high"]))
+    return CrossedEstimate(at(audit["share"]), at(audit["low"]), at(audit["high"]))
 
 
 def judged_systems(
@@ -408,9 +408,9 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         "dropped": thousands(audit["dropped"]),
         "judged": thousands(audit["judged"]),
         "missed": thousands(audit["missed"]),
-        "share": percent(audit["share"]),
+        "share": narrow_percent(audit["share"]),
         "low": percent_number(audit["low"]),
-        "high": percent(audit["high"]),
+        "high": narrow_percent(audit["high"]),
         "unanimous": thousands(audit["unanimous_no"]),
     }
     recall = audit["recall"]
@@ -421,9 +421,9 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         "%(low)s to %(high)s)."
     ) % {
         "missed": thousands(round(audit["missed_in_all"]["value"])),
-        "share": percent(recall["value"]),
+        "share": narrow_percent(recall["value"]),
         "low": percent_number(recall["low"]),
-        "high": percent(recall["high"]),
+        "high": narrow_percent(recall["high"]),
     }
     return f"{sentence} {missed}"
 

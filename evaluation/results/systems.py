@@ -15,7 +15,13 @@ from common.features import of_features
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import NothingToRank
-from evaluation.presentation.content import interval_in_text, join_names, p_in_text, percent, percent_number
+from evaluation.presentation.content import (
+    interval_in_text,
+    join_names,
+    narrow_percent,
+    p_in_text,
+    percent_number,
+)
 from evaluation.results.best_of.choices import PEOPLE, fit_choices
 from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus.clusters import scope_sentence
@@ -89,10 +95,10 @@ def verdict_of_systems(
         standings = next((found for found in of_kinds if found is not None), None)
     if standings is None or len(standings.names) < 2:
         return None
-    return decide(standings)
+    return verdict_on_systems(standings)
 
 
-def decide(standings: Standings) -> SystemsVerdict:
+def verdict_on_systems(standings: Standings) -> SystemsVerdict:
     """Separate the systems from the first by t tests of their differences, with Holm's correction."""
     names, best = list(standings.names), standings.compare()
     first, leaders, rest = best.names[0], best.leaders, best.rest
@@ -187,7 +193,7 @@ def _name(system: str) -> str:
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:
     if measure in SHARES:
-        ends, value = interval_in_text(row, percent_number, percent), percent(row["value"])
+        ends, value = interval_in_text(row, percent_number, narrow_percent), narrow_percent(row["value"])
     else:
         ends, value = interval_in_text(row, coefficient, coefficient), coefficient(row["value"])
     sentences = {

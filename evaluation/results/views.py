@@ -36,7 +36,7 @@ from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
 from evaluation.data.releases.erasure import erased_since
 from evaluation.models import Analysis, Consensus
-from evaluation.presentation.content import percent
+from evaluation.presentation.content import narrow_percent
 from evaluation.results.aggregation import (
     captions_table,
     consensus_tables,
@@ -53,7 +53,7 @@ from evaluation.results.metric_figures import (
     tables_beside_metrics,
     within_items_sentence,
 )
-from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
+from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
@@ -69,9 +69,9 @@ from judgments.kinds.base import Kind
 from judgments.kinds.pairs import HOW_SURE
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, Group, StepForm, StudyStep, never
+from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never
 from judgments.studies.step_form import add_operation, read_posted_parameters
-from judgments.studies.study_page import PAGES, add_step, page_address, study_page
+from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 from quorum.statistics.aggregation.pair_answers import SURE
 
 DAY = 86_400
@@ -124,7 +124,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if not row["used"]:
         note = _("excluded")
         if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
-            note = _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
+            note = _("excluded: below %(share)s on check questions") % {"share": narrow_percent(threshold)}
         notes.append(note)
     left = row["left_share"]
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
@@ -193,7 +193,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
     labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in HOW_SURE}}
     shares = [
-        f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
+        f"{labels[row['level']]}: {narrow_percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels
         if row["compared"]
     ]
@@ -240,7 +240,7 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-@study_page("results", "Results", order=50, group=Group.FINDINGS)
+@study_page("results", "Results", order=50, group=StudyPlace.FINDINGS)
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     newest = {}
     for analysis in Analysis.objects.filter(
@@ -286,7 +286,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
         ways = WAYS | ({"metrics": METRICS_BY_STEPS[steps]} if steps in METRICS_BY_STEPS else {})
         context["ways"] = [
-            {"label": _(label), "link": page_address(study, name)}
+            {"label": _(label), "link": study_page_address(study, name)}
             for name, label in ways.items()
             if name in PAGES  # its feature may be off
             and PAGES[name].shown(study)
@@ -428,15 +428,15 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _start_job(request: HttpRequest, study: Study) -> None:
-    values = read_posted_parameters(request, evaluate)
+    values = read_posted_parameters(request, start_evaluation)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(
             _("Study “%(slug)s” has no judgments yet; there is nothing to compute.") % {"slug": study.slug}
         )
     with transaction.atomic():
-        aggregate.start(study, {}, by=signed_in(request), page=True)
+        start_aggregation.start(study, {}, by=signed_in(request), page=True)
         if not KINDS[study.protocol].comparison.refusal:
-            evaluate.start(study, values, by=signed_in(request), page=True)
+            start_evaluation.start(study, values, by=signed_in(request), page=True)
 
 
 def _can_be_adopted(study: Study) -> bool:
@@ -475,7 +475,9 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
 # A form has the readings of what the study judges. "compute" is also the button on top, without a form.
 _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
 _add_compute("compute-captions", OF_CAPTIONS, never)
-add_operation(aggregate, name="models", label="Fit models of workers", fields=("method",), needed=("method",))
+add_operation(
+    start_aggregation, name="models", label="Fit models of workers", fields=("method",), needed=("method",)
+)
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow, texts_of
+from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow, texts_of_column
 from evaluation.results.consensus.study import StudyConsensus, values_at
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Floats, Ints, places_in
@@ -65,7 +65,7 @@ class ModelRows:
         }
 
     def as_json(self) -> list[dict[str, Any]]:
-        rows = zip(texts_of(self.key), self.value, self.probability.tolist(), strict=True)
+        rows = zip(texts_of_column(self.key), self.value, self.probability.tolist(), strict=True)
         return [{"unit": key, "value": value, "probability": sure} for key, value, sure in rows]
 
 
@@ -176,7 +176,7 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
     if not known.any():
         return {"reason": NOTHING_COMPARED}
     fitted = item_response(unit[known], worker[known], right[known])
-    keys = texts_of(units.key.take(places_in(units.pk, fitted.items)))
+    keys = texts_of_column(units.key.take(places_in(units.pk, fitted.items)))
     rows = zip(keys, fitted.discrimination.tolist(), fitted.difficulty.tolist(), strict=True)
     return {
         "reason": "",

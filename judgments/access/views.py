@@ -54,7 +54,7 @@ from judgments.admin.base import (
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import give, take
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -74,7 +74,7 @@ ROLES = [
 COLUMNS = ["at", "what", "words", "why", "by", "details"]
 
 
-@study_page("people", "Access", order=80, group=Group.SHARE)
+@study_page("people", "Access", order=80, group=StudyPlace.SHARE)
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     roles = (
         StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
@@ -97,7 +97,7 @@ def offered_accounts() -> Context:
     return {"accounts": accounts[:MOST_OFFERED], "many_accounts": len(accounts) > MOST_OFFERED}
 
 
-@study_page("log", "Log", order=81, group=Group.SHARE)
+@study_page("log", "Log", order=81, group=StudyPlace.SHARE)
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])

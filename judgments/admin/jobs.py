@@ -34,7 +34,7 @@ from judgments.jobs.words import (
 )
 from judgments.models import Dataset, Job, Study
 from judgments.models.jobs import DELETED_STUDY
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import study_page_address
 
 STATE_COLOURS = {
     Job.State.QUEUED: "",
@@ -57,7 +57,9 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
         .first()
     )
     if study is not None:
-        return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
+        return study.name, study_page_address(
+            study, "change" if study.state == Study.State.DRAFT else "results"
+        )
     name = job.args.get("dataset") or job.args.get("name", "")
     dataset = visible_rows(Dataset.objects.filter(name=name), person).first()
     if dataset is not None:

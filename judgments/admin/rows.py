@@ -25,7 +25,7 @@ from judgments.admin.base import (
     thumbnail,
 )
 from judgments.models import HIT, Caption, Item, Output, StudyEvent, System, Unit
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import study_page_address
 
 
 @admin.register(Item)
@@ -156,7 +156,7 @@ class HITAdmin(ReadOnlyAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         hit = row_or_404(self.get_queryset(request), object_id)
-        return redirect(f"{page_address(hit.study, 'hit')}?number={hit.position + 1}")
+        return redirect(f"{study_page_address(hit.study, 'hit')}?number={hit.position + 1}")
 
     @display(description="number", ordering="position")
     def number(self, hit: HIT) -> int:

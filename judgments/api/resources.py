@@ -28,7 +28,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from common.parameters import NumberField, Parameters
+from common.parameters import Parameters, PlainNumberField
 from judgments.access.permissions import (
     IsStaff,
     may_cancel,
@@ -45,7 +45,7 @@ from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.jobs.queues import cancel_job, queue_positions, retry_job
-from judgments.jobs.registry import scope_of
+from judgments.jobs.registry import scope_of_kind
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
 from judgments.models.datasets import NumberField as NumberColumn
 from judgments.models.jobs import of_studies
@@ -165,7 +165,7 @@ class HITFilters(Filters):
 class RowSerializer(serializers.ModelSerializer[Row]):
     serializer_field_mapping = {
         **serializers.ModelSerializer.serializer_field_mapping,
-        NumberColumn: NumberField,
+        NumberColumn: PlainNumberField,
     }
 
     def get_extra_kwargs(self) -> dict[str, Any]:
@@ -300,7 +300,11 @@ class JobSerializer(RowSerializer[Job]):
     def to_representation(self, instance: Job) -> dict[str, Any]:
         fields: dict[str, Any] = super().to_representation(instance)
         token = token_of(self.context["request"]) if "request" in self.context else None
-        if fields["result"] and token and not scope_allows(token.scopes, f"{scope_of(instance.kind)}:read"):
+        if (
+            fields["result"]
+            and token
+            and not scope_allows(token.scopes, f"{scope_of_kind(instance.kind)}:read")
+        ):
             fields["result"] = {}
         return fields
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from judgments.datasets.upload_parts import PEOPLE, SYSTEM, Part
+from judgments.datasets.upload_parts import PEOPLE, SYSTEM, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
@@ -47,7 +47,7 @@ class _Tally:
         elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
             self.rows[-1] = (image, caption[:300])
 
-    def part(self, table: Part, **fields: Any) -> Part:
+    def part(self, table: UploadPart, **fields: Any) -> UploadPart:
         """Return the part of a table that was counted."""
         return replace(
             table, images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields
@@ -57,7 +57,9 @@ class _Tally:
 _Tallies = dict[tuple[str, str], _Tally]  # by system, and by column if columns hold captions
 
 
-def parts_of_table(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[list[Part], set[str]]:
+def parts_of_table(
+    file: Path, table: UploadPart, go_on: Callable[[], None]
+) -> tuple[list[UploadPart], set[str]]:
     """Return the sources of a table's captions, and the names of its images."""
     tallies, images, columns = _tallies(file, table, go_on)
     if not tallies:
@@ -74,7 +76,9 @@ def parts_of_table(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[
     return _parts_of_rows(table, columns, tallies), images
 
 
-def _tallies(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[_Tallies, set[str], list[str]]:
+def _tallies(
+    file: Path, table: UploadPart, go_on: Callable[[], None]
+) -> tuple[_Tallies, set[str], list[str]]:
     """Return the captions of each system and column, the names of the images, and the columns."""
     records = TABLE_FORMATS[table.format]
     if table.mapping is not None:
@@ -97,7 +101,7 @@ def _tallies(file: Path, table: Part, go_on: Callable[[], None]) -> tuple[_Talli
     return filled, images, columns
 
 
-def _parts_of_columns(table: Part, columns: Sequence[str], tallies: _Tallies) -> list[Part]:
+def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
     wide = [column for _, column in tallies if column]
     people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
     parts = [
@@ -113,7 +117,7 @@ def _parts_of_columns(table: Part, columns: Sequence[str], tallies: _Tallies) ->
     return parts
 
 
-def _parts_of_rows(table: Part, columns: Sequence[str], tallies: _Tallies) -> list[Part]:
+def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
     unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
     if list(tallies) == [("", "")]:
         return [tallies["", ""].part(table, role="", unused=unused)]

@@ -24,7 +24,7 @@ from common.incoming import compose_name
 from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, refresh_statistics
 from common.texts import one_text
 from judgments.access.roles import has_role
-from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_address
+from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_file_address
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import candidate_key, text_key
@@ -40,11 +40,11 @@ from judgments.importers import (
 from judgments.importers.records.rows import (
     HUMAN,
     HUMAN_OTHER,
+    CandidatePairRow,
     CandidateRow,
     DocumentRow,
     ImageRow,
     InputRow,
-    PairRow,
     ReferenceRow,
     TitledRow,
 )
@@ -377,7 +377,7 @@ def _attach_pictures(
     items = list(dataset.items.order_by("position"))
     if is_address(images):
         for item in items:
-            item.url = picture_address(images, files[item.name])
+            item.url = picture_file_address(images, files[item.name])
         Item.objects.bulk_update(items, ["url"], batch_size=500)
         return
     names = ((item.name, files[item.name]) for item in items)
@@ -389,7 +389,7 @@ def _attach_pictures(
     enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=user)
 
 
-def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
+def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
     pairs = list(rows)
     if not pairs:
         return

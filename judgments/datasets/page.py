@@ -41,15 +41,15 @@ from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_ad
 from judgments.datasets import pending_imports, uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.table_columns import TABLE_USES, WITHOUT_COLUMNS, Table
+from judgments.datasets.table_columns import TABLE_USES, WITHOUT_COLUMNS, UploadTable
 from judgments.datasets.upload_parts import (
     ENCODINGS,
     IMAGES,
     LEFT_OUT,
     PEOPLE,
     SYSTEM,
-    Part,
     Understood,
+    UploadPart,
     as_understood,
 )
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem, read_layouts
@@ -101,7 +101,7 @@ ROLES_BESIDE_TEXTS = ROLE_WORDS | {
 ROLES_OF_TEXTS = {PEOPLE: gettext_lazy("source texts"), LEFT_OUT: ROLE_WORDS[LEFT_OUT]}
 
 
-def role_words(part: Part) -> dict[str, Any]:
+def role_words(part: UploadPart) -> dict[str, Any]:
     return ROLES_OF_TEXTS if part.sources else ROLES_BESIDE_TEXTS if part.texts else ROLE_WORDS
 
 
@@ -392,7 +392,7 @@ def add_upload(name: str, form: type[UploadForm]) -> None:
 def _apply_format(understood: Understood, format: str) -> None:
     """Read the upload in the chosen format, if any."""
     if format:
-        part = Part(format=format, encoding=understood.encoding or "utf-8")
+        part = UploadPart(format=format, encoding=understood.encoding or "utf-8")
         understood.parts, understood.problems, understood.lacking = [part], [], 0
 
 
@@ -540,7 +540,7 @@ class DatasetAdmin(QuorumAdmin):
             return self._ask_for_files_again(request, "add")
         understood = as_understood(choices["understood"])
         form = UnderstoodForm(request.POST, understood=understood)
-        tables = {name: Table(**table) for name, table in understood.tables.items()}
+        tables = {name: UploadTable(**table) for name, table in understood.tables.items()}
         try:
             maps = pending_imports.posted_maps(tables, request.POST.dict())
         except ImportProblem as problem:
@@ -597,7 +597,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
         tables = [
-            (f"{number}-", name, pending_imports.offered("dataset", {}, Table(**table)))
+            (f"{number}-", name, pending_imports.offered("dataset", {}, UploadTable(**table)))
             for number, (name, table) in enumerate(form.understood.tables.items())
         ]
         return self._page(
@@ -653,7 +653,7 @@ class DatasetAdmin(QuorumAdmin):
                 messages.error(request, str(error))
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        table = Table(**waiting["table"])
+        table = UploadTable(**waiting["table"])
         use = TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
         return self._page(
             request,

@@ -14,7 +14,14 @@ from django.utils.translation import gettext, gettext_noop
 from common.incoming import BeyondHead
 from common.incoming.json_documents import load_json
 from judgments.datasets.importing import last_mapping
-from judgments.datasets.table_columns import TABLE_USES, WITHOUT_COLUMNS, Table, has_title, lines_of, table_of
+from judgments.datasets.table_columns import (
+    TABLE_USES,
+    WITHOUT_COLUMNS,
+    UploadTable,
+    has_title,
+    lines_of,
+    table_of,
+)
 from judgments.datasets.uploads import job_file, open_upload
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
 from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, LEFT_OUT, parse_pairs
@@ -48,7 +55,7 @@ def pending(upload: str) -> dict[str, Any] | None:
     return waiting if waiting.get("kind") in registered_kinds() else None  # its feature may be off
 
 
-def leave_pending(kind: str, args: Mapping[str, Any], table: Table) -> None:
+def leave_pending(kind: str, args: Mapping[str, Any], table: UploadTable) -> None:
     values = {"kind": kind, "args": dict(args), "table": asdict(table)}
     job_file(args["upload"]).write_text(json.dumps(values))
 
@@ -64,7 +71,7 @@ def problems_left(job: Job, path: Path) -> Iterator[None]:
     try:
         yield
     except ImportProblem as problem:
-        args, table = job.args, Table()
+        args, table = job.args, UploadTable()
         if _has_columns(job.kind, args):
             header_row = (args.get("mapping") or {}).get("header_row", 0)
             encoding = args.get("encoding", "")
@@ -111,7 +118,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
         except ImportProblem as problem:
             if not has_title(lines):
                 return False
-            table = Table(problems=[_as_row(problem, files.path)], header_row=header_row)
+            table = UploadTable(problems=[_as_row(problem, files.path)], header_row=header_row)
     table.lines = lines
     if not table.lines and not table.rows:
         return False
@@ -121,7 +128,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
     return True
 
 
-def offered(kind: str, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
+def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
     """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
     before = args.get("mapping") or {}
     names = {
@@ -170,7 +177,7 @@ def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -
     }
 
 
-def posted_maps(tables: Mapping[str, Table], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Return how the tables of an upload are read, as a page has sent it: file -> `Table.as_mapping`.
 
     Raises:
@@ -196,7 +203,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
     Raises:
         ImportProblem: the words are no pairs.
     """
-    args, table = dict(waiting["args"]), Table(**waiting["table"])
+    args, table = dict(waiting["args"]), UploadTable(**waiting["table"])
     fixes: dict[str, dict[str, dict[str, str]]] = {}
     for number, problem in enumerate(table.problems):
         text = values.get(f"fix-{number}")

@@ -85,7 +85,7 @@ def is_address(images: str) -> bool:
     return images.startswith(("http://", "https://"))
 
 
-def picture_address(images: str, file: str) -> str:
+def picture_file_address(images: str, file: str) -> str:
     """Raise PictureProblem if the address is too long to store."""
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:

@@ -69,7 +69,7 @@ class TableUse:
         if OF_A_SYSTEM.fullmatch(guesses.get("system", "")):
             del guesses["system"]  # what it wrote, not which it is
 
-    def shown(self, args: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         """Return what its template shows besides, of an import with these arguments."""
         return {}
 
@@ -101,7 +101,7 @@ def add_table_use(kind: str, use: TableUse) -> None:
 
 
 @dataclass(slots=True)
-class Table:
+class UploadTable:
     """A table's columns with their first cells, what they were taken for, and the problems of its rows.
 
     Attributes:
@@ -173,7 +173,7 @@ def table_of(
     encoding: str = "",
     offered: Mapping[str, str] | None = None,
     header_row: int = 0,
-) -> Table:
+) -> UploadTable:
     """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
 
     Args:
@@ -190,4 +190,4 @@ def table_of(
     known = used if used and set(used.values()) <= set(names) else guessed(names, wanted)
     TABLE_USES[use].check_guesses(known)
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
-    return Table(names, cells, known, header_row=header_row, is_folder=path.is_dir())
+    return UploadTable(names, cells, known, header_row=header_row, is_folder=path.is_dir())

@@ -15,8 +15,8 @@ from django.utils.translation import gettext
 from common.amounts import thousands
 from common.incoming import unpacked_name
 from judgments.datasets.caption_sources import OF_PEOPLE, parts_of_table
-from judgments.datasets.table_columns import TABLE_USES, Table, has_title, lines_of, table_of
-from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, Part, Understood
+from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, lines_of, table_of
+from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, Understood, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
 from judgments.importers.published.flickr8k import TOKEN_FILE
 from judgments.importers.textio import likely_encoding, read_head
@@ -75,7 +75,7 @@ def understand(
         maps: file -> how its table is read, as `ColumnMapping` has it; "" -> the columns of the last import.
     """
     tables: dict[str, dict[str, Any]] = {}
-    parts: list[Part] = []
+    parts: list[UploadPart] = []
     problems: list[str] = []
     files = sorted(path for path in root.rglob("*") if path.is_file())
     for number, file in enumerate(files):
@@ -151,9 +151,9 @@ def _is_of_a_set(file: Path) -> bool:
     )
 
 
-def _whole(file: Path, root: Path, encoding: str) -> Part:
+def _whole(file: Path, root: Path, encoding: str) -> UploadPart:
     """Return a file, or the published set that it stands for, as one part of the upload."""
-    part = Part(file=str(file.relative_to(root)), encoding=encoding)
+    part = UploadPart(file=str(file.relative_to(root)), encoding=encoding)
     folder = str(file.parent.relative_to(root))
     if file.name == TOKEN_FILE:
         return replace(part, file=folder, format="flickr8k")
@@ -173,7 +173,7 @@ def _whole(file: Path, root: Path, encoding: str) -> Part:
     return replace(part, format="coco" if is_coco else "jsonl")
 
 
-def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, Any]]) -> Table:
+def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
     """Return what the columns of a table are taken for: as they were chosen, by our names, or by a guess."""
     how = maps.get(part.file, {})
     header_row, lines = how.get("header_row", 0), lines_of(file, part.format, part.encoding)
@@ -185,7 +185,9 @@ def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, Any]]) -> 
     except ImportProblem:
         if not has_title(lines):
             raise
-        table = Table(header_row=header_row)  # a title is read as the header: a person chooses another line
+        table = UploadTable(
+            header_row=header_row
+        )  # a title is read as the header: a person chooses another line
     table.lines, table.where, table.missing = lines, how.get("where", {}), how.get("missing", [])
     if (columns := how.get("columns")) is not None and set(columns.values()) <= set(table.names):
         table.chosen = dict(columns)
@@ -202,7 +204,7 @@ def _table_of(file: Path, part: Part, maps: Mapping[str, Mapping[str, Any]]) -> 
     return table
 
 
-def _with_roles(parts: list[Part]) -> list[Part]:
+def _with_roles(parts: list[UploadPart]) -> list[UploadPart]:
     """Return people's captions first: by file name, else by captions per image."""
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]
@@ -215,12 +217,12 @@ def _with_roles(parts: list[Part]) -> list[Part]:
     return [*people[:1], *systems, *(_as(part, LEFT_OUT) for part in people[1:])]
 
 
-def _says_people(part: Part) -> int:
+def _says_people(part: UploadPart) -> int:
     stem = PurePosixPath(unpacked_name(part.file)).stem
     return bool(SAYS_PEOPLE.search(stem)) - bool(SAYS_SYSTEM.search(stem))
 
 
-def _as(part: Part, role: str) -> Part:
+def _as(part: UploadPart, role: str) -> UploadPart:
     return replace(
         part,
         role=role,

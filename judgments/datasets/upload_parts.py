@@ -43,7 +43,7 @@ FORMAT_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UploadPart:
     """Captions of one source in an upload.
 
     Attributes:
@@ -134,7 +134,7 @@ class Understood:
     """
 
     name: str
-    parts: list[Part]
+    parts: list[UploadPart]
     pictures: int = 0
     folder: str = ""
     found: int = 0
@@ -152,4 +152,4 @@ class Understood:
 
 def as_understood(values: Mapping[str, Any]) -> Understood:
     """Return what ``dataclasses.asdict`` took apart."""
-    return replace(Understood(**values), parts=[Part(**part) for part in values["parts"]])
+    return replace(Understood(**values), parts=[UploadPart(**part) for part in values["parts"]])

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 from common.amounts import thousands
 from common.audit import acting_person
 from common.errors import QuorumError
-from common.files import remove_leftovers
+from common.files import remove_stale_files
 from common.incoming import BeyondHead, check_head
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
 from judgments.datasets.understanding import understand
@@ -142,7 +142,7 @@ def discard_leftovers() -> list[str]:
 
     Pictures of datasets that are not there stay: the database may be an older one, or a wrong one.
     """
-    return remove_leftovers(_root(), "*", but=_uploads_of_jobs())
+    return remove_stale_files(_root(), "*", but=_uploads_of_jobs())
 
 
 def _uploads_of_jobs() -> set[str]:

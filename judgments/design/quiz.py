@@ -13,7 +13,7 @@ from judgments.design.tables.base import Listed, Part
 QUIZ_PRESETS = {preset.name: preset for preset in of_features("quiz_presets")}
 
 
-class QuizQuestion(Part):
+class StudyQuestion(Part):
     """A question of the study's own, with one right answer."""
 
     text: Annotated[str, Field(min_length=1, max_length=1000)]
@@ -22,7 +22,7 @@ class QuizQuestion(Part):
     why: str = Field("", max_length=1000, description="Said when the answer is explained.")
 
     @model_validator(mode="after")
-    def _check_answer_is_an_option(self) -> QuizQuestion:
+    def _check_answer_is_an_option(self) -> StudyQuestion:
         if self.answer > len(self.options):
             raise ValueError(
                 gettext("answer is %(answer)s, but there are %(n)s options")
@@ -41,7 +41,7 @@ class Quiz(Part):
             "words": {"": "None", **{name: preset.title for name, preset in QUIZ_PRESETS.items()}}
         },
     )
-    questions: Listed[QuizQuestion] = Field(
+    questions: Listed[StudyQuestion] = Field(
         (),
         title="Questions of your own",
         description="Each with one right answer.",

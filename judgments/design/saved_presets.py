@@ -55,7 +55,7 @@ def preset_values(design: StudyDesign) -> dict[str, Any]:
 
 
 @transaction.atomic
-def save_preset(
+def store_preset(
     *, design: StudyDesign, slug: str, title: str, description: str = "", by: User | None = None
 ) -> SavedPreset:
     """Save a design as a preset.

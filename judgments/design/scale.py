@@ -200,7 +200,7 @@ def scale_of(text: str) -> Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ScaleEnds:
     """The ends of a scale, and its step where one is named."""
 
     low: float
@@ -208,7 +208,7 @@ class Limits:
     step: float | None = None
 
 
-def limits_of(text: str) -> Limits:
+def limits_of(text: str) -> ScaleEnds:
     """Read LOW:HIGH[:STEP]. Raise ValueError with what was expected."""
     parts = text.strip().split(":")
     if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
@@ -222,7 +222,7 @@ def limits_of(text: str) -> Limits:
             pgettext("staff", "%(text)r is no scale; expected a lower end, a higher one, and a step above 0")
             % {"text": text[:80]}
         )
-    return Limits(low, high, step[0] if step else None)
+    return ScaleEnds(low, high, step[0] if step else None)
 
 
 def parse_scale(text: str) -> str:
@@ -250,7 +250,7 @@ class Extent:
         return cls(exact(number), exact(number)).with_number(number)
 
     @classmethod
-    def between(cls, limits: Limits) -> Extent:
+    def between(cls, limits: ScaleEnds) -> Extent:
         low, high = exact(limits.low), exact(limits.high)
         return cls(low, high, origin=low).with_number(limits.high)
 

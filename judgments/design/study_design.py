@@ -22,17 +22,17 @@ from judgments.design.tables.controls import Controls, RuleSetting, Stopping, Wr
 from judgments.design.tables.crowd import Crowd
 from judgments.design.tables.panel import Panel
 from judgments.design.tables.participants import Access, Erasing, Ethics, Retention
-from judgments.design.tables.plan import Plan
+from judgments.design.tables.plan import RegistrationPlan
 from judgments.design.tables.questions import (
     AnswerOptions,
     Example,
-    Keywords,
+    KeywordsPage,
     Source,
     Spans,
     Template,
     check_judged,
 )
-from judgments.design.tables.sampling import Arena, Chosen, Filter, HandChange, Sampling
+from judgments.design.tables.sampling import Arena, Chosen, Filter, HandChange, ItemSampling
 from judgments.design.tables.translations import Language, Texts
 from judgments.design.wordings import CAPTION
 
@@ -161,7 +161,7 @@ class StudyDesign(Part):
     source: Source = Source()
     answers: AnswerOptions = AnswerOptions()
     arena: Arena = Arena()
-    sampling: Sampling = Sampling()
+    sampling: ItemSampling = ItemSampling()
     controls: Controls = Controls()
     filter: Filter = Filter()
     access: Access = Access()
@@ -174,7 +174,7 @@ class StudyDesign(Part):
     )
     writing: Writing = Writing()
     stopping: Stopping = Stopping()
-    keywords: Keywords = Keywords()
+    keywords: KeywordsPage = KeywordsPage()
     spans: Spans = Spans()
     template: Template = Template()
     crowd: Crowd = Crowd()
@@ -187,7 +187,7 @@ class StudyDesign(Part):
         title="Texts in other languages",
         description="Participants see them in the language of their page.",
     )
-    registration: Plan | None = None
+    registration: RegistrationPlan | None = None
     chosen: Chosen | None = None
     by_hand: Listed[HandChange] = ()
 

@@ -18,7 +18,7 @@ from common.files import unguard_formula
 from common.incoming import quoted
 from common.texts import one_text, parting
 from judgments.design.numbers import number_text, range_of
-from judgments.design.scale import Extent, Limits, Scale, limits_of, scale_of
+from judgments.design.scale import Extent, Scale, ScaleEnds, limits_of, scale_of
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.keys import text_key
 from judgments.importers.names import NamesOfImages
@@ -27,7 +27,7 @@ from judgments.importers.records.json_records import json_cell
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import ANNOTATION, SEARCH, Credit, CreditedRow, JudgmentRow
 from judgments.importers.records.sources import JudgmentSource
-from judgments.importers.records.values import SHORT_NAME_LIMIT, BadValue, read_name, read_number, read_text
+from judgments.importers.records.values import SHORT_NAME_LIMIT, BadCell, read_name, read_number, read_text
 from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS
@@ -57,7 +57,7 @@ class AnswerRule:
         self.plain = kind
         self.setting: str | None = None
         self.scale_text = ""
-        self._limits: Limits | None = None
+        self._limits: ScaleEnds | None = None
         self._extent: Extent | None = None
         self._numbers: set[tuple[object, bool]] = set()
 
@@ -423,7 +423,7 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
     if answer is not None:
         raise record.problem("answer", quoted(answer), f"nothing: {kind.name} is answered by value")
     value = record.get("value")
-    with suppress(BadValue):
+    with suppress(BadCell):
         value = read_number(value, record.textual)
     try:
         rule.check_number(value, more=record.get("answers") is not None)
@@ -520,12 +520,12 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
 
 def _credit(value: object) -> Credit:
     if not isinstance(value, dict) or not value.keys() <= {"system", "rank", "task"}:
-        raise BadValue(quoted(value), 'an object such as {"system": "nearest", "rank": 1}')
+        raise BadCell(quoted(value), 'an object such as {"system": "nearest", "rank": 1}')
     system, rank, task = value.get("system"), value.get("rank"), value.get("task", ANNOTATION)
     if not isinstance(system, str):
-        raise BadValue(quoted(system), "a system's name")
+        raise BadCell(quoted(system), "a system's name")
     if rank is not None and (type(rank) is not int or not 1 <= rank <= MOST_RANK):
-        raise BadValue(f"the rank {quoted(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
+        raise BadCell(f"the rank {quoted(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
     if task not in (ANNOTATION, SEARCH):
-        raise BadValue(f"the task {quoted(task)}", f"{ANNOTATION} or {SEARCH}")
+        raise BadCell(f"the task {quoted(task)}", f"{ANNOTATION} or {SEARCH}")
     return Credit(read_name(system, "a system's name", SHORT_NAME_LIMIT), rank, task)

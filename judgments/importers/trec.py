@@ -15,7 +15,7 @@ from common.amounts import counted
 from common.incoming import compose_name, quoted
 from judgments.importers.records.column_types import ShortName
 from judgments.importers.records.record import Record, Shape
-from judgments.importers.records.values import BadValue, read_number
+from judgments.importers.records.values import BadCell, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
@@ -25,7 +25,7 @@ STEP = 50_000  # lines between two reports of progress
 
 def _rank(value: Any) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS):
-        raise BadValue(quoted(value), "a whole number from 0")
+        raise BadCell(quoted(value), "a whole number from 0")
     return int(value)
 
 

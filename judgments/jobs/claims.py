@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 
 from common.audit import acting_as, logged_with
 from judgments.jobs.registry import UnknownJobKind, job_kinds
-from judgments.jobs.runs import MAX_ATTEMPTS, Run
+from judgments.jobs.runs import MAX_ATTEMPTS, JobRun
 from judgments.models.jobs import Job
 
 owners_here: set[str] = set()  # the owners that run jobs in this process
@@ -34,8 +34,8 @@ def run_job(job_id: int) -> bool:
 
 
 def start_run(
-    job_id: int, within: Callable[[Run], AbstractContextManager[object]] = nullcontext
-) -> Run | None:
+    job_id: int, within: Callable[[JobRun], AbstractContextManager[object]] = nullcontext
+) -> JobRun | None:
     """Claim a job and run it as `run_job` does; return None if it is not to be had.
 
     Args:
@@ -63,11 +63,11 @@ def start_run(
         owners_here.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
 
 
-def _asked_for_by(run: Run) -> User | None:
+def _asked_for_by(run: JobRun) -> User | None:
     return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
 
 
-def _claim(job_id: int, owner: str) -> Run | None:
+def _claim(job_id: int, owner: str) -> JobRun | None:
     job = Job.objects.filter(pk=job_id, state__in=[Job.State.QUEUED, Job.State.RUNNING]).first()
     if job is None:
         return None
@@ -79,7 +79,7 @@ def _claim(job_id: int, owner: str) -> Run | None:
     )
     if not changed:
         return None
-    return Run(job.pk, job.kind, job.queue, job.args, owner, job.attempts + 1)
+    return JobRun(job.pk, job.kind, job.queue, job.args, owner, job.attempts + 1)
 
 
 def owner_name() -> str:

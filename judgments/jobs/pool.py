@@ -28,7 +28,7 @@ from redis.exceptions import RedisError
 from judgments.jobs import registry, runs
 from judgments.jobs.claims import is_gone, owner_name
 from judgments.jobs.registry import HEAVY
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.models import Study
 from quorum.numeric import packing
 from quorum.numeric.parallel import PartFunction, Results, Serial, using
@@ -55,7 +55,7 @@ def folder_of_parts() -> Path:
 class AllWorkers:
     """The pool of a job."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: JobRun) -> None:
         self._run = run
         self._folders = itertools.count()
 

@@ -77,7 +77,7 @@ def scheduled_rounds() -> tuple[Round, ...]:
     return tuple(_rounds)
 
 
-def scope_of(kind: str) -> str:
+def scope_of_kind(kind: str) -> str:
     return job_kinds[kind].scope if kind in job_kinds else "studies"
 
 

@@ -77,7 +77,7 @@ class Progress(Protocol):
 
 
 @dataclass
-class Run:
+class JobRun:
     """A worker's claim of a job, passed to the handler."""
 
     job_id: int
@@ -141,7 +141,7 @@ class Run:
     def _row(self) -> JobQuerySet:
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> JobRun:
         self._heart = _Heart(self)
         self._heart.start()
         return self
@@ -191,7 +191,7 @@ class _Heart(threading.Thread):
     without delaying the handler.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: JobRun) -> None:
         super().__init__(name=f"job-{run.job_id}-heart", daemon=True)
         self.run_, self.stopped = run, threading.Event()
 

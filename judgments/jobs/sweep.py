@@ -25,7 +25,7 @@ LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by 
 _woke, _clocks_apart = float("-inf"), time.time() - time.monotonic()
 
 
-def sweep_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
+def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
     """Queue the jobs of dead workers and of lost messages again; safe at any time.
 
     Args:

@@ -309,7 +309,7 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MetricComparison:
     """How ``evaluate`` compares caption metrics with the answers.
 
     Attributes:
@@ -470,7 +470,7 @@ class Kind(ABC):
     sides: Sides = Sides()
     aggregation: Aggregation
     results: Results | None = None
-    comparison: Comparison = Comparison()
+    comparison: MetricComparison = MetricComparison()
     relevance: RelevanceScale | None = None
     exchange: Exchange = Exchange()
     rehearsal: Rehearsal | None = None
@@ -693,7 +693,9 @@ class ChoiceKind(Kind):
 
 
 class OpenKind(Kind):
-    comparison = Comparison(refusal="its answers are open; docs/evaluation.md says what to use instead.")
+    comparison = MetricComparison(
+        refusal="its answers are open; docs/evaluation.md says what to use instead."
+    )
 
 
 class ChoiceRehearsal(Rehearsal):

@@ -24,12 +24,12 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import (
     CaptionScore,
-    Comparison,
     Consensus,
     Exchange,
     IncludedJudgment,
     Kind,
     KindResults,
+    MetricComparison,
     OpenAggregation,
     OpenKind,
     Page,
@@ -365,7 +365,7 @@ class BestWorst(OpenKind):
     sides = OptionOrder()
     aggregation = MostOften()
     results = BestWorstScores()
-    comparison = Comparison(per_image=True)
+    comparison = MetricComparison(per_image=True)
     exchange = CaptionIds()
     rehearsal: BestWorstRehearsal = BestWorstRehearsal()
     content = ShownOptions

@@ -16,10 +16,10 @@ from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Material, UnitSpec
 from judgments.kinds.base import (
-    Comparison,
     Consensus,
     IncludedJudgment,
     KindResults,
+    MetricComparison,
     OpenAggregation,
     OpenKind,
     Page,
@@ -29,14 +29,14 @@ from judgments.kinds.base import (
 from judgments.kinds.caption_rules import (
     ANY_LANGUAGE,
     RULES,
-    Rule,
+    CaptionRule,
     broken_rules,
     first_part,
     first_refusal,
     tidy_text,
 )
 from judgments.kinds.spelling import misspellings
-from judgments.kinds.upper_bound import leave_one_out
+from judgments.kinds.upper_bound import leave_one_out_scores
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -62,7 +62,7 @@ SWAPS = (
 class RefusedCaption(ValueError):
     """A caption that breaks a hard rule; ``says`` is the message for its writer."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: CaptionRule) -> None:
         super().__init__(f"expected another caption ({rule.id}: {str(rule.says).rstrip('.')})")
         self.says = rule.says
 
@@ -88,7 +88,9 @@ class HeldAgainstEachOther(Results):
         texts: defaultdict[int, list[str]] = defaultdict(list)
         for judgment in judged:
             texts[judgment.unit.pk].append(judgment.answer)
-        return KindResults(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
+        return KindResults(
+            study={"leave_one_out": leave_one_out_scores(list(texts.values()), seed=seed).as_json()}
+        )
 
 
 class CaptionRehearsal(Rehearsal):
@@ -133,7 +135,7 @@ class CaptionWriting(OpenKind):
     )
     aggregation = AllCaptions()
     results = HeldAgainstEachOther()
-    comparison = Comparison(
+    comparison = MetricComparison(
         refusal="nobody judged the captions that were written, so no metric can be held against people; the "
         "results hold the captions against each other, and “Adopt captions” lets later studies judge them."
     )

@@ -32,7 +32,7 @@ ANY_LANGUAGE = ("", "en", "zh")  # one for each set of hard rules
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CaptionRule:
     """A rule of caption writing.
 
     Attributes:
@@ -94,14 +94,14 @@ def count_words(text: str) -> int:
     return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
 
 
-def _read() -> tuple[Rule, ...]:
+def _read() -> tuple[CaptionRule, ...]:
     rules = tomllib.loads(Path(__file__).with_name("caption_rules.toml").read_text(encoding="utf-8"))["rules"]
     return tuple(_rule(**values) for values in rules)
 
 
 def _rule(
     *, says: str, refused: str, pattern: str = "", words: Sequence[str] = (), times: int = 1, **values: Any
-) -> Rule:
+) -> CaptionRule:
     whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
     for name in ("languages", "besides"):
         values[name] = tuple(values.get(name, ()))
@@ -109,7 +109,7 @@ def _rule(
         pattern, whole_words = (
             expression.replace(f"{{{name}}}", part) for expression in (pattern, whole_words)
         )
-    return Rule(
+    return CaptionRule(
         says=_(says),
         refused=refused * times,
         pattern="|".join(filter(None, (pattern, whole_words))),
@@ -125,14 +125,14 @@ def first_part(language: str) -> str:
     return language.split("-")[0].lower()
 
 
-def rules_for(language: str) -> tuple[Rule, ...]:
+def rules_for(language: str) -> tuple[CaptionRule, ...]:
     return tuple(rule for rule in RULES if rule.is_for(language))
 
 
-def broken_rules(text: str, language: str) -> tuple[Rule, ...]:
+def broken_rules(text: str, language: str) -> tuple[CaptionRule, ...]:
     tidy = tidy_text(text)
     return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidy))
 
 
-def first_refusal(rules: Iterable[Rule]) -> Rule | None:
+def first_refusal(rules: Iterable[CaptionRule]) -> CaptionRule | None:
     return next((rule for rule in rules if rule.hard), None)

@@ -20,10 +20,10 @@ from judgments.kinds.base import (
     Answers,
     Choice,
     ChoiceRehearsal,
-    Comparison,
     Consensus,
     ConsensusColumns,
     Kind,
+    MetricComparison,
     Page,
     Rehearsal,
     RelevanceScale,
@@ -141,7 +141,7 @@ class Graded(ImageCaptionKind):
     page = Page("annotation/kinds/graded.html")
     good, bad = "3-4", "1-2"
     aggregation = MeanGrade(values)
-    comparison = Comparison(cuts=GRADE_THRESHOLDS)
+    comparison = MetricComparison(cuts=GRADE_THRESHOLDS)
     relevance = RelevanceScale.of_means(scale)
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
     study_scale: Scale | None = None  # of a study, which its page and its clients are told

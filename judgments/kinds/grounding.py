@@ -21,10 +21,10 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.drawing.phrases import label_words, normalise_text, tags_of, trim_punctuation, words_of
 from judgments.kinds.base import (
-    Comparison,
     Consensus,
     IncludedJudgment,
     KindResults,
+    MetricComparison,
     OpenAggregation,
     OpenKind,
     Page,
@@ -237,7 +237,7 @@ class Grounding(OpenKind):
     page = Page("annotation/kinds/grounding.html", script="js/kinds/grounding.js", self_contained=False)
     aggregation = MajorityOfLinks()
     results = NamedBoxes()
-    comparison = Comparison(
+    comparison = MetricComparison(
         refusal="links say which objects a caption names, not how good it is; the export “grounding” "
         "holds what the content selection measures take."
     )

@@ -32,10 +32,10 @@ from judgments.drawing.phrases import (
     words_of,
 )
 from judgments.kinds.base import (
-    Comparison,
     Consensus,
     IncludedJudgment,
     KindResults,
+    MetricComparison,
     OpenAggregation,
     OpenKind,
     Page,
@@ -222,7 +222,7 @@ class Keywords(OpenKind):
     page = Page("annotation/kinds/keywords.html", script="js/kinds/keywords.js")
     aggregation = KeywordCounts()
     results = KeywordResults()
-    comparison = Comparison(
+    comparison = MetricComparison(
         refusal="keywords are no captions; the export “keywords” holds the gold standard that the "
         "keyword measures take."
     )

@@ -23,8 +23,8 @@ from judgments.kinds.base import (
     Answers,
     Choice,
     ChoiceRehearsal,
-    Comparison,
     ConsensusColumns,
+    MetricComparison,
     Page,
     RelevanceScale,
     Units,
@@ -81,7 +81,7 @@ class Relevance(ImageCaptionKind):
     defaults = {"question": wording.question, "seconds_per_unit": 3.0}
     page = Page("annotation/kinds/relevance.html")
     aggregation = TwoThirds()
-    comparison = Comparison(cuts=(0.33, 0.66, 1.0))
+    comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))
     relevance = RelevanceScale(describes=lambda value: value == 1, least_yes=2 / 3)
     rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
     good, bad = 1, 0

@@ -17,9 +17,9 @@ from judgments.design.numbers import plain_number, range_of
 from judgments.design.scale import Scale
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
-    Comparison,
     IncludedJudgment,
     KindResults,
+    MetricComparison,
     Page,
     RelevanceScale,
     Results,
@@ -110,7 +110,7 @@ class Slider(Graded):
     )
     aggregation = MeanGrade()
     results = StandardisedMeans()
-    comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
+    comparison = MetricComparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
     relevance = RelevanceScale.of_means(scale)
     matches = Nearness(NEAR * 100)
     rehearsal = SliderRehearsal(scale, SPREAD, matches)

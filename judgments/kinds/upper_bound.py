@@ -83,7 +83,7 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
     return {"names": list(columns), "rho": rows}
 
 
-def leave_one_out(
+def leave_one_out_scores(
     captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
 ) -> LeaveOneOutScores:
     """Score each image's captions against its others (WG16 §4), and random captions of other images (§5).

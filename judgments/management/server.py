@@ -57,7 +57,7 @@ class RunJobs(QuorumCommand):
     example = "manage.py run_jobs"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        sweep.sweep_jobs()
+        sweep.requeue_lost_jobs()
         for job in Job.objects.due():
             if claims.run_job(job.pk):
                 self.stdout.write(f"{job.kind} {job.pk}: done")

@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables.plan import Plan
+from judgments.design.tables.plan import RegistrationPlan
 from judgments.kinds import KINDS, Kind, installed_kind
 from judgments.models import HITUnit, Study
 
@@ -17,7 +17,7 @@ def is_registered(study: Study) -> bool:
     return study.events.filter(what=REGISTERED).exists()
 
 
-def store_plan(*, study: Study, plan: Plan) -> None:
+def store_plan(*, study: Study, plan: RegistrationPlan) -> None:
     study.design = study.design | {"registration": plan.model_dump(mode="json")}
     study.save(update_fields=["design"])
 

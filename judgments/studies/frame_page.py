@@ -15,8 +15,8 @@ from judgments.cached_figures import newest_figures_job
 from judgments.models import Job, Study
 from judgments.models.jobs import QUIET_JOBS, of_studies
 from judgments.studies.designs import design_of, kind_of
-from judgments.studies.pages import Context, Group, StudyStep
-from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, page_address
+from judgments.studies.pages import Context, StudyPlace, StudyStep
+from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, study_page_address
 
 EVERY_SECONDS = 2  # between polls for figures that are being counted
 
@@ -53,7 +53,9 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         ],
         "study_groups": tab_groups(study, rights, active),
         "next_step": next_step,
-        "next_link": page_address(study, "launch") if _waits_for_its_launch(study, next_step, active) else "",
+        "next_link": study_page_address(study, "launch")
+        if _waits_for_its_launch(study, next_step, active)
+        else "",
         "other_steps": others,
         "may_preview": may_preview,
         "may_delete": may_delete,
@@ -90,11 +92,11 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
     page = PAGES.get(active)
     marked = page.under if page and page.under else active
     groups = []
-    for group in Group:
+    for group in StudyPlace:
         tabs = [
             {
                 "label": gettext(page.label),
-                "link": page_address(study, page.name),
+                "link": study_page_address(study, page.name),
                 # a page without a tab is below the one that is marked, which is then not the page itself
                 "current": ("page" if page.name == active else "true") if page.name == marked else "",
             }

@@ -16,13 +16,13 @@ from judgments.models import HIT, Study, Unit
 from judgments.operations import discard
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import can_be_discarded, what_would_go, why_not_discarded
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.stopping import expected_share
 from judgments.studies.study_page import study_page
 
 
-@study_page("hits", "Pages of work", order=20, group=Group.DESIGN)
+@study_page("hits", "Pages of work", order=20, group=StudyPlace.DESIGN)
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
@@ -34,7 +34,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
-@study_page("discard", order=22, permission=Right.CHANGE, group=Group.DESIGN, under="hits")
+@study_page("discard", order=22, permission=Right.CHANGE, group=StudyPlace.DESIGN, under="hits")
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context |= {"obstacle": why_not_discarded(study), "gone": what_would_go(study)}
     context["by_hand"] = len(study.design.get("by_hand", ()))

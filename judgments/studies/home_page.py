@@ -17,7 +17,7 @@ from judgments.admin.base import BoundedPaginator, count_of
 from judgments.models import HIT, Dataset, Job, Study
 from judgments.models.jobs import QUIET_JOBS
 from judgments.studies.pages import was_opened
-from judgments.studies.study_page import PAGES, first_page, page_address
+from judgments.studies.study_page import PAGES, first_page, study_page_address
 
 ON_A_PAGE = 20
 FINISHED = ("submitted", "approved", "rejected")
@@ -89,7 +89,7 @@ def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]
         if count and need.right in rights and not study.simulated:
             singular, plural = need.labels
             text = gettext(singular) if count == 1 else f"{thousands(count)} {gettext(plural)}"
-            waiting.append(Waiting(text, page_address(study, need.page), gettext(need.button)))
+            waiting.append(Waiting(text, study_page_address(study, need.page), gettext(need.button)))
     return waiting
 
 

@@ -39,7 +39,7 @@ from judgments.studies.home_page import with_progress
 from judgments.studies.pages import Context, StartPage, StudyPage, StudyStep
 from judgments.studies.step_form import store_refusal
 from judgments.studies.studies import delete_study
-from judgments.studies.study_page import PAGES, START_PAGES, STEPS, first_page, page_address
+from judgments.studies.study_page import PAGES, START_PAGES, STEPS, first_page, study_page_address
 
 STATE_COLOURS = {
     Study.State.DRAFT: "",
@@ -181,7 +181,9 @@ class StudyAdmin(QuorumAdmin):
 
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
         page = PAGES.get(request.POST.get("page", ""))
-        address = page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
+        address = (
+            study_page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
+        )
         number = request.POST.get("number", "")  # of the page of work that the form stood on
         return HttpResponseRedirect(f"{address}?number={number}" if number.isdecimal() else address + at)
 
@@ -242,7 +244,7 @@ class StudyAdmin(QuorumAdmin):
                     delete_study(study=study)
             except QuorumError as error:
                 messages.error(request, str(error))
-                return redirect(page_address(study, "change"))
+                return redirect(study_page_address(study, "change"))
             messages.success(request, gettext("Study “%(name)s” was deleted.") % {"name": study.name})
             return redirect(reverse("admin:judgments_study_changelist"))
         return TemplateResponse(

@@ -40,7 +40,7 @@ def can_be_evaluated(study: Study) -> bool:
     return not KINDS[study.protocol].comparison.refusal
 
 
-class Group(StrEnum):
+class StudyPlace(StrEnum):
     """The places of a study, in the order of work; each holds pages."""
 
     DESIGN = "Design"
@@ -51,15 +51,15 @@ class Group(StrEnum):
 
     def has_content(self, study: Study) -> bool:
         match self:
-            case Group.LAUNCH:
+            case StudyPlace.LAUNCH:
                 return not (study.simulated or study.state == Study.State.CLOSED)
-            case Group.LIVE | Group.FINDINGS:
+            case StudyPlace.LIVE | StudyPlace.FINDINGS:
                 return was_opened(study)
         return True
 
     def label_for(self, study: Study) -> str:
         """Return its name; Live becomes Answers once nobody works any more."""
-        if self is Group.LIVE and study.state != Study.State.OPEN:
+        if self is StudyPlace.LIVE and study.state != Study.State.OPEN:
             return gettext("Answers")
         return gettext(self.value)
 
@@ -84,11 +84,11 @@ class StudyPage:
     view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
     permission: str = Right.VIEW
     shown: Callable[[Study], bool] = always
-    group: Group = Group.SHARE
-    before: Group | None = None
+    group: StudyPlace = StudyPlace.SHARE
+    before: StudyPlace | None = None
     under: str = ""
 
-    def place_in(self, study: Study) -> Group:
+    def place_in(self, study: Study) -> StudyPlace:
         return self.group if self.before is None or was_opened(study) else self.before
 
 

@@ -18,24 +18,24 @@ from judgments.figures import Figures, add_figures
 from judgments.models import Study, System
 from judgments.operations import generate
 from judgments.studies.designs import design_of
-from judgments.studies.generation.plans import Plan, plan_study
+from judgments.studies.generation.plans import StudyPlan, plan_study
 from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation
-from judgments.studies.study_page import page_address, parts_of_plan, study_page
+from judgments.studies.study_page import parts_of_plan, study_page, study_page_address
 
 
 @study_page("plan", order=21)
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    return TemplateResponse(request, "judgments/study/plan.html", context | plan_of(study))
+    return TemplateResponse(request, "judgments/study/plan.html", context | plan_context(study))
 
 
-def plan_of(study: Study) -> Context:
+def plan_context(study: Study) -> Context:
     """Return the design with its plan, a problem, or a mark that it is being counted, for a template."""
     design = design_of(study)
     plan = cached_figures(study, PLAN).value
     if plan is None:
         return {"design": design, "waits": True}
-    if isinstance(plan, Plan):
+    if isinstance(plan, StudyPlan):
         try:
             return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
         except QuorumError as error:
@@ -51,10 +51,10 @@ def plan_of(study: Study) -> Context:
 def place_of_problem(study: Study, key: str) -> str:
     """Return the design's page, at the field where it says what is wrong with this key."""
     name = field_of_key(key, design_of(study))
-    return f"{page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
+    return f"{study_page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
 
-def _planned(study: Study) -> Plan | DesignError:
+def _planned(study: Study) -> StudyPlan | DesignError:
     """Return the plan, or why nothing can be drawn from the design."""
     try:
         return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
@@ -62,10 +62,10 @@ def _planned(study: Study) -> Plan | DesignError:
         return DesignError(str(error), field=error.field if isinstance(error, DesignError) else "")
 
 
-def _plan_from_json(value: dict[str, Any]) -> Plan | DesignError:
+def _plan_from_json(value: dict[str, Any]) -> StudyPlan | DesignError:
     if "problem" in value:
         return DesignError(str(value["problem"]), field=str(value.get("field", "")))
-    return Plan(**value | {"pool": ControlPool(**value["pool"])})
+    return StudyPlan(**value | {"pool": ControlPool(**value["pool"])})
 
 
 def _drawn_from(study: Study) -> object:
@@ -79,7 +79,7 @@ def _is_large(study: Study) -> bool:
     return are_many(study.dataset.captions.all())
 
 
-PLAN: Figures[Plan | DesignError] = add_figures(
+PLAN: Figures[StudyPlan | DesignError] = add_figures(
     Figures(
         "plan",
         _planned,

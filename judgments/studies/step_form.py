@@ -18,7 +18,7 @@ from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.operations import Operation, Outcome
 from judgments.studies.pages import StepForm, StudyStep, never
-from judgments.studies.study_page import add_step, page_address
+from judgments.studies.study_page import add_step, study_page_address
 
 REFUSAL = "quorum-refusal"
 LONGEST_KEPT = 5000  # characters of a field
@@ -92,10 +92,10 @@ def add_operation(
                 return shows(request, study, outcome)
             messages.success(request, outcome.message)
             if leads_away:
-                return redirect(page_address(outcome.value, leads_away))
+                return redirect(study_page_address(outcome.value, leads_away))
         if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right
             return redirect("admin:judgments_study_changelist")
-        return None if leads_to is None else redirect(page_address(study, leads_to(study)))
+        return None if leads_to is None else redirect(study_page_address(study, leads_to(study)))
 
     add_step(
         StudyStep(

@@ -14,7 +14,7 @@ from judgments.models import Study
 from judgments.studies.pages import Context, PagePart, PlanPart, StartPage, StudyPage, StudyStep, was_opened
 
 if TYPE_CHECKING:
-    from judgments.studies.generation.plans import Plan
+    from judgments.studies.generation.plans import StudyPlan
 
 
 View = TypeVar("View", bound=Callable[[HttpRequest, Study, Context], HttpResponseBase])
@@ -52,12 +52,12 @@ def add_page_part(part: PagePart) -> None:
     PAGE_PARTS.append(part)
 
 
-def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
+def parts_of_plan(design: StudyDesign, plan: StudyPlan) -> list[dict[str, Any]]:
     items = plan.judgments // design.judgments_per_unit  # on all pages
     return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
 
 
-def page_address(study: Study, name: str) -> str:
+def study_page_address(study: Study, name: str) -> str:
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
 
 
@@ -68,10 +68,10 @@ def page_of_running() -> str:
 
 def first_page(study: Study) -> str:
     if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
-        return page_address(study, "rehearsal")
+        return study_page_address(study, "rehearsal")
     names = {
         Study.State.DRAFT.value: "change",
         Study.State.GENERATED.value: "launch",
         Study.State.OPEN.value: page_of_running(),
     }
-    return page_address(study, names.get(study.state, "results"))
+    return study_page_address(study, names.get(study.state, "results"))

@@ -172,7 +172,7 @@ class WeightedEstimate(Inference):
 
 
 @signed("mean-of-all-items", data=("items", "population"))
-def weighted_mean(
+def mean_of_all_items(
     values: ArrayLike,
     probabilities: ArrayLike,
     items: Iterable[Any] | None = None,

@@ -24,11 +24,11 @@ from annotation.models import (
 from annotation.quality.flags import exclude_worker
 from annotation.quality.operations import send_units
 from annotation.quality.reviews import (
-    decide,
+    decide_adjudication,
     own_adjudication,
     send_to_adjudicator,
     waiting_adjudications,
-    withdraw,
+    withdraw_adjudication,
 )
 from common.errors import NotThere, WrongState
 from contrib.quiz.tests.quizzing import quizzed, take
@@ -450,12 +450,12 @@ def test_what_cannot_be_decided_is_refused_and_the_last_decision_leads_back_to_t
 def test_deciding_twice_is_harmless_and_otherwise_refused(split_study: Study) -> None:
     rita = person("rita")
     (one,) = sent(split_study, rita)
-    decide(adjudication=one, answer=1)
+    decide_adjudication(adjudication=one, answer=1)
     when = one.decided_at
-    decide(adjudication=one, answer=1)
+    decide_adjudication(adjudication=one, answer=1)
     assert one.decided_at == when
     with pytest.raises(WrongState, match="stays: this item was decided already"):
-        decide(adjudication=one, answer=2)
+        decide_adjudication(adjudication=one, answer=2)
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "decided already" in answer.content.decode()
     assert "This one is decided" in signed_in(rita).get(address(one), follow=True).content.decode()
@@ -485,25 +485,25 @@ def test_a_unit_goes_to_one_person_at_a_time(split_study: Study) -> None:
     assert sent(split_study, otto) == []
     with pytest.raises(IntegrityError), transaction.atomic():
         Adjudication.objects.create(study=split_study, unit=one.unit, adjudicator=otto)
-    withdraw(study=split_study, pk=one.pk, by=rita)
+    withdraw_adjudication(study=split_study, pk=one.pk, by=rita)
     (again,) = sent(split_study, otto)
     assert again.unit == one.unit
     with pytest.raises(NotThere):
         own_adjudication(user=rita, pk=one.pk)
     with pytest.raises(WrongState, match="was withdrawn"):
-        decide(adjudication=one, answer=1)
+        decide_adjudication(adjudication=one, answer=1)
 
 
 def test_withdrawing_keeps_what_was_decided_and_by_whom_it_was_taken_back(split_study: Study) -> None:
     rita = person("rita")
     (one,) = sent(split_study, rita)
-    decide(adjudication=one, answer=1)
-    first = withdraw(study=split_study, pk=one.pk, by=rita)
-    second = withdraw(study=split_study, pk=one.pk)
+    decide_adjudication(adjudication=one, answer=1)
+    first = withdraw_adjudication(study=split_study, pk=one.pk, by=rita)
+    second = withdraw_adjudication(study=split_study, pk=one.pk)
     assert (second.state, second.withdrawn_by, second.withdrawn_at) == ("withdrawn", rita, first.withdrawn_at)
     assert second.value is not None
     with pytest.raises(NotThere):
-        withdraw(study=make_study("pairwise", name="Another"), pk=one.pk)
+        withdraw_adjudication(study=make_study("pairwise", name="Another"), pk=one.pk)
 
 
 def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Judgment, Worker
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
@@ -159,14 +159,14 @@ def test_noticing_costs_two_queries_however_many_captions(django_assert_max_num_
 
 def test_a_rehearsal_goes_all_the_way_and_tells_the_careless() -> None:
     study = writing_study(images=6, writers=3)
-    report = rehearse(study=study, crowd=Crowd(workers=8, spammers=0.5, drop_outs=0.1, seed=2))
+    report = rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.5, drop_outs=0.1, seed=2))
     assert (report.units, report.judgments, report.spammers) == (6, 18, 4)
     texts = Judgment.objects.of_study(study).values_list("answer", "signals")
     copied = [signals for text, signals in texts if text in COPIED]
     assert copied
     assert any(one.get("same_as_own") or one.get("same_as_another") for one in copied)
     careful = writing_study(images=6, writers=3, dataset_name="more-shapes", name="More", slug="more")
-    assert rehearse(study=careful, crowd=Crowd(workers=8, spammers=0.0, seed=2)).recovered == 1.0
+    assert rehearse(study=careful, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=2)).recovered == 1.0
 
 
 # the page, and what a form without scripts sends

@@ -35,7 +35,7 @@ from annotation.quality.controls import (
 from annotation.quality.detectors.chances import binomial_at_most
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_assignments, reject_assignments
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import cached_units_of, page_units_of
@@ -283,7 +283,9 @@ def test_a_rehearsal_answers_all_four_kinds_and_careful_workers_pass_them(protoc
         images_per_hit=5,
         opened=True,
     )
-    report = rehearse(study=study, crowd=Crowd(workers=8, spammers=0.25, accuracy=0.9, drop_outs=0, seed=2))
+    report = rehearse(
+        study=study, crowd=RehearsalCrowd(workers=8, spammers=0.25, accuracy=0.9, drop_outs=0, seed=2)
+    )
     assert {answer.control_kind for answer in control_answers(study)} == set(
         study.units.filter(control=True).values_list("control_kind", flat=True)
     )
@@ -348,7 +350,7 @@ def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:
         sampling={"options": 3},
         units_per_hit=6,
     )
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, drop_outs=0, seed=1))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.2, drop_outs=0, seed=1))
     assert {answer.control_kind for answer in control_answers(study)} == {"reference", "degraded", "repeated"}
     designer = signed_in(User.objects.create_superuser("designer"))
     shown = designer.get(reverse("admin:judgments_study_controls", args=[study.pk])).content.decode()

@@ -26,10 +26,10 @@ from annotation.models import (
 )
 from annotation.models.privacy import person_erased
 from annotation.privacy import retention
-from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, mark_of
+from annotation.privacy.erasing import DELETED, MONEY, MOVED, UNTIED, erase_person, erasure_mark_of
 from annotation.privacy.erasure_list import erasure_list
 from annotation.privacy.receipts import replace_words
-from annotation.privacy.retention import end_retention, erase_expired_identities, retention_of
+from annotation.privacy.retention import end_identities_of_study, erase_expired_identities, retention_of
 from annotation.quality.flags import exclude_worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
@@ -271,7 +271,7 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     study.save()
     comments = Judgment.objects.exclude(comment="").count()
     Invitation.objects.create(study=study, code="for-ada", worker=person(), used_at=timezone.now())
-    assert end_retention(study=study) == 0
+    assert end_identities_of_study(study=study) == 0
     erase_expired_identities()
     assert not Job.objects.filter(kind="end_retention").exists()
     assert (retention_of(study).people, retention_of(study).soon) == (3, True)
@@ -303,10 +303,10 @@ def test_a_promised_end_that_is_interrupted_goes_on(study: Study, monkeypatch: p
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        end_retention(study=study, progress=stop)
+        end_identities_of_study(study=study, progress=stop)
     assert retention_of(study).people == 2
     assert check_integrity().problems == []
-    assert end_retention(study=study) == 2
+    assert end_identities_of_study(study=study) == 2
     assert retention_of(study).people == 0
     assert check_integrity().problems == []
 
@@ -370,7 +370,7 @@ def test_a_replay_goes_on_after_somebody_who_is_to_be_paid_first(tmp_path: Path)
     lines = tmp_path / "erasures.jsonl"
     row = {"study": study.slug, "way": "identity", "content": {"removed": {}}, "previous": "", "digest": ""}
     at = timezone.now().isoformat()
-    lines.write_text("\n".join(json.dumps(row | {"mark": mark_of(one), "at": at}) for one in people))
+    lines.write_text("\n".join(json.dumps(row | {"mark": erasure_mark_of(one), "at": at}) for one in people))
     with pytest.raises(CommandError, match="1 person could not be erased yet"):
         call_command("erase_person", "--replay", str(lines))
     assert list(Worker.objects.filter(name__in=["ada", "bob"]).values_list("name", flat=True)) == ["ada"]

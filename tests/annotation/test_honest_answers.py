@@ -15,8 +15,8 @@ from annotation.models import Assignment, Case, Exclusion, Judgment, Participati
 from annotation.privacy.consent import consent_version
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
 from annotation.quality.rule_replays import replay_rules
-from annotation.quality.rules import copy_rules, set_rule
-from annotation.rehearsal.crowd import Crowd
+from annotation.quality.rules import copy_rules, store_rule
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.submissions import save_answers, submit_assignment
 from common.errors import DesignError, WrongState
@@ -150,7 +150,7 @@ def test_a_sign_may_only_flag_whatever_the_rules_say(rule: str, action: str) -> 
     study = writing_study(images=3, writing=BOTH)
     said = f"the action of {rule} is {action}; expected flag, because what it finds is a sign and no proof"
     with pytest.raises(WrongState, match=f"^Nothing was changed: {said}\\.$"):
-        set_rule(study=study, rule=rule, settings={}, action=action, enabled=True)
+        store_rule(study=study, rule=rule, settings={}, action=action, enabled=True)
     study.design = study.design | {"rules": [{"rule": rule, "action": action, "settings": {}}]}
     with pytest.raises(DesignError, match=f"rules, table 1: {said}"):
         copy_rules(study=study)
@@ -172,7 +172,7 @@ def test_a_row_of_an_earlier_version_that_excludes_flags_too() -> None:
 
 def test_the_evidence_stands_side_by_side_on_the_review_page(designer: Any) -> None:
     study = writing_study(images=6, writers=2)
-    set_rule(study=study, rule="phrasing", settings={"least": 3}, action="flag", enabled=True)
+    store_rule(study=study, rule="phrasing", settings={"least": 3}, action="flag", enabled=True)
     ada, bob = joined(study, "ada").worker, joined(study, "bob").worker
     write(study, ada)
     first = set(Judgment.objects.values_list("unit", flat=True))
@@ -214,7 +214,8 @@ def test_a_rehearsed_cheat_who_pastes_is_found_and_nobody_who_types() -> None:
         controls={"per_hit": 0}, writing=BOTH,
     )  # fmt: skip
     rehearse(
-        study=study, crowd=Crowd(workers=8, spammers=0.25, sorts="pasting", seed=2, rules=True, drop_outs=0.0)
+        study=study,
+        crowd=RehearsalCrowd(workers=8, spammers=0.25, sorts="pasting", seed=2, rules=True, drop_outs=0.0),
     )
     signs = ("pasted-text", "typing", "phrasing", "canary")
     pasting = set(

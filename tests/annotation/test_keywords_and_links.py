@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from judgments.models import Study
 from tests.annotation.calling import begin, is_problem, patch
@@ -118,7 +118,7 @@ def test_a_client_sees_words_and_boxes_and_sends_links() -> None:
 @pytest.mark.parametrize(("protocol", "per_hit"), [("keywords", 0), ("grounding", 1)])
 def test_a_rehearsed_crowd_fills_the_study_and_finds_the_truth(protocol: str, per_hit: int) -> None:
     study = make(protocol, controls={"per_hit": per_hit}, judgments_per_unit=7)
-    report = rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, accuracy=0.9, seed=4))
+    report = rehearse(study=study, crowd=RehearsalCrowd(workers=9, spammers=0.0, accuracy=0.9, seed=4))
     assert report.judgments == Judgment.objects.of_study(study).count()
     assert report.recovered > 0.7
     if per_hit:
@@ -127,5 +127,5 @@ def test_a_rehearsed_crowd_fills_the_study_and_finds_the_truth(protocol: str, pe
     spoiled = make_study(
         study.dataset, protocol, slug="spoiled", judgments_per_unit=7, controls={"per_hit": per_hit}
     )
-    lost = rehearse(study=spoiled, crowd=Crowd(workers=9, spammers=1.0, seed=4))
+    lost = rehearse(study=spoiled, crowd=RehearsalCrowd(workers=9, spammers=1.0, seed=4))
     assert lost.recovered < 0.3

@@ -348,7 +348,7 @@ from collections import Counter
 from annotation.crowds.opening import begin_closing, begin_opening
 from annotation.models import Assignment, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.quality.reviews import approve_unopposed, reject_assignments
+from annotation.quality.reviews import approve_without_objection, reject_assignments
 from annotation.work.operations import pause_study, resume_study
 from annotation.work.submissions import submit_and_claim
 from annotation.work.claims import (claim_assignment)

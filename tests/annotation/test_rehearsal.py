@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.crowds.opening import open_study
 from annotation.errors import JoinRefused
 from annotation.models import Assignment, Case, Judgment, Participation, QualityRule, Worker
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.reports import RehearsalReport
 from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
 def test_every_hit_is_filled_and_everything_is_marked(protocol: str) -> None:
     study = make_study(protocol)
-    report = rehearse(study=study, crowd=Crowd(workers=6, spammers=0.0, seed=1))
+    report = rehearse(study=study, crowd=RehearsalCrowd(workers=6, spammers=0.0, seed=1))
     study.refresh_from_db()
     assert (study.simulated, study.state) == (True, "closed")
     for hit in study.hits.all():
@@ -51,9 +51,12 @@ def test_careful_workers_recover_the_truth_and_spammers_spoil_it() -> None:
         "units_per_hit": 10,
         "sampling": {"pairs": {"HC": 6, "HI": 6, "MM": 3}, "references": 2},
     }
-    careful = rehearse(study=make_study("triplet", **size), crowd=Crowd(workers=9, spammers=0.0, seed=2))
+    careful = rehearse(
+        study=make_study("triplet", **size), crowd=RehearsalCrowd(workers=9, spammers=0.0, seed=2)
+    )
     spoiled = rehearse(
-        study=make_study("triplet", name="Spoiled", **size), crowd=Crowd(workers=9, spammers=1.0, seed=2)
+        study=make_study("triplet", name="Spoiled", **size),
+        crowd=RehearsalCrowd(workers=9, spammers=1.0, seed=2),
     )
     assert careful.recovered > 0.9
     assert careful.controls_careful is not None
@@ -65,7 +68,7 @@ def test_careful_workers_recover_the_truth_and_spammers_spoil_it() -> None:
 def test_a_rehearsal_speaks_of_the_consensus_that_aggregate_finds() -> None:
     pairs = {"pairs": {"HC": 6, "HI": 6, "MM": 3}, "references": 2}
     study = make_study("triplet", judgments_per_unit=5, sampling=pairs)
-    report = rehearse(study=study, crowd=Crowd(workers=8, spammers=0.5, seed=1))
+    report = rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.5, seed=1))
     found = aggregate_study(study=study)
     assert not all(worker["used"] for worker in found["workers"])
     ties = sum(unit["tie"] for unit in found["units"])
@@ -81,7 +84,7 @@ def test_the_same_seed_gives_the_same_answers() -> None:
     generate_hits(study=copy)
     answers = []
     for one in (study, copy):
-        rehearse(study=one, crowd=Crowd(workers=5, spammers=0.2, seed=4))
+        rehearse(study=one, crowd=RehearsalCrowd(workers=5, spammers=0.2, seed=4))
         rows = Judgment.objects.of_study(one).values_list("unit__key", "assignment__worker__name", "value")
         answers.append(sorted(rows))
     assert answers[0] == answers[1]
@@ -98,8 +101,8 @@ def test_a_rehearsal_that_was_stopped_goes_on() -> None:
             raise Stopped
 
     with pytest.raises(Stopped):
-        rehearse(study=study, crowd=Crowd(workers=5, seed=1), progress=stop)
-    report = rehearse(study=study, crowd=Crowd(workers=5, seed=1))
+        rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1), progress=stop)
+    report = rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1))
     assert report.hits == study.hits.count()
     assert Judgment.objects.of_study(study).count() == report.judgments
 
@@ -109,14 +112,14 @@ def test_two_crowds_never_mix_their_answers() -> None:
 
     def meanwhile(share: float, words: str) -> None:
         with pytest.raises(WrongState, match="is being rehearsed at this moment"):
-            rehearse(study=Study.objects.get(), crowd=Crowd(workers=5, seed=1))
+            rehearse(study=Study.objects.get(), crowd=RehearsalCrowd(workers=5, seed=1))
 
-    rehearse(study=study, crowd=Crowd(workers=5, seed=1), progress=meanwhile)
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1), progress=meanwhile)
     with pytest.raises(
         WrongState, match=r"was rehearsed with workers 5, spammers 0\.1, accuracy 0\.85, .*seed 1"
     ):
-        rehearse(study=study, crowd=Crowd(workers=5, seed=2))
-    again = rehearse(study=study, crowd=Crowd(workers=5, seed=1))
+        rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=2))
+    again = rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1))
     assert again.judgments == Judgment.objects.of_study(study).count()
 
 
@@ -125,7 +128,7 @@ def test_people_who_left_long_ago_do_not_stand_in_the_way() -> None:
     worker, _ = make_worker(study)
     claim_assignment(study=study, worker=worker)
     Assignment.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert rehearse(study=study, crowd=Crowd(workers=4)).hits == study.hits.count()
+    assert rehearse(study=study, crowd=RehearsalCrowd(workers=4)).hits == study.hits.count()
 
 
 def test_a_study_with_people_s_judgments_is_refused() -> None:
@@ -133,7 +136,7 @@ def test_a_study_with_people_s_judgments_is_refused() -> None:
     worker, _ = make_worker(study)
     claim_assignment(study=study, worker=worker)
     with pytest.raises(WrongState, match="judgments of people"):
-        rehearse(study=study, crowd=Crowd())
+        rehearse(study=study, crowd=RehearsalCrowd())
     assert not Assignment.objects.filter(simulated=True).exists()
     study.refresh_from_db()
     assert not study.simulated
@@ -141,12 +144,12 @@ def test_a_study_with_people_s_judgments_is_refused() -> None:
 
 def test_a_draft_is_refused() -> None:
     with pytest.raises(WrongState, match="generate them first"):
-        rehearse(study=make_study(opened=False), crowd=Crowd())
+        rehearse(study=make_study(opened=False), crowd=RehearsalCrowd())
 
 
 def test_people_cannot_join_a_rehearsed_study_and_it_cannot_be_opened() -> None:
     study = make_study()
-    rehearse(study=study, crowd=Crowd(workers=4))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4))
     with pytest.raises(JoinRefused):
         join_study(study=study, name="somebody")
     with pytest.raises(WrongState, match="open the copy to people"):
@@ -165,13 +168,13 @@ def test_a_person_who_joined_before_gets_no_work_of_a_rehearsal() -> None:
         raise Met
 
     with pytest.raises(Met):
-        rehearse(study=study, crowd=Crowd(workers=5), progress=meet)
+        rehearse(study=study, crowd=RehearsalCrowd(workers=5), progress=meet)
 
 
 def test_the_crowd_is_as_accurate_as_fast_and_as_faithful_as_was_asked() -> None:
     def rehearsed(name: str, **crowd: Any) -> RehearsalReport:
         study = make_study("triplet", name=name)
-        return rehearse(study=study, crowd=Crowd(workers=6, spammers=0.0, seed=1, **crowd))
+        return rehearse(study=study, crowd=RehearsalCrowd(workers=6, spammers=0.0, seed=1, **crowd))
 
     perfect = rehearsed("Perfect", accuracy=1.0, drop_outs=0.0)
     guessing = rehearsed("Guessing", accuracy=0.5, drop_outs=0.5)
@@ -195,12 +198,12 @@ def test_the_crowd_is_as_accurate_as_fast_and_as_faithful_as_was_asked() -> None
 )
 def test_what_is_no_crowd_is_refused_by_name(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(WrongState, match=sentence):
-        Crowd(**wrong)
+        RehearsalCrowd(**wrong)
 
 
 def test_a_careful_crowd_takes_about_the_hours_that_the_plan_says() -> None:
     study = make_study("pairwise", units_per_hit=2, sampling={"pairs": {"HC": 10, "HI": 6, "MM": 4}})
-    crowd = Crowd(workers=40, spammers=0.0, drop_outs=0.0, seed=5)
+    crowd = RehearsalCrowd(workers=40, spammers=0.0, drop_outs=0.0, seed=5)
     plan = plan_study(design_of(study), study.dataset)
     report = rehearse(study=study, crowd=crowd)
     assert report.judgments == plan.judgments
@@ -223,7 +226,7 @@ def triplets(name: str, **values: Any) -> Study:
 ])  # fmt: skip
 def test_people_of_a_sort_answer_as_it_says(sort: str, protocol: str) -> None:
     study = make_study(protocol)
-    crowd = Crowd(workers=6, spammers=1.0, sorts=sort, seed=1)
+    crowd = RehearsalCrowd(workers=6, spammers=1.0, sorts=sort, seed=1)
     rehearse(study=study, crowd=crowd)
     for page in Assignment.objects.filter(study=study).finished():
         seen = [page.answers[str(place)]["value"] for place in range(1, len(page.answers) + 1)]
@@ -233,7 +236,7 @@ def test_people_of_a_sort_answer_as_it_says(sort: str, protocol: str) -> None:
 
 def test_rules_catch_the_one_sided_and_spare_the_careful() -> None:
     study = triplets("Watched", rules=[{"rule": "side-bias", "action": "exclude"}])
-    crowd = Crowd(workers=6, spammers=0.4, sorts="one-sided", seed=4, drop_outs=0.0)
+    crowd = RehearsalCrowd(workers=6, spammers=0.4, sorts="one-sided", seed=4, drop_outs=0.0)
     report = rehearse(study=study, crowd=crowd)
     careful, one_sided = report.by_sort
     assert (careful.sort, careful.stopped) == ("careful", 0)
@@ -252,16 +255,18 @@ def test_rules_catch_the_one_sided_and_spare_the_careful() -> None:
 
 def test_the_rules_make_the_consensus_better_where_many_do_not_look() -> None:
     crowd: dict[str, Any] = {"workers": 8, "spammers": 0.5, "sorts": "one-sided,alternating", "seed": 1}
-    without = rehearse(study=triplets("Without"), crowd=Crowd(**crowd))
+    without = rehearse(study=triplets("Without"), crowd=RehearsalCrowd(**crowd))
     rules = [{"rule": name, "action": "exclude"} for name in ("side-bias", "alternation")]
-    with_rules = rehearse(study=triplets("With", rules=rules), crowd=Crowd(**crowd))
+    with_rules = rehearse(study=triplets("With", rules=rules), crowd=RehearsalCrowd(**crowd))
     assert without.by_sort == ()
     assert with_rules.recovered > without.recovered
 
 
 def test_the_recommended_rules_are_on_where_that_is_asked_for() -> None:
     study = triplets("Recommended")
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.25, sorts="alternating", seed=1, rules=True))
+    rehearse(
+        study=study, crowd=RehearsalCrowd(workers=8, spammers=0.25, sorts="alternating", seed=1, rules=True)
+    )
     assert QualityRule.objects.filter(study=study, enabled=True).count() > 4
     assert "pasted-text" not in QualityRule.objects.filter(study=study).values_list("rule", flat=True)
     paused = Participation.objects.filter(study=study, standing="paused").count()
@@ -270,7 +275,7 @@ def test_the_recommended_rules_are_on_where_that_is_asked_for() -> None:
 
 def test_a_rehearsal_with_rules_is_gone_on_with_by_the_same_people() -> None:
     study = triplets("Cut off", rules=[{"rule": "side-bias", "action": "exclude"}])
-    crowd = Crowd(workers=8, spammers=0.4, sorts="one-sided", seed=5)
+    crowd = RehearsalCrowd(workers=8, spammers=0.4, sorts="one-sided", seed=5)
 
     class CutOffHere(Exception):
         pass
@@ -290,7 +295,7 @@ def test_a_rehearsal_with_rules_is_gone_on_with_by_the_same_people() -> None:
 
 def test_a_sort_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(WrongState, match="sorts names 'lazy'; expected some of fast, random"):
-        Crowd(sorts="fast,lazy")
+        RehearsalCrowd(sorts="fast,lazy")
 
 
 def test_the_command_says_what_became_of_each_sort(capsys: Any) -> None:

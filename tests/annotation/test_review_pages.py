@@ -7,7 +7,7 @@ from django.test import Client
 
 from annotation.models import AppealNote, Assignment, Case, Exclusion, QualityRule
 from annotation.quality.reviews import (
-    approve_unopposed,
+    approve_without_objection,
     reasons_against,
     reject_assignments,
     reject_with_findings,
@@ -146,7 +146,7 @@ def test_what_nothing_speaks_against_is_approved_and_the_rest_waits(
     assert "20 of 20 answers took the option on the left" in words(designer.get(page(flagged_study, "work")))
     assert "2 pages of work are approved." in post_work(designer, flagged_study, "approve-unopposed")
     assert states(good + bad) == ["approved", "approved", "submitted", "submitted"]
-    assert approve_unopposed(study=flagged_study) == 0
+    assert approve_without_objection(study=flagged_study) == 0
 
 
 def test_a_rejection_takes_its_reason_from_what_was_found(designer: Client, flagged_study: Study) -> None:
@@ -202,4 +202,4 @@ def test_a_sign_neither_holds_pay_back_nor_is_the_reason_of_a_rejection(
     with pytest.raises(WrongState, match="nothing speaks against ada"):
         reject_with_findings(study=flagged_study, assignments=[done.pk])
     assert reasons_against(flagged_study, [ada.pk], signs=True) == {ada.pk: ["Typed so."]}
-    assert approve_unopposed(study=flagged_study) == 1
+    assert approve_without_objection(study=flagged_study) == 1

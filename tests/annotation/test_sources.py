@@ -27,7 +27,7 @@ from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.lines import batch_lines
 from judgments.studies.studies import create_study
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import study_page_address
 from tests.annotation.calling import accept, join
 from tests.annotation.casting import joined, make_dataset, make_study, with_person
 from tests.annotation.posting import work_of
@@ -288,20 +288,20 @@ def test_researchers_read_it_beside_controls_and_disagreements_in_the_words_of_t
     designer: Client,
 ) -> None:
     study = sourced("graded")
-    controls = designer.get(page_address(study, "controls")).content.decode()
+    controls = designer.get(study_page_address(study, "controls")).content.decode()
     assert GERMAN in controls
     assert "no picture" not in controls
     assert re.search("Expresses the meaning of the source text|Is unrelated to the source text", controls)
     assert "the image" not in re.sub(r"<[^>]*>", "", controls.partition('class="q-controls"')[2])
     unit = Unit.objects.filter(study=study, control=False)[0]
-    closer = designer.get(f"{page_address(study, 'closer-look')}?id={unit.key}").content.decode()
+    closer = designer.get(f"{study_page_address(study, 'closer-look')}?id={unit.key}").content.decode()
     assert GERMAN in closer
     assert 'lang="de"' in closer
 
 
 def test_researchers_read_it_beside_the_items_of_the_quiz(designer: Client) -> None:
     study = sourced("graded", controls={"per_hit": 0}, quiz={"items": 2})
-    html = designer.get(page_address(study, "quiz")).content.decode()
+    html = designer.get(study_page_address(study, "quiz")).content.decode()
     assert html.count(GERMAN) >= 2
 
 

@@ -13,10 +13,10 @@ from annotation.crowds.opening import open_study
 from annotation.errors import WorkerExcluded, WorkPaused
 from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
 from annotation.quality import operations
-from annotation.quality.flags import confirm_case, dismiss_case, exclude_worker, readmit, run_detectors
+from annotation.quality.flags import confirm_flag, dismiss_flag, exclude_worker, readmit_worker, run_detectors
 from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.quality.rule_replays import replay_rule
-from annotation.quality.rules import copy_rules, recommend_rules, set_rule
+from annotation.quality.rules import copy_rules, recommend_rules, store_rule
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
 from common.errors import DesignError, WrongState
@@ -142,7 +142,7 @@ def designer() -> User:
 def test_a_confirmed_flag_excludes_and_stays_to_be_seen(designer: User) -> None:
     study = watched_by("flag")
     work(study, "spam", left, pages=3)
-    decided = confirm_case(case=Case.objects.get(), why="Clicks through.", by=designer)
+    decided = confirm_flag(case=Case.objects.get(), why="Clicks through.", by=designer)
     assert (decided.state, decided.decided_by, decided.decision) == ("confirmed", designer, "Clicks through.")
     assert decided.exclusion is not None
     assert (decided.exclusion.rule, decided.exclusion.made_by) == ("side-bias", designer)
@@ -152,7 +152,7 @@ def test_a_confirmed_flag_excludes_and_stays_to_be_seen(designer: User) -> None:
 def test_a_dismissed_pause_lets_the_worker_go_on_and_the_rule_is_silent_from_then_on(designer: User) -> None:
     study = watched_by("pause")
     worker = work(study, "spam", left, pages=2)[0].worker
-    dismiss_case(case=Case.objects.get(), why="She is left-handed.", by=designer)
+    dismiss_flag(case=Case.objects.get(), why="She is left-handed.", by=designer)
     assert standing(study, "spam") == "active"
     assert len(work(study, worker, left, pages=9)) > 1
     assert Case.objects.get().state == "dismissed"
@@ -161,7 +161,7 @@ def test_a_dismissed_pause_lets_the_worker_go_on_and_the_rule_is_silent_from_the
 def test_a_dismissed_exclusion_is_lifted(designer: User) -> None:
     study = watched_by("exclude")
     done = work(study, "spam", left, pages=2)
-    dismiss_case(case=Case.objects.get(), why="A test of ours.", by=designer)
+    dismiss_flag(case=Case.objects.get(), why="A test of ours.", by=designer)
     exclusion = Exclusion.objects.get()
     assert (exclusion.lifted_by, exclusion.lifted_why) == (designer, "A test of ours.")
     assert states(done) == ["submitted", "submitted"]
@@ -173,16 +173,16 @@ def test_somebody_with_another_open_pause_stays_paused(designer: User, action: s
     study = watched_by(action)
     worker = work(study, "spam", left, pages=2)[0].worker
     Case.objects.create(study=study, worker=worker, rule="too-fast", action="pause")
-    dismiss_case(case=Case.objects.get(rule="side-bias"), why="Checked.", by=designer)
+    dismiss_flag(case=Case.objects.get(rule="side-bias"), why="Checked.", by=designer)
     assert standing(study, "spam") == "paused"
-    dismiss_case(case=Case.objects.get(rule="too-fast"), why="Checked.", by=designer)
+    dismiss_flag(case=Case.objects.get(rule="too-fast"), why="Checked.", by=designer)
     assert standing(study, "spam") == "active"
 
 
 def test_an_exclusion_that_is_lifted_by_hand_closes_what_waits_for_it(designer: User) -> None:
     study = watched_by("exclude")
     work(study, "spam", left, pages=2)
-    readmit(exclusion=Exclusion.objects.get(), why="Our mistake.", by=designer)
+    readmit_worker(exclusion=Exclusion.objects.get(), why="Our mistake.", by=designer)
     assert Case.objects.get().state == "dismissed"
 
 
@@ -192,9 +192,9 @@ def test_a_case_is_decided_once_and_with_a_reason(designer: User) -> None:
     case = Case.objects.get()
     with pytest.raises(ValidationError, match="A reason is missing"):
         operations.confirm_case.read({"why": "  "}, row=str(case.pk))
-    dismiss_case(case=case, why="Fine.", by=designer)
+    dismiss_flag(case=case, why="Fine.", by=designer)
     with pytest.raises(WrongState, match="was dismissed before"):
-        confirm_case(case=case, why="After all.", by=designer)
+        confirm_flag(case=case, why="After all.", by=designer)
     assert standing(study, "spam") == "active"
 
 
@@ -204,7 +204,7 @@ def test_opening_a_study_copies_its_rules_once_and_keeps_what_was_changed() -> N
     open_study(study=study)
     row = QualityRule.objects.get()
     assert (row.rule, row.action, row.enabled) == ("side-bias", "pause", True)
-    set_rule(study=study, rule="side-bias", settings={"least": 40}, action="flag", enabled=False)
+    store_rule(study=study, rule="side-bias", settings={"least": 40}, action="flag", enabled=False)
     mark_closed(study=study)
     open_study(study=study)
     row.refresh_from_db()
@@ -249,7 +249,7 @@ def test_control_items_are_held_to_the_design() -> None:
 def test_a_change_that_is_none_changes_nothing() -> None:
     study = watched_by("flag")
     with pytest.raises(WrongState, match="Nothing was changed: side-bias has no setting"):
-        set_rule(study=study, rule="side-bias", settings={"x": 1}, action="flag", enabled=True)
+        store_rule(study=study, rule="side-bias", settings={"x": 1}, action="flag", enabled=True)
     with pytest.raises(ValidationError, match='"shout" is not a valid choice'):
         operations.set_rule.read({"action": "shout"}, row="side-bias")
     assert QualityRule.objects.get().settings == {}

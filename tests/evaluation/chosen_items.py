@@ -2,7 +2,7 @@
 
 from django.core.management import call_command
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits
@@ -30,6 +30,6 @@ def choose(study: Study, *options: str) -> Study:
 def judged(study: Study) -> Study:
     generate_hits(study=study)
     mark_open(study=study)
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=4))
     study.refresh_from_db()
     return study

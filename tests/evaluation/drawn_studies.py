@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from annotation.models import Judgment, Worker
 from annotation.quality.flags import exclude_worker
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from judgments.models import Dataset, Output, Study, System
 from judgments.studies.studies import find_study
@@ -51,7 +51,8 @@ def simulated_study(seed: int, draw: random.Random) -> Study:
         dataset, protocol, opened=False, slug=f"s-{seed}", judgments_per_unit=draw.randint(1, 3), **design
     )
     rehearse(
-        study=study, crowd=Crowd(workers=draw.randint(3, 5), spammers=draw.choice((0.0, 0.5)), seed=seed)
+        study=study,
+        crowd=RehearsalCrowd(workers=draw.randint(3, 5), spammers=draw.choice((0.0, 0.5)), seed=seed),
     )
     return find_study(study.slug)
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from annotation.models import Adjudication, Judgment
-from annotation.quality.reviews import decide, send_to_adjudicator, withdraw
+from annotation.quality.reviews import decide_adjudication, send_to_adjudicator, withdraw_adjudication
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.models import Consensus
@@ -47,7 +47,7 @@ def decided(study: Study, key: str, value: int, reason: str = "") -> Adjudicatio
     (one,) = send_to_adjudicator(study=study, units=[unit.pk], adjudicator=rita)
     Adjudication.objects.filter(pk=one.pk).update(side=None)
     one.refresh_from_db()
-    return decide(adjudication=one, answer=value, reason=reason)
+    return decide_adjudication(adjudication=one, answer=value, reason=reason)
 
 
 def test_a_decision_takes_the_place_of_a_tie_and_says_where_it_comes_from() -> None:
@@ -79,7 +79,7 @@ def test_agreement_and_judgments_do_not_know_of_it_and_withdrawing_gives_the_cro
     assert aggregate_study(study=study)["agreement"] == before["agreement"]
     assert list(Judgment.objects.values()) == rows
     assert check_integrity().problems == []
-    withdraw(study=study, pk=one.pk)
+    withdraw_adjudication(study=study, pk=one.pk)
     assert aggregate_study(study=study) == before
     assert set(Consensus.objects.values_list("source", flat=True)) == {"judgments"}
 
@@ -133,7 +133,7 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     again = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "0 units sent to rita. 1 had been sent before." in words(again)
     (one,) = Adjudication.objects.all()
-    decide(adjudication=one, answer=1, reason="C is a cat")
+    decide_adjudication(adjudication=one, answer=1, reason="C is a cat")
     shown_again = words(designer.get(page(study, "disputes")))
     assert "C is a cat" in shown_again
     taken = designer.post(do(study, "withdraw"), {"adjudication": one.pk}, follow=True)

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Worker, WrittenCaption
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
@@ -310,6 +310,6 @@ def test_who_is_no_editor_of_the_dataset_adds_no_captions_to_it(written: Study) 
 
 def test_rehearsed_captions_are_never_offered_for_adoption(admin_client: Client) -> None:
     study = writing_study(images=3, dataset_name="rehearsed", slug="rehearsed")
-    rehearse(study=study, crowd=Crowd(workers=4, seed=1))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, seed=1))
     shown = admin_client.get(page(study, "results")).content.decode()
     assert "Adopt captions" not in shown

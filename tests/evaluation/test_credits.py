@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict
 from contrib.judgment_imports.importing import import_judgments
@@ -186,7 +186,7 @@ def test_the_tables_of_systems_come_back_into_an_empty_dataset(
     protocol: str, form: str, tmp_path: Path
 ) -> None:
     study = whole(protocol, tmp_path)
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     mark_closed(study=study)
     path = tmp_path / f"out.{form}"
@@ -217,7 +217,7 @@ def test_metrics_meet_the_same_references_after_the_round_trip(protocol: str, tm
         last.save()
     sampling = {"pairs": {"HC": 4, "HM": 4, "MM": 4}}
     study = make_study(protocol, sampling=sampling, controls={"per_hit": 0})
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     mark_closed(study=study)
     rows = lines(study, tmp_path)

@@ -21,7 +21,7 @@ from evaluation.reports.sections import pairs
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.metric_figures import correlation_table
-from judgments.kinds.upper_bound import METRICS, leave_one_out
+from judgments.kinds.upper_bound import METRICS, leave_one_out_scores
 from judgments.models import Caption, Job, Study
 from quorum.metrics import score
 from quorum.numeric.signatures import parse
@@ -75,7 +75,7 @@ def test_cider_and_its_report_reach_the_published_accuracies_on_pascal_50s(
     assert "refs:48" in signature
     assert "df:given-1000-" in signature
     inputs = load_inputs(Study.objects.get(slug="winners"), metrics=["cider"], tokenizer="v15")
-    table = pairs.metrics_section(inputs, pairs.human_levels(inputs)).tables[0]
+    table = pairs.pair_metrics_section(inputs, pairs.human_levels(inputs)).tables[0]
     shown = [cell.value for cell in table.rows[0] if isinstance(cell, Estimate)]
     assert shown == [accuracy[kind]["value"] for kind in (*published, "all")]
     assert shown[-1] == pytest.approx(0.839, abs=0.0005)
@@ -123,7 +123,7 @@ def test_how_often_people_choose_the_longer_text_stands_below_the_accuracies(
     shown = designer.get(page(study, "results")).content.decode()
     assert "<summary>How often people choose the longer of two texts</summary>" in shown
     inputs = load_inputs(study)
-    table = pairs.metrics_section(inputs, pairs.human_levels(inputs)).tables[-1]
+    table = pairs.pair_metrics_section(inputs, pairs.human_levels(inputs)).tables[-1]
     assert (table.name, [row[0] for row in table.rows], table.rows[0][2]) == ("longer", ["HM"], 1)
 
 
@@ -374,7 +374,7 @@ IMAGES = [
 
 
 def test_equal_captions_reach_the_most_that_each_metric_gives() -> None:
-    found = {bound.metric: bound for bound in leave_one_out(DIFFERENT).bounds}
+    found = {bound.metric: bound for bound in leave_one_out_scores(DIFFERENT).bounds}
     assert list(found) == list(METRICS)
     for name, most in {"bleu-1": 1.0, "bleu-4": 1.0, "rouge-l": 1.0, "cider-d": 10.0}.items():
         assert found[name].micro == found[name].macro == pytest.approx(most, abs=1e-6)
@@ -384,7 +384,7 @@ def test_equal_captions_reach_the_most_that_each_metric_gives() -> None:
 
 def test_captions_that_share_no_word_reach_nothing() -> None:
     images = [["a dog runs", "two cats sleep"], ["old men walk", "the red car drives"]]
-    found = {bound.metric: bound for bound in leave_one_out(images).bounds}
+    found = {bound.metric: bound for bound in leave_one_out_scores(images).bounds}
     assert found["cider-d"].micro == found["rouge-l"].micro == 0
     assert found["bleu-1"].micro == pytest.approx(0, abs=1e-6)
 
@@ -394,7 +394,7 @@ def test_each_caption_is_scored_against_the_others_of_its_image_alone() -> None:
         ["a dog runs through snow", "a brown dog runs fast", "the dog is in the snow"],
         ["a man rides a bike", "a man on a bike"],
     ]
-    one = leave_one_out(images, metrics=["rouge-l", "bleu-1"])
+    one = leave_one_out_scores(images, metrics=["rouge-l", "bleu-1"])
     by_hand = [
         score([texts[left]], [[text for index, text in enumerate(texts) if index != left]], ["rouge-l"])
         for texts in images
@@ -411,41 +411,41 @@ def test_each_caption_is_scored_against_the_others_of_its_image_alone() -> None:
 
 def test_the_floor_is_what_captions_of_another_image_get_in_their_place() -> None:
     """WG16 §5: nothing where images share no word, and as much as people where all images are described alike."""
-    apart = {bound.metric: bound for bound in leave_one_out(DIFFERENT).bounds}
+    apart = {bound.metric: bound for bound in leave_one_out_scores(DIFFERENT).bounds}
     assert apart["cider-d"].floor == pytest.approx(0.0, abs=1e-6)
     assert apart["rouge-l"].floor < 0.2 < apart["rouge-l"].macro
-    alike = leave_one_out([["a dog runs here"] * 3] * 3, metrics=["rouge-l"]).bounds[0]
+    alike = leave_one_out_scores([["a dog runs here"] * 3] * 3, metrics=["rouge-l"]).bounds[0]
     assert alike.floor == alike.macro == pytest.approx(1.0)
 
 
 def test_the_floor_does_not_rest_on_who_wrote_first() -> None:
     turned = [texts[::-1] for texts in IMAGES]
-    one, other = leave_one_out(IMAGES, seed=4), leave_one_out(turned, seed=4)
+    one, other = leave_one_out_scores(IMAGES, seed=4), leave_one_out_scores(turned, seed=4)
     assert [bound.floor for bound in one.bounds] == pytest.approx([bound.floor for bound in other.bounds])
 
 
 def test_one_image_has_no_floor() -> None:
-    found = leave_one_out([["a dog runs", "the dog runs"]], metrics=["rouge-l"]).as_json()["metrics"][
+    found = leave_one_out_scores([["a dog runs", "the dog runs"]], metrics=["rouge-l"]).as_json()["metrics"][
         "rouge-l"
     ]
     assert found["floor"] is found["floor_low"] is found["floor_high"] is None
 
 
 def test_an_image_with_one_caption_is_left_out_and_counted() -> None:
-    found = leave_one_out([["a dog runs"], ["a man rides a bike", "a man on a bike"], []])
+    found = leave_one_out_scores([["a dog runs"], ["a man rides a bike", "a man on a bike"], []])
     assert (found.images, found.captions, found.left_out) == (1, 2, 1)
     assert found.as_json()["metrics"]["bleu-1"]["low"] is None  # one image has no interval
 
 
 def test_nothing_to_hold_against_each_other_is_said_in_words() -> None:
-    found = leave_one_out([["a dog runs"], []]).as_json()
+    found = leave_one_out_scores([["a dog runs"], []]).as_json()
     assert found["metrics"] == {}
     assert found["reason"] == "No item has two captions, so none can be held against the others."
 
 
 def test_the_same_captions_and_seed_give_the_same_interval() -> None:
     images = [[f"a dog {word} here", f"the dog {word} there", "a dog"] for word in ("runs", "eats", "sits")]
-    assert leave_one_out(images, seed=3) == leave_one_out(images, seed=3)
+    assert leave_one_out_scores(images, seed=3) == leave_one_out_scores(images, seed=3)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from defusedxml.ElementTree import fromstring
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluation.data.progress import study_progress
-from evaluation.presentation.content import Dots, Estimate, Heat, HeatPanel, Level, Panel, Plot, Table
+from evaluation.presentation.content import DotPanel, Dots, Estimate, Heat, HeatPanel, Level, Plot, Table
 from evaluation.presentation.plots.canvas import ACCENT
 from evaluation.presentation.plots.figures import dots_figure, draw_plot, svg_of
 from evaluation.results.plots import (
@@ -226,7 +226,7 @@ def test_the_words_of_two_levels_of_people_stand_apart_and_within_a_figure_of_fi
         Level("most an answer can reach", 0.87, dashed=False),
     )
     panels = tuple(
-        Panel(kind, (Estimate(0.7, 0.65, 0.75),), levels, "n = 1,234")
+        DotPanel(kind, (Estimate(0.7, 0.65, 0.75),), levels, "n = 1,234")
         for kind in ("HC", "HI", "HM", "MM", "all")
     )
     figure = dots_figure(Dots(("cider",), panels, "accuracy in %", shows="share"), 0.0)

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotation.models import Assignment, Case, Judgment, QuizAttempt
-from annotation.quality.flags import confirm_case
-from annotation.quality.reviews import decide, send_to_adjudicator
+from annotation.quality.flags import confirm_flag
+from annotation.quality.reviews import decide_adjudication, send_to_adjudicator
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
@@ -37,9 +37,9 @@ def study(module_db: None) -> Study:
     judge = User.objects.create_superuser("judge")
     unit = Unit.objects.filter(study=made, control=False)[0]
     (sent,) = send_to_adjudicator(study=made, units=[unit.pk], adjudicator=judge)
-    decide(adjudication=sent, answer=1)
+    decide_adjudication(adjudication=sent, answer=1)
     case = Case.objects.create(study=made, worker=bela.worker, rule="too-fast", action="flag")
-    confirm_case(case=case, why="Nobody reads so fast.", by=judge)
+    confirm_flag(case=case, why="Nobody reads so fast.", by=judge)
     return made
 
 

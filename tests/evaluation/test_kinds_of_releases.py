@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.amounts import as_json
 from evaluation.data.releases.rows import Settings
@@ -95,7 +95,7 @@ def drafted(protocol: str, folder: Path) -> Study:
 @pytest.mark.parametrize("protocol", [*KINDS])
 def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, tmp_path: Path) -> None:
     study = drafted(protocol, tmp_path)
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     mark_closed(study=study)
     if not KINDS[protocol].comparison.refusal:
@@ -138,7 +138,7 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
 
 def test_a_release_of_captions_from_before_they_were_ranked_verifies(tmp_path: Path) -> None:
     study = drafted("caption", tmp_path)
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     mark_closed(study=study)
     with patch(

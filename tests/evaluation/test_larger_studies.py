@@ -9,7 +9,7 @@ import scipy
 
 from evaluation.results.larger_studies import LargerStudy, larger_study, larger_study_sentence
 from evaluation.results.standings import MEAN, Outputs
-from evaluation.results.systems import decide
+from evaluation.results.systems import verdict_on_systems
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import Contrast, Spread
 
@@ -94,11 +94,11 @@ def test_nothing_is_claimed_after_one_person_or_where_systems_look_alike() -> No
 
 
 def test_the_verdict_says_how_many_people_it_takes() -> None:
-    verdict = decide(graded(50, 8, gap=0.4, taste=0.9, seed=1).standings(MEAN))
+    verdict = verdict_on_systems(graded(50, 8, gap=0.4, taste=0.9, seed=1).standings(MEAN))
     assert not verdict["settled"]
     items, people = verdict["more"], verdict["more_raters"]
     assert (
         f"{items} new items and {people} more people would settle it in four of five" in verdict["sentence"]
     )
     assert "With the same 8 people no number of items would." in verdict["sentence"]
-    assert decide(graded(50, 8, gap=3.0, taste=0.5, seed=0).standings(MEAN))["more"] is None
+    assert verdict_on_systems(graded(50, 8, gap=3.0, taste=0.5, seed=0).standings(MEAN))["more"] is None

@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Exclusion, Judgment, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import reject_assignments
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
@@ -225,7 +225,7 @@ def test_open_answers_stand_beside_values_in_their_order() -> None:
         opened=False,
         controls={"per_hit": 0},
     )
-    rehearse(study=study, crowd=Crowd(workers=4, seed=1))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, seed=1))
     table = load_judgments(study)
     assert table.data_hash == hash_of_judgments(study)
     assert np.isnan(table.value).all()

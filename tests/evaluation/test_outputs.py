@@ -22,7 +22,7 @@ from contrib.error_spans.results.scores import system_scores
 from contrib.error_spans.results.segments import segments_of
 from contrib.judgment_imports.importing import import_judgments
 from contrib.score_imports.reading import read_scores
-from contrib.score_imports.storing import import_scores
+from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.export.exporting import export_judgments
 from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
@@ -344,7 +344,7 @@ def test_imported_scores_are_those_of_the_system_that_was_judged(
         lines += [{"image": "B.jpg", "system": "s1", "caption": "other", "score": 0.5}]
         lines += [{"image": "B.jpg", "system": "s2", "caption": "another", "score": 0.6}]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    import_scores(dataset=dataset, files=read_scores(path, ["comet"]))
+    store_metric_scores(dataset=dataset, files=read_scores(path, ["comet"]))
     evaluate_study(study=study, metrics=["comet"])
     stored = list(MetricScore.objects.order_by("pk").values_list("first", "second"))
     if protocol == "graded":

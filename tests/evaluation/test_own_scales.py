@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict
 from contrib.judgment_imports.importing import import_judgments
@@ -347,7 +347,7 @@ def test_a_rehearsed_study_finds_the_better_system_and_its_controls(
     for answer in kind.values:
         assert kind.is_right(answer, kind.good) == (answer > middle)
         assert kind.is_right(answer, kind.bad) == (answer < middle)
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, accuracy=0.95, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.0, accuracy=0.95, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     answers = list(Judgment.objects.of_study(study).values_list("value", flat=True))
     assert answers

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment, Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
 from contrib.judgment_imports.importing import import_judgments
@@ -118,7 +118,7 @@ def test_early_stopping_knows_what_more_votes_can_change(
 
 def test_votes_are_weighed_by_confidence_where_that_is_asked_for(client: Client) -> None:
     study = make_study(answers=ALL, protocol="pairwise", units_per_hit=7, name="Sure")
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=4))
     assert "models" not in compute_aggregation(study=study).result
     run_aggregation(study=study, method=["confidence"])
     model = (
@@ -134,14 +134,14 @@ def test_votes_are_weighed_by_confidence_where_that_is_asked_for(client: Client)
     assert "Answers that are those of most others, by how sure people were: A guess: " in shown
 
     plain = make_study(protocol="pairwise", units_per_hit=7, name="Plain")
-    rehearse(study=plain, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    rehearse(study=plain, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=4))
     found = compute_aggregation(study=plain, method=["confidence"]).result["models"]["confidence"]
     assert found == {"reason": "Nobody was asked how sure they are."}
 
 
 def test_strength_alone_has_an_order() -> None:
     study = make_study(answers={"strength": True}, protocol="pairwise", units_per_hit=7)
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=5))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=5))
     found = compute_aggregation(study=study).result["agreement"]
     assert found["ordinal"]["level"] == "ordinal"
     assert found["ordinal"]["value"] != found["alpha"]["value"]
@@ -166,7 +166,7 @@ def test_a_whole_study_with_every_answer() -> None:
     Assignment.objects.all().delete()
 
     study = make_study(answers=ALL, protocol="pairwise", units_per_hit=7, name="Rehearsed")
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=4))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=4))
     table = load_judgments(study)
     assert set(np.unique(table.value)) <= {0, 1, 2, 3}
     assert np.array_equal(table.full_value % 10, table.value)
@@ -184,7 +184,7 @@ def test_a_whole_study_with_every_answer() -> None:
 def test_metrics_are_held_against_ties() -> None:
     sizes: dict[str, Any] = {"sampling": {"pairs": {"MM": 6}}, "units_per_hit": 4, "judgments_per_unit": 8}
     study = make_study("pairwise", answers={"no_difference": True}, **sizes)
-    rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, seed=1))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=9, spammers=0.0, seed=1))
     readings = evaluate_study(study=study, metrics=["bleu-1"], ties=True)["readings"]["ties"]["bleu-1"]
     assert readings["calibrated"]["value"] >= readings["plain"]["value"]
     assert readings["plain"]["n"] == 6

@@ -19,7 +19,7 @@ from annotation.quality.flags import exclude_worker
 from evaluation.data.releases.storage import place_for_release
 from evaluation.data.releases.terms import Terms
 from evaluation.models import Release
-from evaluation.reports.releases.comparing import compare_releases
+from evaluation.reports.releases.comparing import compare_bundles
 from evaluation.reports.releases.making import release_study
 from judgments.access.roles import give_role
 from judgments.jobs.claims import run_job
@@ -191,7 +191,7 @@ def test_what_changed_is_told_although_people_have_other_names(
     study.answer(hit, "w-3", [2, 2], minutes=5)
     Judgment._base_manager.filter(assignment__worker__name="w-1", unit__key="u-p1").update(set_aside=True)
     release_study(study=study.study, terms=Terms("1.1", "CC0-1.0"), output=paths[1])
-    found = compare_releases(*paths)
+    found = compare_bundles(*paths)
     assert found["versions"] == ["1.0", "1.1"]
     assert found["judgments"] == {"before": 4, "after": 6, "added": 2, "removed": 0, "no_longer_used": 1}
     assert {(row["unit"] or row["pair"]): (row["before"], row["after"]) for row in found["consensus"]} == {
@@ -200,7 +200,7 @@ def test_what_changed_is_told_although_people_have_other_names(
     call_command("compare_releases", *map(str, paths), "--output", str(tmp_path / "c.json"))
     assert "2 added, 0 removed, 1 no longer used" in capsys.readouterr().out
     assert (tmp_path / "c.json").is_file()
-    same = compare_releases(paths[1], paths[1])
+    same = compare_bundles(paths[1], paths[1])
     assert same["judgments"] == {"before": 6, "after": 6, "added": 0, "removed": 0, "no_longer_used": 0}
     assert same["consensus"] == same["swapped"] == []
 
@@ -217,10 +217,10 @@ from django.utils import timezone
 from evaluation.models import Release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.data.releases.storage import release_file
-from judgments.jobs.runs import Run
+from judgments.jobs.runs import JobRun
 from judgments.jobs.queues import enqueue
 from judgments.jobs.claims import run_job
-from judgments.jobs.sweep import sweep_jobs
+from judgments.jobs.sweep import requeue_lost_jobs
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from config.observing.logs import without_secrets
 from evaluation.data.judgment_sets.records import UnitRow
@@ -31,14 +31,14 @@ from evaluation.presentation.content import (
     Plot,
     Report,
     Table,
+    apa_p_value,
     p_in_text,
-    p_value,
 )
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
 from evaluation.reports.loading import load_inputs
-from evaluation.reports.sections.ceilings import halves_of_votes, one_against_cut, one_against_mean
-from evaluation.reports.storage import ENTRIES, bibtex, build_report, fields_of, write_folder
+from evaluation.reports.sections.ceilings import agreement_of_halves, one_against_cut, one_against_mean
+from evaluation.reports.storage import ENTRIES, bibtex, bibtex_fields_of, build_report, write_folder
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
@@ -228,7 +228,7 @@ def test_the_papers_behind_the_protocols_are_cited_as_they_call_themselves(share
     for key, name in names.items():
         text = (shared / "papers" / f"{name}.txt").read_text(encoding="utf-8")
         head = re.sub(r"[^a-z0-9]+", " ", text[:6000].lower())
-        fields = storage.fields_of(key)
+        fields = storage.bibtex_fields_of(key)
         assert re.sub(r"[^a-z0-9]+", " ", fields["title"].lower()).strip() in head, key
         for author in fields["author"].split(" and "):
             assert author.split(",")[0].lower() in head, author
@@ -283,11 +283,11 @@ def test_every_work_that_can_be_cited_has_an_entry() -> None:
 def test_people_reach_one_where_all_agree_and_chance_where_halves_are_opposite() -> None:
     units = [UnitRow(pk, str(pk), "HC", pk) for pk in range(10)]
     unit = np.repeat(np.arange(10), 2)
-    agreed = halves_of_votes(unit, np.ones(20), units, seed=1)
+    agreed = agreement_of_halves(unit, np.ones(20), units, seed=1)
     assert (agreed["all"].value, agreed["HC"].n) == (1.0, 10)
-    opposed = halves_of_votes(unit, np.tile([1.0, 2.0], 10), units, seed=1)
+    opposed = agreement_of_halves(unit, np.tile([1.0, 2.0], 10), units, seed=1)
     assert opposed["all"].value == 0.0
-    alone = halves_of_votes(np.arange(10), np.ones(10), units, seed=1)
+    alone = agreement_of_halves(np.arange(10), np.ones(10), units, seed=1)
     assert alone["all"].value is None
     by = {"item": np.repeat(np.arange(4), 2), "rater": np.tile([0, 1], 4)}
     same = one_against_mean(by["item"], np.repeat([1.0, 2.0, 3.0, 4.0], 2), by)
@@ -375,7 +375,7 @@ def levels(plot: Plot) -> set[str]:
     ],
 )
 def test_a_p_is_printed_as_journals_do(p: float, table: str, sentence: str) -> None:
-    assert p_value(p) == table
+    assert apa_p_value(p) == table
     assert p_in_text(p) == sentence
 
 
@@ -589,7 +589,7 @@ WANTED = {
 
 @pytest.mark.parametrize("key", [*ENTRIES])
 def test_a_bibliography_entry_has_its_fields_and_keeps_its_capitals(key: str) -> None:
-    kind, fields = ENTRIES[key].partition("{")[0].removeprefix("@"), fields_of(key)
+    kind, fields = ENTRIES[key].partition("{")[0].removeprefix("@"), bibtex_fields_of(key)
     assert WANTED[kind] <= set(fields)
     assert len(fields) == len(ENTRIES[key].splitlines()) - 2
     for value in fields.values():
@@ -641,7 +641,7 @@ def test_a_study_of_texts_says_nowhere_that_it_judges_images(
     protocol: str, designer: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = make_text_study(make_texts(images=8), protocol, judged="summary", controls={"per_hit": 0})
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=5, drop_outs=0.0))
     for command in ("aggregate", "evaluate"):
         call_command(command, study.slug)
     with undrawn("pdf", "png"):

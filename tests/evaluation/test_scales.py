@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.amounts import coefficient
 from contrib.judgment_imports.importing import import_judgments
@@ -51,7 +51,7 @@ def rehearsed(
 ) -> Study:
     """A study of twelve images and five systems that a simulated crowd filled."""
     study = make_study(protocol, slug=slug, **design)
-    crowd = Crowd(workers=8, spammers=spammers, accuracy=accuracy, seed=seed, drop_outs=0.0)
+    crowd = RehearsalCrowd(workers=8, spammers=spammers, accuracy=accuracy, seed=seed, drop_outs=0.0)
     rehearse(study=study, crowd=crowd)
     study.refresh_from_db()
     return study

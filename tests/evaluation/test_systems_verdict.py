@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.standings import MEAN, Outputs
-from evaluation.results.systems import SystemsVerdict, decide
+from evaluation.results.systems import SystemsVerdict, verdict_on_systems
 from judgments.models import Study
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import spread_of_mean
@@ -40,7 +40,7 @@ def outputs(scores: Any) -> Outputs:
 
 def test_two_systems_are_told_apart_by_the_paired_t_test_of_their_items() -> None:
     scores = np.random.default_rng(1).normal([0.4, 0.0], 1.0, (40, 2))
-    verdict = decide(outputs(scores).standings(MEAN))
+    verdict = verdict_on_systems(outputs(scores).standings(MEAN))
     assert verdict["p"] == pytest.approx(scipy.stats.ttest_rel(scores[:, 0], scores[:, 1]).pvalue)
     low, high = scipy.stats.t.interval(0.95, 39, scores[:, 0].mean(), scipy.stats.sem(scores[:, 0]))
     first = next(row for row in verdict["systems"] if row["system"] == "system-0")
@@ -61,7 +61,7 @@ def test_items_that_one_system_lacks_are_no_pairs() -> None:
 @pytest.mark.parametrize("means", [(4.0, 3.0), (3.1, 2.1), (3.7, 1.2), (1.0, 0.0)])
 def test_a_system_that_is_better_by_the_same_on_every_item_wins(means: tuple[float, float]) -> None:
     """However its scores are rounded: an item on which it is better is a comparison that it wins."""
-    verdict = decide(outputs(np.tile(means, (100, 1))).standings(MEAN))
+    verdict = verdict_on_systems(outputs(np.tile(means, (100, 1))).standings(MEAN))
     assert (verdict["settled"], verdict["leaders"]) == (True, ["system-0"])
     assert verdict["p"] == pytest.approx(2 * scipy.stats.t.sf(10, 99))
 
@@ -96,13 +96,15 @@ def test_a_system_is_not_ahead_by_items_that_the_other_lacks() -> None:
     scores = np.random.default_rng(6).normal([0.0, 1.0], 0.5, (60, 2))
     scores[30:, 0] += 10
     scores[30:, 1] = np.nan
-    verdict = decide(outputs(scores).standings(MEAN))
+    verdict = verdict_on_systems(outputs(scores).standings(MEAN))
     assert (verdict["settled"], verdict["p"]) == (False, 1.0)
     assert verdict["more"] is None
 
 
 def test_one_item_is_too_few_to_say() -> None:
-    verdict = decide(outputs(np.random.default_rng(7).normal([3.0, 0.0], 0.1, (1, 2))).standings(MEAN))
+    verdict = verdict_on_systems(
+        outputs(np.random.default_rng(7).normal([3.0, 0.0], 0.1, (1, 2))).standings(MEAN)
+    )
     assert verdict["sentence"].startswith("No winner yet: system-0 and system-1 cannot be told apart (no p).")
     assert (
         "Their differences cannot be tested, so nobody can say how many items would settle it."
@@ -112,7 +114,7 @@ def test_one_item_is_too_few_to_say() -> None:
 
 def test_three_systems_have_holms_correction() -> None:
     scores = np.random.default_rng(3).normal([0.9, 0.0, 0.1], 1.0, (50, 3))
-    verdict = decide(outputs(scores).standings(MEAN))
+    verdict = verdict_on_systems(outputs(scores).standings(MEAN))
     p = [
         scipy.stats.ttest_rel(scores[:, first], scores[:, second]).pvalue
         for first, second in ((0, 1), (0, 2))  # the best with each other one

@@ -26,7 +26,7 @@ class PictureMissing(Exception):
     """Stands for a named error of ours; see `fail_by_name`."""
 
 
-def make_groups(run: runs.Run, *, count: int, gate: str = "", slow: str = "") -> dict[str, Any]:
+def make_groups(run: runs.JobRun, *, count: int, gate: str = "", slow: str = "") -> dict[str, Any]:
     """Thinks, then writes `count` groups; stops half-way through each for as long as the files are there."""
     run.progress(0.25, "thinking")
     _wait_while(gate)
@@ -41,21 +41,21 @@ def make_groups(run: runs.Run, *, count: int, gate: str = "", slow: str = "") ->
     return {}
 
 
-def fail_by_name(run: runs.Run, *, path: str) -> None:
+def fail_by_name(run: runs.JobRun, *, path: str) -> None:
     """Ends with an error that says what was wrong, after it wrote something."""
     with run.commit():
         Group.objects.create(name="before the failure")
         raise PictureMissing(f"{path}, line 3: no picture of that name; expected a file in the folder.")
 
 
-def be_overtaken(run: runs.Run) -> None:
+def be_overtaken(run: runs.JobRun) -> None:
     """Writes, but only after another worker was given the job."""
     Job.objects.filter(pk=run.job_id).update(owner="another worker")
     with run.commit():
         Group.objects.create(name="of the slower worker")
 
 
-def be_given_away(run: runs.Run) -> None:
+def be_given_away(run: runs.JobRun) -> None:
     """Goes on after another worker was given the job, until a heartbeat finds that out."""
     Job.objects.filter(pk=run.job_id).update(owner="another worker")
     while True:
@@ -63,7 +63,7 @@ def be_given_away(run: runs.Run) -> None:
         time.sleep(0.02)
 
 
-def be_cancelled(run: runs.Run) -> None:
+def be_cancelled(run: runs.JobRun) -> None:
     """Goes on after it was cancelled, until a look at the row finds that out."""
     queues.cancel_job(Job.objects.get(pk=run.job_id))
     while True:
@@ -71,17 +71,17 @@ def be_cancelled(run: runs.Run) -> None:
         time.sleep(0.02)
 
 
-def meet_another(run: runs.Run) -> None:
+def meet_another(run: runs.JobRun) -> None:
     """Finds that something else does the same."""
     raise Busy("Study 'captions' is being rehearsed at this moment.")
 
 
-def fail_unexpectedly(run: runs.Run) -> None:
+def fail_unexpectedly(run: runs.JobRun) -> None:
     """Ends with an error that nobody thought of."""
     raise ZeroDivisionError("one over nothing")
 
 
-def tell_progress(run: runs.Run, *, gate: str, left: str) -> None:
+def tell_progress(run: runs.JobRun, *, gate: str, left: str) -> None:
     """Reports progress for as long as the file `gate` is there; writes the file `left` when it is interrupted."""
     try:
         while Path(gate).exists():
@@ -91,25 +91,25 @@ def tell_progress(run: runs.Run, *, gate: str, left: str) -> None:
         Path(left).touch()
 
 
-def lose_the_database(run: runs.Run) -> None:
+def lose_the_database(run: runs.JobRun) -> None:
     """Ends as if the database were away for a moment."""
     raise OperationalError("server closed the connection unexpectedly")
 
 
-def be_swept(run: runs.Run, *, seconds: int) -> dict[str, Any]:
+def be_swept(run: runs.JobRun, *, seconds: int) -> dict[str, Any]:
     """Wakes up long after its last heartbeat, and finds a sweep in its own process."""
     Job.objects.filter(pk=run.job_id).update(heartbeat=timezone.now() - timedelta(seconds=seconds))
-    sweep.sweep_jobs()
+    sweep.requeue_lost_jobs()
     return {"states": list(Job.objects.values_list("state", flat=True))}
 
 
-def make_group(run: runs.Run, *, name: str) -> None:
+def make_group(run: runs.JobRun, *, name: str) -> None:
     """Fails when another run of it was stored."""
     with run.commit():
         Group.objects.create(name=name)
 
 
-def add_in_parts(run: runs.Run, *, parts: int) -> None:
+def add_in_parts(run: runs.JobRun, *, parts: int) -> None:
     """Adds the squares of so many numbers, each by whichever process is free; a second run would leave a second
     group."""
     total = sum(map_parts(_square, 2, range(parts)))
@@ -118,7 +118,7 @@ def add_in_parts(run: runs.Run, *, parts: int) -> None:
         result["total"] = total
 
 
-def rest_in_parts(run: runs.Run, *, parts: int) -> None:
+def rest_in_parts(run: runs.JobRun, *, parts: int) -> None:
     """Rests for a day in each part, one process after the other as they come free."""
     for _ in map_parts(_rest, 86_400, range(parts)):
         run.progress(0.5)
@@ -136,23 +136,23 @@ def _square(power: int, number: int) -> int:
     return int(number**power)
 
 
-def die(run: runs.Run) -> None:
+def die(run: runs.JobRun) -> None:
     """Kills its process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def note_process(run: runs.Run, *, megabytes: int = 0) -> dict[str, Any]:
+def note_process(run: runs.JobRun, *, megabytes: int = 0) -> dict[str, Any]:
     """Says which process it ran in, after it used so much memory."""
     used = b"\1" * (megabytes * 1_000_000)
     return {"process": os.getpid(), "used": len(used)}
 
 
-def ask_for_too_much_memory(run: runs.Run) -> None:
+def ask_for_too_much_memory(run: runs.JobRun) -> None:
     """Asks for more than any machine has."""
     np.ones(10**15)
 
 
-def take_long(run: runs.Run, *, seconds: float, stubborn: bool = False) -> None:
+def take_long(run: runs.JobRun, *, seconds: float, stubborn: bool = False) -> None:
     """Sleeps; who is stubborn sleeps on when asked to end."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -163,12 +163,12 @@ def take_long(run: runs.Run, *, seconds: float, stubborn: bool = False) -> None:
                 raise
 
 
-def rest(run: runs.Run, *, seconds: float) -> None:
+def rest(run: runs.JobRun, *, seconds: float) -> None:
     run.progress(0.5, "resting")
     time.sleep(seconds)
 
 
-def search_without_end(run: runs.Run) -> None:
+def search_without_end(run: runs.JobRun) -> None:
     """Searches for longer than anybody lives, and lets no other thread run meanwhile."""
     run.progress(0.5, "searching")
     re.match("(a+)+$", "a" * 60 + "b")

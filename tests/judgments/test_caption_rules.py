@@ -4,34 +4,34 @@ import re
 
 import pytest
 
-from judgments.kinds.caption_rules import RULES, Rule, broken_rules, count_words, rules_for, tidy_text
+from judgments.kinds.caption_rules import RULES, CaptionRule, broken_rules, count_words, rules_for, tidy_text
 
 HARD = [rule for rule in RULES if rule.hard]
 SOFT = [rule for rule in RULES if not rule.hard]
 
 
-def name(rule: Rule) -> str:
+def name(rule: CaptionRule) -> str:
     return rule.id
 
 
-def language_of(rule: Rule) -> str:
+def language_of(rule: CaptionRule) -> str:
     unspaced = ("far-too-long", "several-sentences-elsewhere")  # their examples are written without blanks
     return rule.languages[0] if rule.languages else "ja" if rule.id in unspaced else "en"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=name)
-def test_a_rule_finds_its_own_example(rule: Rule) -> None:
+def test_a_rule_finds_its_own_example(rule: CaptionRule) -> None:
     assert rule in broken_rules(rule.refused, language_of(rule))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=name)
-def test_the_better_example_of_a_rule_breaks_no_rule_at_all(rule: Rule) -> None:
+def test_the_better_example_of_a_rule_breaks_no_rule_at_all(rule: CaptionRule) -> None:
     assert [found.id for found in broken_rules(rule.fine, language_of(rule)) if found.hard] == []
     assert rule not in broken_rules(rule.fine, language_of(rule))
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.pattern], ids=name)
-def test_patterns_keep_to_what_python_and_javascript_read_alike(rule: Rule) -> None:
+def test_patterns_keep_to_what_python_and_javascript_read_alike(rule: CaptionRule) -> None:
     # shorthand classes differ in Unicode, lookbehind is missing in older browsers, named groups are written apart
     assert not re.search(r"\\[a-zA-Z]|\(\?<|\(\?P|\(\?i|\(\?#", rule.pattern)
 

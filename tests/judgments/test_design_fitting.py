@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
@@ -188,7 +188,7 @@ class TestWhatYouWantToKnow:
 
 def rehearsed_pairs() -> Study:
     study = make_study("pairwise", slug="purposes")
-    rehearse(study=study, crowd=Crowd(workers=6, accuracy=1.0, spammers=0.0, drop_outs=0.0, seed=3))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=6, accuracy=1.0, spammers=0.0, drop_outs=0.0, seed=3))
     aggregate_study(study=study)
     evaluate_study(study=study, metrics=["bleu-1"])
     study.refresh_from_db()

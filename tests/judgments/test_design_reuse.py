@@ -15,7 +15,7 @@ from common.errors import DataConflict, DesignError, WrongState
 from judgments import operations
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.reading import PRESETS, compare_designs, make_design, read_toml, write_toml
-from judgments.design.saved_presets import delete_preset, rename_preset, save_preset, saved_presets
+from judgments.design.saved_presets import delete_preset, rename_preset, saved_presets, store_preset
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.designs import design_of
 from judgments.studies.studies import change_design, create_study
@@ -90,7 +90,7 @@ class TestPresets:
 
     def test_study_files_commands_and_the_api_may_name_it(self, designer: Client, tmp_path: Path) -> None:
         make_dataset()
-        save_preset(design=design(units_per_hit=33), slug="our-grades", title="Our grades")
+        store_preset(design=design(units_per_hit=33), slug="our-grades", title="Our grades")
         file = tmp_path / "study.toml"
         file.write_text('name = "By file"\ndataset = "animals"\npreset = "our-grades"\n', encoding="utf-8")
         call_command("create_study", str(file), stdout=StringIO())
@@ -102,7 +102,7 @@ class TestPresets:
             assert study.protocol == "graded"
 
     def test_what_belongs_to_one_study_stays_behind(self) -> None:
-        preset = save_preset(
+        preset = store_preset(
             design=design(
                 seed=9,
                 access={"join": "code", "code": "open-sesame"},
@@ -119,13 +119,13 @@ class TestPresets:
         assert begun.access.join == "open"
 
     def test_names_of_shipped_and_saved_presets_are_taken(self) -> None:
-        save_preset(design=design(), slug="mine", title="Mine")
+        store_preset(design=design(), slug="mine", title="Mine")
         for slug in ("mine", next(iter(PRESETS))):
             with pytest.raises(DataConflict, match="choose another short name"):
-                save_preset(design=design(), slug=slug, title="Another")
+                store_preset(design=design(), slug=slug, title="Another")
         for slug in ("", "a b"):
             with pytest.raises(DesignError):
-                save_preset(design=design(), slug=slug, title="x")
+                store_preset(design=design(), slug=slug, title="x")
         for title in (" ", "x" * 201):
             with pytest.raises(ValidationError, match="title"):
                 operations.save_preset.read({"slug": "fine", "title": title})
@@ -134,7 +134,7 @@ class TestPresets:
     def test_studies_outlive_their_preset(self) -> None:
         make_dataset()
         maker = somebody("maker")
-        save_preset(design=design(units_per_hit=33), slug="mine", title="Mine", by=maker)
+        store_preset(design=design(units_per_hit=33), slug="mine", title="Mine", by=maker)
         begun = make_design({"name": "x", "dataset": "animals", "preset": "mine"}, saved=saved_presets())
         study = create_study(design=begun)
         delete_preset(slug="mine", by=maker)
@@ -142,7 +142,7 @@ class TestPresets:
 
     def test_only_its_maker_renames_and_deletes_it(self) -> None:
         maker, other = somebody("maker"), somebody("other", "add_study", "view_study")
-        save_preset(design=design(), slug="mine", title="Mine", by=maker)
+        store_preset(design=design(), slug="mine", title="Mine", by=maker)
         with pytest.raises(WrongState, match="only its maker"):
             rename_preset(slug="mine", title="Theirs", description="", by=other)
         with pytest.raises(WrongState, match="only its maker"):
@@ -151,7 +151,7 @@ class TestPresets:
 
     def test_its_pages_obey_the_same(self, client: Client) -> None:
         maker, other = somebody("maker", "add_study"), somebody("other", "add_study")
-        preset = save_preset(design=design(), slug="mine", title="Mine", by=maker)
+        preset = store_preset(design=design(), slug="mine", title="Mine", by=maker)
         change = reverse("admin:judgments_savedpreset_change", args=[preset.pk])
         delete = reverse("admin:judgments_savedpreset_delete", args=[preset.pk])
         lists = reverse("admin:judgments_savedpreset_changelist")

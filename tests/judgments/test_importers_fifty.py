@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgments.importers import ImportProblem, open_dataset, open_judgments
-from judgments.importers.records.rows import PairRow, WinnerRow
+from judgments.importers.records.rows import CandidatePairRow, WinnerRow
 from tests.judgments.files import refusal, written
 
 PAIR = {
@@ -43,7 +43,7 @@ def folder(path: Path, *pairs: dict[str, object], references: object = REFERENCE
 def test_pairs_name_their_systems_and_keep_their_text(tmp_path):
     source = open_dataset("pascal-50s", folder(tmp_path, PAIR))
     assert list(source.pairs()) == [
-        PairRow("0", "a.jpg", "HM", " A dog ", "cat", "human", "machine-3", references=None)
+        CandidatePairRow("0", "a.jpg", "HM", " A dog ", "cat", "human", "machine-3", references=None)
     ]
 
 

@@ -86,7 +86,7 @@ def test_a_kind_that_nobody_registered_is_refused_with_the_known_ones() -> None:
 def test_a_kind_cannot_be_registered_for_two_handlers() -> None:
     with pytest.raises(ValueError, match="'make-groups' is registered twice"):
         registry.register("make-groups", "somewhere.else", queue=registry.CROWD, scope="people")
-    assert registry.scope_of("make-groups") == "studies"
+    assert registry.scope_of_kind("make-groups") == "studies"
 
 
 def test_every_kind_of_long_work_leads_to_a_function() -> None:
@@ -297,10 +297,10 @@ def test_a_message_that_the_broker_lost_is_sent_again_and_one_that_waits_is_not(
     long_ago = timezone.now() - timedelta(minutes=1)
     Job.objects.filter(pk__in=[first.pk, second.pk]).update(sent_at=long_ago)
     resent = Job.objects.filter(sent_at__gt=long_ago, pk__in=[first.pk, second.pk])
-    sweep.sweep_jobs(lambda queue: None)  # the broker is away
-    sweep.sweep_jobs(lambda queue: 2)
+    sweep.requeue_lost_jobs(lambda queue: None)  # the broker is away
+    sweep.requeue_lost_jobs(lambda queue: 2)
     assert not resent.exists()
-    sweep.sweep_jobs(lambda queue: 1)
+    sweep.requeue_lost_jobs(lambda queue: 1)
     assert resent.get() == first
 
 
@@ -322,7 +322,7 @@ def test_a_job_whose_database_was_away_is_tried_again_later_and_not_for_ever() -
 
 
 def swept(job: Job) -> Job:
-    sweep.sweep_jobs()
+    sweep.requeue_lost_jobs()
     job.refresh_from_db()
     return job
 
@@ -396,7 +396,7 @@ def test_a_living_process_of_this_machine_has_two_leases_and_two_more_after_the_
     assert swept(job).state == "running"
     monkeypatch.undo()
     start = time.monotonic
-    sweep.sweep_jobs()
+    sweep.requeue_lost_jobs()
     monkeypatch.setattr(time, "monotonic", lambda: start() + 3 * settings.JOB_STALE_SECONDS)
     monkeypatch.setattr(time, "time", lambda: clock() + 3 * settings.JOB_STALE_SECONDS)
     assert swept(job).state == "queued"
@@ -428,7 +428,7 @@ def test_jobs_that_another_version_knows_keep_nobody_waiting(caplog: pytest.LogC
     unknown = [Job.objects.create(kind="dream", queue="heavy").pk for _ in range(queues.AT_BROKER + 1)]
     known = [queues.enqueue(kind="make-group", args={"name": f"{number}"}).pk for number in range(2)]
     for _ in range(2):
-        sweep.sweep_jobs()
+        sweep.requeue_lost_jobs()
     assert (
         "Jobs of kind 'dream' wait (9), which this version does not know; a worker of another may."
         in caplog.text

@@ -7,12 +7,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.crowds.opening import open_study
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits
-from judgments.studies.pages import Group
+from judgments.studies.pages import StudyPlace
 from judgments.studies.studies import mark_closed
 from judgments.studies.study_page import PAGES
 from tests.judgments.desk import page
@@ -66,7 +66,7 @@ def finished() -> Study:
     """Closed, with answers of a simulated crowd."""
     study = make_study(opened=False)
     generate_hits(study=study)
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=1))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=1))
     study.refresh_from_db()
     return study
 
@@ -107,7 +107,7 @@ def test_a_place_is_shown_when_it_has_content(designer: Client) -> None:
 
 
 def test_no_place_has_more_pages_than_a_glance_takes_in() -> None:
-    for group in Group:
+    for group in StudyPlace:
         own = [one for one in PAGES.values() if one.label and group in (one.group, one.before)]
         assert 0 < len(own) < 10
 
@@ -125,7 +125,7 @@ def test_places_hold_what_the_persons_role_opens(client: Client) -> None:
     client.force_login(viewer)
     groups, pages = navigation(client, page(study, "people"))
     assert "Webhooks" not in pages
-    assert list(groups) == [group.value for group in Group]
+    assert list(groups) == [group.value for group in StudyPlace]
 
 
 def test_the_next_step_is_a_button_and_the_rest_a_menu(designer: Client) -> None:

@@ -17,10 +17,10 @@ from quorum.statistics.choosing import (
     comparison_information,
     draw_items,
     inclusion_probabilities,
+    mean_of_all_items,
     order_disagreement,
     score_information,
     weighted_kendall,
-    weighted_mean,
 )
 from quorum.statistics.drawing import PRIOR, Drawing, prior_strengths
 from quorum.statistics.inputs import BadShape, BadValue, StatisticsError
@@ -87,12 +87,12 @@ def test_the_weighted_mean_and_its_error_are_those_of_statsmodels() -> None:
     given = golden("choosing.json")["means"]
     values, chance, items = given["values"], given["probabilities"], given["items"]
     for of, error in ((items, given["standard_error"]), (None, given["standard_error_by_row"])):
-        found = weighted_mean(values, chance, of)
+        found = mean_of_all_items(values, chance, of)
         assert found.value == pytest.approx(given["mean"])
         half = stdtrit(found.effective - 1, 0.975) * error
         assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
     weight = np.bincount(items, weights=1 / np.array(chance))
-    assert weighted_mean(values, chance, items).effective == pytest.approx(
+    assert mean_of_all_items(values, chance, items).effective == pytest.approx(
         weight.sum() ** 2 / (weight**2).sum()
     )
 
@@ -123,8 +123,8 @@ def test_estimates_of_chosen_items_are_unbiased_and_their_intervals_hold_the_tru
         metric = said + rng.normal(0, 1, 200)
         chance = inclusion_probabilities(useful, 60)
         drawn = draw_items(chance, seed=rng)
-        thompson = weighted_mean(said[drawn], chance[drawn], estimator="horvitz-thompson", population=200)
-        hajek = weighted_mean(said[drawn], chance[drawn])
+        thompson = mean_of_all_items(said[drawn], chance[drawn], estimator="horvitz-thompson", population=200)
+        hajek = mean_of_all_items(said[drawn], chance[drawn])
         tau = weighted_kendall(said[drawn], metric[drawn], chance[drawn])
         truth = np.sqrt(np.pi) / 2  # of the root of an exponential
         off.append(
@@ -140,7 +140,7 @@ def test_estimates_of_chosen_items_are_unbiased_and_their_intervals_hold_the_tru
 
 
 def test_a_single_item_has_no_interval() -> None:
-    alone, pair = weighted_mean([1, 2], [0.5, 0.5], ["a", "a"]), weighted_mean([1, 2], [0.5, 0.5])
+    alone, pair = mean_of_all_items([1, 2], [0.5, 0.5], ["a", "a"]), mean_of_all_items([1, 2], [0.5, 0.5])
     assert alone.reason == "there is 1 item, expected 2 or more to say what others would give"
     assert pair.low < pair.value < pair.high
 
@@ -158,8 +158,8 @@ def test_a_single_item_has_no_interval() -> None:
         (lambda: draw_items([0.5, 0.7], seed=0), "a whole number of items"),
         (lambda: draw_items([0.0, 1.0], seed=0), "above 0, up to 1"),
         (lambda: draw_items([], seed=0), "there are no items"),
-        (lambda: weighted_mean([1.0], [0.5], estimator="horvitz-thompson"), "population is None"),
-        (lambda: weighted_mean([1.0], [0.5], estimator="top"), "expected"),
+        (lambda: mean_of_all_items([1.0], [0.5], estimator="horvitz-thompson"), "population is None"),
+        (lambda: mean_of_all_items([1.0], [0.5], estimator="top"), "expected"),
     ],
 )
 def test_wrong_input_is_named(call: Any, said: str) -> None:

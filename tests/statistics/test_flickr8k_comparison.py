@@ -9,14 +9,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.data.judgment_sets.files import read_source
-from evaluation.data.judgment_sets.sources import Source
+from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.results.comparing.comparison import compare_sources
 
 AT_LEAST: dict[str, Any] = {"first_at_least": 0.66, "second_at_least": 3.33}
 
 
 @pytest.fixture(scope="module")
-def sources(shared: Path) -> tuple[Source, Source]:
+def sources(shared: Path) -> tuple[SourceJudgments, SourceJudgments]:
     """The crowd and the experts."""
     folder = shared / "data/flickr8k"
     return read_source(folder, format="flickr8k-crowd"), read_source(folder, format="flickr8k-expert")
@@ -52,7 +52,7 @@ def test_the_released_files_give_the_known_figures_with_intervals_around_them(
 
 
 def test_without_the_pairs_that_the_crowd_never_saw_kappa_is_another_one(
-    sources: tuple[Source, Source],
+    sources: tuple[SourceJudgments, SourceJudgments],
 ) -> None:
     figures = compare_sources(*sources, resamples=20, **AT_LEAST)
     (cell,) = figures["thresholds"]["cells"]
@@ -61,7 +61,7 @@ def test_without_the_pairs_that_the_crowd_never_saw_kappa_is_another_one(
 
 
 def test_without_thresholds_the_grid_of_the_papers_table_is_given_with_its_best_cell(
-    sources: tuple[Source, Source],
+    sources: tuple[SourceJudgments, SourceJudgments],
 ) -> None:
     grid = compare_sources(*sources, missing="no", resamples=10)["thresholds"]
     assert (len(grid["first"]), len(grid["second"])) == (3, 7)

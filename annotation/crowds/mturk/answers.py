@@ -42,7 +42,7 @@ class FieldAnswer:
     values: tuple[str, ...]
 
 
-def read_answers(document: str) -> tuple[FieldAnswer, ...]:
+def parse_answer_document(document: str) -> tuple[FieldAnswer, ...]:
     """Return the answers in document order, including repeated names.
 
     Characters that XML cannot hold are replaced, so that one bad letter does not lose a worker's answers.

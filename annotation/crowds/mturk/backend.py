@@ -13,7 +13,7 @@ from annotation.crowds.base import (
     Ability,
     CrowdBackend,
     HandedIn,
-    Plan,
+    HITPlan,
     Price,
     SeenPublication,
     SeenWork,
@@ -42,7 +42,7 @@ from annotation.crowds.mturk.notifications import NotificationProblem, read_sqs
 from annotation.crowds.mturk.orders import ORDERS
 from annotation.crowds.mturk.pages import answers_of_page
 from annotation.crowds.mturk.questions import QuestionProblem
-from annotation.crowds.mturk.requirements import requirements_of
+from annotation.crowds.mturk.requirements import qualification_requirements
 from annotation.models import CrowdCall, Publication
 from annotation.work.quiz import quiz_backend
 from annotation.work.sheet.units import units_of_hit
@@ -93,9 +93,9 @@ class MTurkBackend(CrowdBackend):
     def fetch_balance(self, platform: str) -> int | None:
         return client_of(platform).balance_cents()
 
-    def publication_plans(self, study: Study) -> Iterable[Plan]:
+    def publication_plans(self, study: Study) -> Iterable[HITPlan]:
         hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
-        return [Plan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
+        return [HITPlan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
 
     def refuse_places(self, publication: Publication, places: int) -> None:
         """Refuse to cross the fee step (InvalidMaximumAssignmentsIncrease)."""
@@ -144,7 +144,7 @@ class MTurkBackend(CrowdBackend):
                 % {"slug": study.slug}
             )
         try:
-            requirements_of(design.workers, more=[])
+            qualification_requirements(design.workers, more=[])
             if is_tested_there(design):
                 quiz_backend().qualification_test(design, title=title_of(design))
             for hit in HIT.objects.filter(study=study).order_by("position"):

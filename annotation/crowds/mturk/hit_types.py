@@ -12,7 +12,13 @@ from django.conf import settings
 from annotation.crowds.base import Refused, TryLater
 from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefused, dollars
 from annotation.crowds.mturk.listings import description_of, is_tested_there, title_of
-from annotation.crowds.mturk.requirements import Requirement, has, is_master, requirements_of, score_at_least
+from annotation.crowds.mturk.requirements import (
+    Requirement,
+    has,
+    is_master,
+    qualification_requirements,
+    score_at_least,
+)
 from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.work.quiz import quiz_backend
 from judgments.design.requirements import Workers
@@ -43,7 +49,7 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
         "Reward": dollars(crowd.reward_cents),
         "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
         "AutoApprovalDelayInSeconds": int(auto_approval(design).total_seconds()),
-        "QualificationRequirements": requirements_of(design.workers, more=more),
+        "QualificationRequirements": qualification_requirements(design.workers, more=more),
     }
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords

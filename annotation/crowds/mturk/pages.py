@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_supported_language_variant, override
 
 from annotation.crowds.base import HandedIn
-from annotation.crowds.mturk.answers import AnswersUnreadable, fields_of, read_answers
+from annotation.crowds.mturk.answers import AnswersUnreadable, fields_of, parse_answer_document
 from annotation.crowds.mturk.questions import QuestionProblem, html_question_of
 from annotation.crowds.mturk.styles import styles_for
 from annotation.models import Worker
@@ -116,7 +116,7 @@ def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Lay
 def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> HandedIn:
     """Read the answers to a page of ``html_page`` with the same design, HIT and units."""
     kind = KINDS[design.protocol].for_design(design)
-    fields = fields_of(read_answers(document))
+    fields = fields_of(parse_answer_document(document))
     shown = {
         str(number): layout for number, layout in enumerate(layouts(design=design, hit=hit, units=units))
     }

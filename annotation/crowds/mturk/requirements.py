@@ -23,7 +23,7 @@ MOST_LOCALES = 30
 Requirement = dict[str, Any]
 
 
-def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> list[Requirement]:
+def qualification_requirements(workers: Workers, *, more: Iterable[Requirement] = ()) -> list[Requirement]:
     """Return the design's worker requirements for boto3, followed by ``more``.
 
     The limit of HITs per person cannot be stated there and is checked here.

@@ -19,7 +19,7 @@ from annotation.money.bookings import (
     pay_session,
     release_call,
     release_rejected,
-    release_slots,
+    release_slot_money,
     reserve_again,
     spend_bonus,
 )
@@ -44,7 +44,7 @@ def release_unfilled(*, publication: Publication) -> int:
         publication=locked, status__in=UNDECIDED_SESSIONS, booked=""
     ).count()
     unfilled = max(0, locked.held_slots - waiting)
-    released = release_slots(publication=locked, places=unfilled)
+    released = release_slot_money(publication=locked, places=unfilled)
     if not waiting:
         Publication.objects.filter(pk=locked.pk).update(state=Publication.State.FINISHED)
     return unfilled if released else 0

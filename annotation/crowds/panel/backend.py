@@ -22,7 +22,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
-from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
+from annotation.crowds.base import Ability, CrowdBackend, HITPlan, Price, Refused, fee_of
 from annotation.crowds.people import installation_mark, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
 from common.errors import QuorumError, WrongState
@@ -107,11 +107,11 @@ class ExternalBackend(CrowdBackend):
     def fee(self, design: StudyDesign, cents: int) -> int:
         return fee_of(cents, Decimal(str(design.crowd.fee_percent)))
 
-    def publication_plans(self, study: Study) -> Iterable[Plan]:
+    def publication_plans(self, study: Study) -> Iterable[HITPlan]:
         """Yield one external HIT with a slot per session; the last session may be shorter."""
         design = StudyDesign.model_validate(study.design)
         slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
-        yield Plan(hit=None, places=ceil(slots / design.panel.hits))
+        yield HITPlan(hit=None, places=ceil(slots / design.panel.hits))
 
     def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
         return [ceil(hits * design.judgments_per_unit / design.panel.hits)]
@@ -291,7 +291,7 @@ def link_key(study: Study) -> str:
     return installation_mark("panel-links", str(study.pk), study.slug)
 
 
-def signature_of(study: Study, ids: PanelIds) -> str:
+def link_signature_of(study: Study, ids: PanelIds) -> str:
     """Return the HMAC-SHA256 of the person's id, and the submission's on a second line if links have one."""
     text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
     return hmac.new(link_key(study).encode(), text.encode(), hashlib.sha256).hexdigest()
@@ -300,7 +300,7 @@ def signature_of(study: Study, ids: PanelIds) -> str:
 def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: Mapping[str, str]) -> None:
     name = design.panel.signature
     signature = query.get(name, "").strip().lower() if name else ""
-    if name and not hmac.compare_digest(signature.encode(), signature_of(study, ids).encode()):
+    if name and not hmac.compare_digest(signature.encode(), link_signature_of(study, ids).encode()):
         raise LinkProblem(
             _(
                 "Nothing was recorded: the link that brought you here was changed or is not complete. Please open it "
@@ -340,7 +340,7 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
             + urlencode(
                 {
                     worker_parameter(panel): worker,
-                    panel.signature: signature_of(study, PanelIds(worker=worker)),
+                    panel.signature: link_signature_of(study, PanelIds(worker=worker)),
                 }
             ),
         )

@@ -36,11 +36,11 @@ from annotation.crowds.panel.reconciling import (
     LIST_COLUMNS,
     Compared,
     ListProblem,
-    Submission,
+    PanelListLine,
     as_csv,
     bonus_list,
     book_list,
-    compare,
+    compare_panel_list,
     listed_bonuses,
     pay_pages,
     payment_list,
@@ -66,9 +66,9 @@ from judgments.models import Job, Study
 from judgments.operations import Outcome
 from judgments.studies.designs import design_of
 from judgments.studies.frame_page import study_context
-from judgments.studies.pages import Context, Group, StudyStep
+from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.studies import find_study
-from judgments.studies.study_page import add_step, page_address, study_page
+from judgments.studies.study_page import add_step, study_page, study_page_address
 
 SALT = "quorum.panel-list"
 AN_HOUR = 3600
@@ -100,7 +100,7 @@ def has_panel(study: Study) -> bool:
     return str(study.design.get("crowd", {}).get("backend", "")) == "external"
 
 
-@study_page("panel", "Panel", order=42, shown=has_panel, group=Group.LIVE, before=Group.LAUNCH)
+@study_page("panel", "Panel", order=42, shown=has_panel, group=StudyPlace.LIVE, before=StudyPlace.LAUNCH)
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if "job" in request.GET:
         return _show_read_list(request, study, request.GET["job"])
@@ -202,7 +202,7 @@ def _show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse
         if "rows" not in shown:
             return _show_problem(request, study, shown | {"hidden": ("job", pk)})
         uploads.discard_upload(upload)
-        return _show_list(request, study, [Submission(*row) for row in shown["rows"]])
+        return _show_list(request, study, [PanelListLine(*row) for row in shown["rows"]])
     except FileNotFoundError:
         return _show_problem(request, study, {"problem": _("The list is gone; please upload it again.")})
     except WrongState as error:
@@ -214,9 +214,9 @@ def _show_problem(request: HttpRequest, study: Study, problem: dict[str, Any]) -
     return TemplateResponse(request, "admin/annotation/study_panel.html", page, status=400)
 
 
-def _show_list(request: HttpRequest, study: Study, submissions: Sequence[Submission]) -> HttpResponse:
+def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelListLine]) -> HttpResponse:
     page = _page(request, study)
-    compared = compare(study=study, submissions=submissions)
+    compared = compare_panel_list(study=study, submissions=submissions)
     rows = [submission.as_json() for submission in submissions]
     page |= {
         "subtitle": _("The panel's list"),
@@ -257,11 +257,11 @@ def _text_of(request: HttpRequest) -> str:
         raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
 
 
-def _sealed_list(request: HttpRequest, study: Study) -> list[Submission]:
+def _sealed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
     try:
         pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=AN_HOUR)
         if pk == study.pk:
-            return [Submission(*row) for row in rows]
+            return [PanelListLine(*row) for row in rows]
     except (signing.BadSignature, ValueError, TypeError):
         pass
     raise WrongState(
@@ -294,12 +294,12 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
         )
     else:
         messages.info(request, _("Nothing was changed: all that the list says was booked before."))
-    return redirect(page_address(study, "panel"))
+    return redirect(study_page_address(study, "panel"))
 
 
 def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
     with translation.override("en"):  # the file is English, as the command writes it
-        compared = compare(study=study, submissions=_sealed_list(request, study))
+        compared = compare_panel_list(study=study, submissions=_sealed_list(request, study))
     return _download(payment_list(study, compared), f"{study.slug}-payments.csv")
 
 
@@ -340,7 +340,7 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
     if not outcome.waits:
         carry_out_calls(study=study)
     messages.success(request, outcome.message)
-    return redirect(page_address(study, "panel"))
+    return redirect(study_page_address(study, "panel"))
 
 
 def _forget(request: HttpRequest, study: Study) -> HttpResponse:
@@ -351,10 +351,10 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     gone = forget_raw_ids(study=study, by=signed_in(request))
     message = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", gone)
     messages.success(request, message % {"gone": gone})
-    return redirect(page_address(study, "panel"))
+    return redirect(study_page_address(study, "panel"))
 
 
-LEADS_TO[READ_LIST] = lambda job: page_address(find_study(job.args["study"]), "panel")
+LEADS_TO[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
 add_step(
     StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
 )

@@ -390,5 +390,5 @@ def code_of(session: CrowdSession) -> str:
     return code_for(session.study, design_of(session.study), outcome_of(session), session.external_id)
 
 
-def token_of(session: CrowdSession) -> str:
+def session_token_of(session: CrowdSession) -> str:
     return worker_token(session.worker.platform, session.worker.name)

@@ -86,7 +86,7 @@ class ListProblem(QuorumError):
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class PanelListLine:
     """A line of the list; ``panel_status`` is the panel's own status, ``status`` the one of ``CrowdSession.Status``."""
 
     line: int
@@ -102,7 +102,7 @@ class Submission:
 
 def read_submissions(
     text: str, panel: Panel, *, columns: Mapping[str, str] | None = None
-) -> list[Submission]:
+) -> list[PanelListLine]:
     """Parse a list with a header and cells separated by commas, semicolons or tabs.
 
     Args:
@@ -120,7 +120,7 @@ def read_submissions(
     if not header:
         raise ListProblem(_("The list is empty; expected a header and a line for each submission."))
     places = _places([cell.strip() for cell in header], panel, columns or {})
-    submissions: dict[tuple[str, str], Submission] = {}
+    submissions: dict[tuple[str, str], PanelListLine] = {}
     for count, (number, cells) in enumerate(lines):
         if count == MOST_ROWS:
             raise ListProblem(
@@ -184,7 +184,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -> Submission:
+def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -> PanelListLine:
     def cell(kind: str) -> str:
         column = columns.get(kind)
         return cells[column].strip() if column is not None and column < len(cells) else ""
@@ -194,7 +194,7 @@ def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -
         raise ListProblem(
             _("Line %(number)s of the list names nobody; expected the person's id.") % {"number": number}
         )
-    return Submission(
+    return PanelListLine(
         line=number,
         worker=cell("worker")[:200],
         session=cell("session")[:200],
@@ -228,7 +228,7 @@ class Compared:
         unmatched: the ledger's key of an unmatched payment that is not booked yet, or ''.
     """
 
-    there: Submission | None
+    there: PanelListLine | None
     here: CrowdSession | None
     raw: str
     verdict: str
@@ -251,7 +251,7 @@ class Booked:
         return self.approved + self.rejected + self.ended + self.unmatched
 
 
-def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared]:
+def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) -> list[Compared]:
     """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing."""
     if not study.platform or not study.publications.filter(hit=None).exists():
         raise WrongState(
@@ -313,7 +313,7 @@ def _raw_ids(study: Study) -> dict[int, str]:
     return dict(rows.values_list("worker", "value"))
 
 
-def _only_there(there: Submission, *, another: bool, known_id: bool) -> Compared:
+def _only_there(there: PanelListLine, *, another: bool, known_id: bool) -> Compared:
     if known_id:
         reason = _("This submission came here with another person's id.")
     elif another:
@@ -331,7 +331,7 @@ def _only_here(here: CrowdSession, raw: str) -> Compared:
 
 
 def _compare_both(
-    there: Submission, here: CrowdSession, *, code: str, finished: Collection[str], against: Sequence[str]
+    there: PanelListLine, here: CrowdSession, *, code: str, finished: Collection[str], against: Sequence[str]
 ) -> _Verdict:
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
@@ -343,7 +343,7 @@ def _compare_both(
     return _unfinished_here(there, here, finished=finished)
 
 
-def _paid_here(there: Submission) -> _Verdict:
+def _paid_here(there: PanelListLine) -> _Verdict:
     if there.status == Status.APPROVED:
         return _Verdict("paid", _("Approved here and there."))
     if there.status == Status.SUBMITTED:
@@ -353,7 +353,9 @@ def _paid_here(there: Submission) -> _Verdict:
     )
 
 
-def _finished_here(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> _Verdict:
+def _finished_here(
+    there: PanelListLine, here: CrowdSession, *, code: str, against: Sequence[str]
+) -> _Verdict:
     if there.status == Status.APPROVED:
         return _Verdict("paid", _("Approved there."), books=Status.APPROVED)
     if there.status == Status.REJECTED:
@@ -391,7 +393,7 @@ def _finished_here(there: Submission, here: CrowdSession, *, code: str, against:
     return _Verdict("pay", _("Finished here and there."))
 
 
-def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collection[str]) -> _Verdict:
+def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Collection[str]) -> _Verdict:
     state = here.get_status_display()
     books = there.status if here.status == Status.WORKING and there.status in OVER_THERE else ""
     why = f": {here.feedback}" if here.feedback else ""
@@ -429,14 +431,14 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
 
 @transaction.atomic
 def book_list(
-    *, study: Study, submissions: Sequence[Submission], approve: bool = False, by: User | None = None
+    *, study: Study, submissions: Sequence[PanelListLine], approve: bool = False, by: User | None = None
 ) -> Booked:
     """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing.
 
     Unmatched payments of the panel count as spent, and are flagged.
     """
     counts: Counter[str] = Counter()
-    for row in compare(study=study, submissions=submissions):
+    for row in compare_panel_list(study=study, submissions=submissions):
         if row.unmatched:
             publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
             counts["unmatched"] += pay_unmatched(

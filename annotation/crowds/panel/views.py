@@ -27,7 +27,7 @@ from annotation.crowds.panel.people import (
     ids_of,
     known_session,
     outcome_of,
-    token_of,
+    session_token_of,
 )
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
@@ -126,7 +126,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
         response: HttpResponse = see_other("annotation:panel-end", study.slug)
     else:
         response = see_other("annotation:work" if known is not None else "annotation:start", study.slug)
-    remember_worker(response, token_of(session))
+    remember_worker(response, session_token_of(session))
     return response
 
 

@@ -14,7 +14,7 @@ from annotation.launch.check_questions import chance_of_exclusion, describe_rule
 from annotation.launch.views.launch import Launch, Point, Readiness
 from annotation.launch.views.points import CONSENT_CHECKS, add_check
 from annotation.models import Budget, at_crowd
-from annotation.money.wages import top_up
+from annotation.money.wages import cents_below_floor
 from common.amounts import thousands
 from judgments.design.crowds import CROWDS
 from judgments.design.editing.form.labels import in_labels
@@ -176,7 +176,7 @@ def _pay(launch: Launch) -> Iterable[Point]:
         yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
         return
     floor = crowd.floor_cents_per_hour
-    missing = top_up(crowd.reward_cents, forecast.seconds, floor)
+    missing = cents_below_floor(crowd.reward_cents, forecast.seconds, floor)
     figures = {
         "wage": cents(forecast.wage_cents, currency),
         "seconds": f"{launch.design.seconds_per_unit:g}",

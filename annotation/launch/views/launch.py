@@ -19,8 +19,8 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import can_be_discarded
-from judgments.studies.plan_page import plan_of
-from judgments.studies.study_page import page_address
+from judgments.studies.plan_page import plan_context
+from judgments.studies.study_page import study_page_address
 
 
 class Readiness(StrEnum):
@@ -97,17 +97,17 @@ class Launch:
         duplicate is changed.
         """
         if page:
-            return Point(title, readiness, sentence, page_address(self.study, page), link_words)
+            return Point(title, readiness, sentence, study_page_address(self.study, page), link_words)
         if not key or readiness is Readiness.READY:
             return Point(title, readiness, sentence)
         if self.study.state == Study.State.DRAFT:
-            address = f"{page_address(self.study, 'change')}#id_{html_name(key)}"
+            address = f"{study_page_address(self.study, 'change')}#id_{html_name(key)}"
             return Point(title, readiness, sentence, address, link_words or _("Add it"))
         if self.can_go_back:
             return Point(
-                title, readiness, sentence, page_address(self.study, "discard"), _("Change the design")
+                title, readiness, sentence, study_page_address(self.study, "discard"), _("Change the design")
             )
-        address = page_address(self.study, "reuse")
+        address = study_page_address(self.study, "reuse")
         return Point(title, readiness, sentence, address, _("Change it in a duplicate"))
 
 
@@ -115,7 +115,7 @@ def launch_of(study: Study, user: User) -> Launch:
     design = design_of(study)
     forecast, shown = None, {}
     if study.state == Study.State.DRAFT:
-        shown = plan_of(study)
+        shown = plan_context(study)
         if plan := shown.get("plan"):
             forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
     else:

@@ -15,7 +15,7 @@ from annotation.launch.views.launch import Readiness, launch_of
 from annotation.launch.views.points import LAUNCH_JOBS, checklist
 from judgments.admin.base import public_address, signed_in
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import page_of_running, study_page
 
@@ -25,7 +25,7 @@ from judgments.studies.study_page import page_of_running, study_page
     "Checklist",
     order=20,
     shown=lambda study: study.source == Study.Source.DESIGNED,
-    group=Group.LAUNCH,
+    group=StudyPlace.LAUNCH,
 )
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend = backend_of(study)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from annotation.crowds import backend_for
 from annotation.money.forecast import Forecast, forecast_of_design
-from annotation.money.wages import top_up
+from annotation.money.wages import cents_below_floor
 from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.crowd import Crowd
@@ -37,7 +37,7 @@ class PlanCost:
 def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
     forecast = forecast_of_design(design, hits=hits, items=items)
     crowd = design.crowd
-    missing = top_up(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
+    missing = cents_below_floor(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
     return PlanCost(
         crowd=crowd,
         sends_people=backend_for(design).sends_people,

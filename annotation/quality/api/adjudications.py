@@ -107,7 +107,7 @@ class AdjudicationResource(Resource):
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:
         adjudication, answer = self._own(request), operations.DecideRequest.read(request.data)
-        decided = services.decide(
+        decided = services.decide_adjudication(
             adjudication=adjudication, answer=answer["value"], reason=answer.get("reason", "")
         )
         return Response(self.get_serializer(decided).data)

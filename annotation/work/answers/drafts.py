@@ -62,7 +62,7 @@ class CheckedAnswers:
     answers: dict[str, dict[str, Any]]
 
 
-def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
+def check_submitted_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
     study = assignment.study
     page_units = page_units_of(assignment)
     checked = checked_answers(answers, design=design_of(study), page_units=page_units)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import AlreadyEnded, TooLateToChange
 from annotation.models import Assignment, Judgment
 from annotation.work.answers.checks import OPTIONAL_FIELDS, answer_key
-from annotation.work.answers.drafts import lock_assignment, read_answers
+from annotation.work.answers.drafts import check_submitted_answers, lock_assignment
 from annotation.work.answers.judgments import add_copy_signals, build_judgment
 from annotation.work.sheet.units import PageUnit
 from annotation.work.stopping import settle_submission
@@ -48,7 +48,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
 
     Each change adds a judgment and keeps the old one. If an answer is invalid or late, nothing changes.
     """
-    sheet = read_answers(assignment, answers)
+    sheet = check_submitted_answers(assignment, answers)
     key = answer_key(sheet.kind)
     with transaction.atomic():
         locked = lock_assignment(assignment)

@@ -16,7 +16,7 @@ from annotation.work.seats import may_take_seat, note_seat
 from annotation.work.sheet.layout import draw_layout
 from annotation.work.sheet.units import arrange_units, units_of_hit
 from annotation.work.slots.admission import STUDIES_TAKING_WORK, TAKE_SLOT
-from annotation.work.slots.candidates import Candidate, Claim
+from annotation.work.slots.candidates import CandidateHIT, Claim
 from annotation.work.stopping import decided_units, free_slot
 from annotation.work.suitability import own_captions, used_up_alarms
 from common.features import of_features
@@ -37,7 +37,7 @@ def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
 
 
 def claim_slot(
-    candidate: Candidate,
+    candidate: CandidateHIT,
     *,
     reserve: bool = False,
     session: CrowdSession | None = None,
@@ -111,7 +111,7 @@ def claim_slot(
     )
 
 
-def _note_used_up_controls(candidate: Candidate) -> None:
+def _note_used_up_controls(candidate: CandidateHIT) -> None:
     """Count an assignment without control items that the worker has met."""
     # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})

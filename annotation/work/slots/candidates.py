@@ -67,7 +67,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateHIT:
     """A candidate HIT, with all data that can be read before the transaction."""
 
     study: Study
@@ -82,7 +82,7 @@ class Candidate:
 
 def find_candidate(
     study: Study, worker: Worker, *, attempt: int = 0, ignored: Assignment | None = None
-) -> Claim | Candidate | None:
+) -> Claim | CandidateHIT | None:
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
     Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker or the
@@ -115,7 +115,7 @@ def find_candidate(
         hits = prefer_new_controls(study, worker, participation, hits, items)
     hit = _choose_hit(study, worker, hits, attempt)
     units = cached_units_of(hit)
-    return Candidate(
+    return CandidateHIT(
         study=study,
         worker=worker,
         participation=participation,

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
@@ -95,7 +95,7 @@ def test_answers_are_counted_whichever_side_they_were_for() -> None:
 
 def test_a_whole_arena_can_be_drawn_again_from_what_is_stored() -> None:
     study = arena(pages=30)
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=5, drop_outs=0.2))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=5, drop_outs=0.2))
     hits = study.hits.exclude(drawn_from=None)
     assert len(hits) == 30
     for hit in hits:
@@ -176,7 +176,7 @@ def test_the_plan_counts_pages_and_a_design_without_an_arena_is_as_before() -> N
 
 def test_exported_files_have_chances_and_bring_them_back(tmp_path: Path) -> None:
     study = arena(pages=20, controls={"per_hit": 1, "threshold": 0})
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=2))
     for form in ("jsonl", "csv"):
         call_command("export_judgments", study.slug, format=form, output=tmp_path / f"arena.{form}")
     rows = [json.loads(line) for line in (tmp_path / "arena.jsonl").read_text("utf-8").splitlines()]
@@ -204,7 +204,7 @@ def test_exported_files_have_chances_and_bring_them_back(tmp_path: Path) -> None
 
 def test_a_file_with_chances_has_them_in_every_judged_row(tmp_path: Path) -> None:
     study = arena(pages=6, controls={"per_hit": 0})
-    rehearse(study=study, crowd=Crowd(workers=2, spammers=0.0, seed=2))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=2, spammers=0.0, seed=2))
     place = tmp_path / "arena.jsonl"
     call_command("export_judgments", study.slug, format="jsonl", output=place)
     rows = [json.loads(line) for line in place.read_text("utf-8").splitlines()]

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from contrib.challenges.challenges import make_challenge
 from contrib.challenges.models import Challenge, Submission
-from contrib.challenges.submissions import About, submit_captions
+from contrib.challenges.submissions import SubmissionDetails, submit_caption_file
 from judgments.access.roles import share_dataset
 from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job
@@ -83,8 +83,11 @@ def submit(
 ) -> Submission:
     """Captions by the service."""
     chunks = [json.dumps(captions(good, challenge.images)).encode()]
-    made, _ = submit_captions(
-        challenge=challenge, user=user, about=About(system=system, team="Team", **about), chunks=chunks
+    made, _ = submit_caption_file(
+        challenge=challenge,
+        user=user,
+        about=SubmissionDetails(system=system, team="Team", **about),
+        chunks=chunks,
     )
     return made
 

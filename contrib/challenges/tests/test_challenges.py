@@ -24,10 +24,10 @@ from contrib.challenges.challenges import (
 from contrib.challenges.errors import ChallengeError, LimitReached, SubmissionRefused
 from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission
 from contrib.challenges.submissions import (
-    About,
+    SubmissionDetails,
     read_captions,
     remaining_submissions,
-    submit_captions,
+    submit_caption_file,
 )
 from contrib.challenges.tests.challenging import (
     a_challenge,
@@ -47,7 +47,7 @@ from tests.doors import signed_in
 
 pytestmark = pytest.mark.django_db
 
-ABOUT = About(system="Captioner", team="Team")
+ABOUT = SubmissionDetails(system="Captioner", team="Team")
 
 
 def test_a_submission_is_scored_as_the_score_command_would() -> None:
@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_scored_is_refused_in_a_sentence(content: Any, sai
 def test_limits_count_stored_captions_alone_and_days_are_those_of_utc() -> None:
     challenge, ada = a_challenge(per_day=2, per_total=3), participant()
     with pytest.raises(SubmissionRefused):
-        submit_captions(challenge=challenge, user=ada, about=ABOUT, chunks=[b"[]"])
+        submit_caption_file(challenge=challenge, user=ada, about=ABOUT, chunks=[b"[]"])
     first = submit(challenge, ada, 1)
     assert submit(challenge, ada, 1).pk == first.pk  # the same captions
     submit(challenge, ada, 2)

@@ -18,7 +18,7 @@ from common.errors import DesignError
 from contrib.challenges.challenges import UNSCORED, change_challenge, close_challenge
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, Submission
-from contrib.challenges.submissions import About, submit_captions
+from contrib.challenges.submissions import SubmissionDetails, submit_caption_file
 from contrib.challenges.tests.challenging import (
     SECRET,
     a_challenge,
@@ -163,8 +163,11 @@ def test_a_probing_submission_leaves_hundreds_of_answers_open() -> None:
     """With all digits of its score the same file would tell a word of every image at once."""
     challenge, entries, sums, truth = probing()
     ada = participant()
-    made, _ = submit_captions(
-        challenge=challenge, user=ada, about=About("Probe", "Team"), chunks=[json.dumps(entries).encode()]
+    made, _ = submit_caption_file(
+        challenge=challenge,
+        user=ada,
+        about=SubmissionDetails("Probe", "Team"),
+        chunks=[json.dumps(entries).encode()],
     )
     work_off()
     made.refresh_from_db()

@@ -13,7 +13,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from contrib.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
 from contrib.score_imports.reading import read_scores
-from contrib.score_imports.storing import import_scores
+from contrib.score_imports.storing import store_metric_scores
 from contrib.score_imports.tests.test_score_imports import (
     IMAGES,
     brought,
@@ -94,10 +94,10 @@ def test_metrics_are_compared_with_people_s_imported_scores(tmp_path: Path) -> N
     for name, change in (("near", 0.1), ("far", 3)):
         path = tmp_path / f"{name}.seg.score"
         path.write_text(scores_of(people, change))
-        import_scores(dataset=study.dataset, files=read_scores(path, [name]), unknown="leave-out")
+        store_metric_scores(dataset=study.dataset, files=read_scores(path, [name]), unknown="leave-out")
     human = tmp_path / "en-de.mqm.seg.score"
     human.write_text(scores_of(people, 0).replace("s0\t2\n", "s0\tNone\n", 1))
-    import_scores(dataset=study.dataset, files=read_scores(human, ["mqm"]), unknown="leave-out")
+    store_metric_scores(dataset=study.dataset, files=read_scores(human, ["mqm"]), unknown="leave-out")
     found = compare_with_scores(dataset=study.dataset, first="near", second="far", people="mqm")
     assert (found["n"], found["systems"]["number"]) == (31, 4)
     near, far = found["systems"]["calibrated"]

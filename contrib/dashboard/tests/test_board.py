@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.operations import pause_study
 from contrib.dashboard.counters import change_mark, is_stale, live_counters
@@ -145,7 +145,7 @@ def test_the_board_says_of_metrics_what_the_analysis_says(study: Study) -> None:
 @pytest.mark.parametrize("protocol", ["triplet", "relevance", "slider", "caption"])
 def test_every_kind_of_choices_has_a_board(protocol: str, stored: Study, designer: Client) -> None:
     study = casting.make_study(stored.dataset, protocol, opened=False, controls={"per_hit": 0})
-    rehearse(study=study, crowd=Crowd(workers=4, seed=1))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, seed=1))
     made(study)
     shown = designer.get(page(study, "board"))
     assert shown.status_code == 200

@@ -47,7 +47,7 @@ from judgments.drawing.controls.makers import Known, Makers
 from judgments.drawing.draws import rng_for
 from judgments.drawing.hits import make_hits, pack_runs
 from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material
-from judgments.kinds.base import Comparison, Kind, OpenKind, Page, Shown
+from judgments.kinds.base import Kind, MetricComparison, OpenKind, Page, Shown
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -98,7 +98,7 @@ class SpanAnnotation(OpenKind):
         ),
         self_contained=False,
     )
-    comparison = Comparison(per_image=True)
+    comparison = MetricComparison(per_image=True)
     own_formats = ("spans",)
     own_keys = (
         "spans.severities", "spans.categories", "spans.own", "spans.weights", "spans.score", "spans.missing",

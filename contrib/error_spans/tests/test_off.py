@@ -7,7 +7,7 @@ from tests.installations import Installations
 
 USED = """
 from django.conf import settings
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from tests.annotation.calling import accept, submit
 from tests.annotation.casting import make_study

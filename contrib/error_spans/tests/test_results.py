@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.summaries import describe_effort
 from contrib.error_spans.results.comparison import compare_systems
@@ -261,7 +261,7 @@ def test_texts_side_by_side_end_as_what_single_texts_are(tmp_path: Path) -> None
             controls={"per_hit": 2, "threshold": 0}, source={"show": True, "language": "de"}, language="en",
             spans={"contrastive": contrastive},
         )  # fmt: skip
-        report = rehearse(study=made, crowd=Crowd(workers=5, spammers=0.0, seed=3, drop_outs=0.0))
+        report = rehearse(study=made, crowd=RehearsalCrowd(workers=5, spammers=0.0, seed=3, drop_outs=0.0))
         assert report.recovered > 0.5
         aggregate_study(study=made)
         judged = Judgment.objects.of_study(made).filter(unit__control=False)

@@ -14,7 +14,7 @@ from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS
 from judgments.models import Item
 from judgments.studies.designs import design_of
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import study_page_address
 from tests.annotation.casting import joined, make_study, with_person
 from tests.annotation.posting import positions_on, submit, work_of
 from tests.annotation.sourcing import make_texts, side_by_side
@@ -159,7 +159,7 @@ def test_previews_show_both_sides(designer: Client) -> None:
 
 def test_the_list_of_check_questions_has_both_sides(designer: Client) -> None:
     study = side_by_side()
-    html = designer.get(page_address(study, "controls")).content.decode()
+    html = designer.get(study_page_address(study, "controls")).content.decode()
     for unit in study.units.filter(control=True).select_related("first"):
         assert unit.first is not None
         assert unit.first.text in html

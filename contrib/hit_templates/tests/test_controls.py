@@ -11,7 +11,7 @@ from django.test import Client
 from annotation.models import Participation, Worker
 from annotation.quality.controls import control_answers
 from annotation.quality.rules import copy_rules
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
 from contrib.hit_templates.controls import (
@@ -198,7 +198,7 @@ def test_a_rehearsal_s_people_fare_on_control_items_as_they_are(tmp_path: Path, 
     rows = [row | {"Expected.age": "30..35" if row["Expected.tone"] else ""} for row in ROWS]
     study = made(tmp_path, rows=rows, controls={"kinds": ["known-good", "repeated"]}, opened=False)
     generate_hits(study=study)
-    rehearse(study=study, crowd=Crowd(workers=3, spammers=0.0, accuracy=accuracy, seed=2))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=3, spammers=0.0, accuracy=accuracy, seed=2))
     answers = control_answers(study)
     assert {answer.control_kind for answer in answers} == {"known-good", "repeated"}
     rights = {

@@ -9,7 +9,7 @@ USED = """
 from pathlib import Path
 from tempfile import mkdtemp
 from django.conf import settings
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from tests.annotation.calling import accept, submit
 from tests.studies import make_worker

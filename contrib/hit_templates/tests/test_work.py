@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from annotation.crowds.mturk.pages import answers_of_page, html_page
 from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.sheet.units import units_of_hit
 from common.errors import DataConflict, DesignError
@@ -244,7 +244,7 @@ def test_a_client_answers_name_by_name(tmp_path):
 def test_a_rehearsal_answers_every_form_and_finds_its_truth(tmp_path):
     study = make_template_study(tmp_path, opened=False)
     generate_hits(study=study)
-    report = rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, accuracy=1.0, seed=1))
+    report = rehearse(study=study, crowd=RehearsalCrowd(workers=9, spammers=0.0, accuracy=1.0, seed=1))
     assert report.recovered == 1.0
     assert len(answers_of(study)) == 9
 

@@ -22,23 +22,23 @@ from django.utils import timezone
 from PIL import ExifTags, Image
 from pytest_django import Settings
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict, WrongState
 from contrib.judges import asking
 from contrib.judges.asking import (
     AskLater,
+    ChatPrompt,
     Endpoint,
-    Question,
     Reply,
     ask_model,
     instructions_of,
     picture_of,
     read_reply,
 )
-from contrib.judges.findings import compare_judges, sizes_of_curve, store_comparison
+from contrib.judges.findings import compare_judges_with_people, sizes_of_curve, store_comparison
 from contrib.judges.models import Judge, JudgeAnswer
-from contrib.judges.operations import ask_judge as ask_operation
+from contrib.judges.operations import start_judge_run as ask_operation
 from contrib.judges.operations import store_answers
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus
@@ -177,17 +177,17 @@ def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> Non
 def test_what_a_gateway_may_have_charged_counts(status: int, served: bool, chat: FakeChat) -> None:
     chat.faults = [status]
     with Endpoint() as opened, pytest.raises(AskLater) as caught:
-        opened.ask(Question((), 0), options={"model": "small"}, once="1")
+        opened.ask(ChatPrompt((), 0), options={"model": "small"}, once="1")
     assert caught.value.served is served
 
 
 def test_replies_that_no_database_stores_are_cleaned(chat: FakeChat) -> None:
     chat.faults = [{"says": "B\0 \ud800"}, {"sends": b"[" * 200_000}]
     with Endpoint() as opened:
-        found = opened.ask(Question((), 0), options={"model": "small\0"}, once="1")
+        found = opened.ask(ChatPrompt((), 0), options={"model": "small\0"}, once="1")
         assert (found.text, found.model) == ("B ?", "small-2026-01")
         with pytest.raises(AskLater, match="its reply is no chat completion"):
-            opened.ask(Question((), 0), options={"model": "small"}, once="2")
+            opened.ask(ChatPrompt((), 0), options={"model": "small"}, once="2")
 
 
 def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
@@ -254,7 +254,7 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
         pass
 
     class Deadly(Endpoint):
-        def ask(self, question: Question, *, options: Mapping[str, Any], once: str) -> Reply:
+        def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:
             raise Killed
 
     def dies(share: float, words: str) -> None:
@@ -367,7 +367,7 @@ def test_people_never_hear_of_judges(tmp_path: Path, settings: Settings) -> None
     """Nothing that people's judgments go into changes by a byte when judges answer, or where they are compared."""
     settings.EXPORT_ROOT = settings.RELEASE_ROOT = tmp_path / "var"
     study = make_study("pairwise", judgments_per_unit=3)
-    rehearse(study=study, crowd=Crowd(spammers=0.2))
+    rehearse(study=study, crowd=RehearsalCrowd(spammers=0.2))
 
     def everything(folder: Path) -> dict[str, Any]:
         folder.mkdir()
@@ -417,7 +417,7 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     )
     rehearse(
         study=study,
-        crowd=Crowd(spammers=0.0, workers=4),
+        crowd=RehearsalCrowd(spammers=0.0, workers=4),
     )
     store_aggregation(compute_aggregation(study=study))
     units = list(Unit.objects.filter(study=study, control=False).select_related("pair").order_by("position"))
@@ -488,12 +488,12 @@ def test_smaller_studies_are_drawn_from_every_number_of_items_that_suffices() ->
 def test_grades_are_compared_by_distance_and_length() -> None:
     make_dataset(images=40)
     study = make_study("graded", judgments_per_unit=3, controls={"per_hit": 0})
-    rehearse(study=study, crowd=Crowd())
+    rehearse(study=study, crowd=RehearsalCrowd())
     units = list(Unit.objects.filter(study=study, control=False).order_by("position"))
     store_answers(
         study=study, name="high", answers=answers_in(study, [4] * len(units)), own_systems=["system-0"]
     )
-    (judge,) = compare_judges(study=study).result["judges"]
+    (judge,) = compare_judges_with_people(study=study).result["judges"]
     assert judge["agreement"] is judge["side"] is None
     assert judge["difference"]["low"] > 0
     assert judge["own"]["low"] < 0.5
@@ -501,7 +501,7 @@ def test_grades_are_compared_by_distance_and_length() -> None:
     assert everything["of"] == ""
     assert everything["judge"] == 4
     with pytest.raises(EvaluationError, match="This study has no judge yet"):
-        compare_judges(study=make_study("slider", name="Another"))
+        compare_judges_with_people(study=make_study("slider", name="Another"))
     with pytest.raises(EvaluationError, match="those of kind 'caption' are not"):
         store_answers(study=make_study("caption", name="Written", controls={}), name="m", answers="")
 
@@ -510,11 +510,11 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     designer: Client, chat: FakeChat, capsys: Any
 ) -> None:
     study = make_study("pairwise")
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
     for name in ("a", "b"):
         store_answers(study=study, name=name, answers=answers_in(study, [1] * 100))
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
-    store_comparison(compare_judges(study=study))
+    store_comparison(compare_judges_with_people(study=study))
     page = reverse("admin:judgments_study_judges", args=[study.pk])
     assert "was removed since" not in designer.get(page).content.decode()
 

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from contrib.judges.asking import LONGEST_MARKS, ask_model, instructions_of, read_reply
-from contrib.judges.findings import compare_judges
+from contrib.judges.findings import compare_judges_with_people
 from contrib.judges.models import JudgeAnswer
 from contrib.judges.operations import store_answers
 from contrib.judges.views import can_have_judges
@@ -120,7 +120,7 @@ def test_a_tie_of_a_judge_is_an_answer_like_people_s(chat: FakeChat) -> None:
     assert (run.answered, run.left) == (2 * len(IMAGES), 0)
     tied = [image.endswith(("0.jpg", "5.jpg")) for image in IMAGES]
     judge = np.where(tied, 0, 1)
-    (entry,) = compare_judges(study=study.study).result["judges"]
+    (entry,) = compare_judges_with_people(study=study.study).result["judges"]
     assert entry["agreement"]["value"] == pytest.approx(np.mean(votes == judge))
     assert entry["side"]["consistent"]["value"] == 1
     assert entry["side"]["first_shown"]["value"] == entry["side"]["by_chance"] == 0.5
@@ -141,7 +141,7 @@ def test_answers_with_strength_are_imported_and_compared_by_side() -> None:
     for person in PEOPLE:
         study.answer(hit, person, [11] * 20 + [3] * 20)
     store_answers(study=study.study, name="m", answers=by_line(study, "value", [1] * 20 + [12] * 20))
-    (entry,) = compare_judges(study=study.study).result["judges"]
+    (entry,) = compare_judges_with_people(study=study.study).result["judges"]
     assert entry["agreement"]["value"] == 0.5
     assert entry["agreement"]["n"] == 120
     with pytest.raises(EvaluationError, match="Line 1 has value '0'; expected 1 or 2 or 3 or 11 or 12"):
@@ -292,7 +292,7 @@ def test_marked_errors_are_compared_by_their_characters_and_scores(chat: FakeCha
     chat.answers = lambda body: json.dumps({"errors": [error], "score": 44})
     run = ask_model(study=study.study, name="m", model="small", **FREE)
     assert (run.answered, run.judge.options["max_tokens"]) == (40, LONGEST_MARKS)
-    result = compare_judges(study=study.study).result
+    result = compare_judges_with_people(study=study.study).result
     (entry,) = result["judges"]
     both = 2 * 5 / (5 + 9), 2 * 4 / (4 + 9)  # F1 of one mark and of both
     assert entry["agreement"]["value"] == pytest.approx((1 + 0 + both[0]) / 3)

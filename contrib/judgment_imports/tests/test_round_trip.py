@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
@@ -137,7 +137,7 @@ def brought_back(study: Study, path: Path, form: str, design: Path | None = None
 @pytest.mark.parametrize("protocol", [*KINDS])
 def test_figures_come_back_from_each_format(protocol: str, tmp_path: Path) -> None:
     study = drafted(protocol, tmp_path)
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     design = tmp_path / "design.toml"
     call_command("export_study", study.slug, output=design, stdout=StringIO())
@@ -160,7 +160,7 @@ def test_figures_come_back_from_each_format(protocol: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("protocol", ["graded", "pairwise", "spans"])
 def test_a_table_that_a_program_saved_as_json_comes_back(protocol: str, tmp_path: Path) -> None:
     study = drafted(protocol, tmp_path)
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     header, *rows = cells(written(study, "csv", tmp_path))
     path = tmp_path / "out.json"
@@ -201,7 +201,7 @@ def test_each_letter_comes_back(protocol: str, form: str, tmp_path: Path) -> Non
 
 def test_answers_to_a_template_need_its_study_file(tmp_path: Path) -> None:
     study = drafted("template", tmp_path)
-    rehearse(study=study, crowd=Crowd(workers=3, spammers=0.0, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=3, spammers=0.0, seed=5, drop_outs=0.0))
     path = str(written(study, "jsonl", tmp_path))
     wanted = r"""template["'], expected the study's file beside it, which has the page \(--design FILE\)"""
     with pytest.raises(CommandError, match=wanted):
@@ -214,7 +214,7 @@ def test_answers_to_a_template_need_its_study_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["at once", "before the columns", "after a refusal"])
 def test_a_template_comes_back_through_the_page(designer: Client, when: str, tmp_path: Path) -> None:
     study = drafted("template", tmp_path)
-    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     path = written(study, "csv", tmp_path)
     if when == "before the columns":

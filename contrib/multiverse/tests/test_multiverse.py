@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from contrib.multiverse.analyses import Choice, StudyVotes, Universe
+from contrib.multiverse.analyses import AnalysisChoice, StudyVotes, Universe
 from contrib.multiverse.conclusions import compute_multiverse, tokenizers
 from contrib.score_imports.reading import read_scores
-from contrib.score_imports.storing import import_scores
+from contrib.score_imports.storing import store_metric_scores
 from contrib.score_imports.tests.test_score_imports import brought, graded_study, write
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
@@ -104,7 +104,7 @@ def test_imported_scores_stand_beside_computed_ones_and_have_no_tokens(tmp_path:
     texts = [(pet, text) for pet in PETS for text in (f"a {pet} runs", f"a {pet} runs here far far far far")]
     rows = [{"image": f"{pet}.jpg", "caption": text, "score": len(text)} for pet, text in texts]
     scores.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    import_scores(dataset=study.dataset, files=read_scores(scores, ["length"]), better="lower")
+    store_metric_scores(dataset=study.dataset, files=read_scores(scores, ["length"]), better="lower")
     of_both, _ = multiverse(study, PRECISE, "length")
     _, conclusions = multiverse(study, COMPLETE, "length")
     tokens = {one["name"] for one in of_both["universes"]["metrics"]["choices"]}
@@ -171,7 +171,9 @@ def test_captions_are_held_under_other_means_coefficients_and_levels() -> None:
 
 
 def test_a_large_universe_is_a_seeded_sample_with_the_default_first() -> None:
-    choices = tuple(Choice(name, ("a", "b", "c", "d")) for name in ("controls", "aggregation", "tokenizer"))
+    choices = tuple(
+        AnalysisChoice(name, ("a", "b", "c", "d")) for name in ("controls", "aggregation", "tokenizer")
+    )
     universe = Universe.of(choices, np.random.default_rng(7), most=10)
     again = Universe.of(choices, np.random.default_rng(7), most=10)
     assert (len(universe), universe.possible) == (10, 64)

@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from contrib.packs.estimates import in_per_cent, share_by_image
 from contrib.packs.fifty import ABSTRACT, PASCAL, read_fifty
 from contrib.packs.reading import Pack, pack_named, shipped_packs
-from contrib.packs.rehearsal import rehearse
+from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Replication, run_pack
 from contrib.packs.verdict_tables import COLUMNS, rows_in_full
 from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, verdict_of
@@ -215,7 +215,7 @@ def test_an_interval_without_ends_is_left_out_of_a_sentence(found: Estimate, wor
 
 def test_the_rehearsal_crowd_judges_by_its_own_accuracy() -> None:
     truth = np.repeat([1, 2, 3, 4], 500)
-    found = rehearse(truth, [1, 2, 3, 4], 3)
+    found = rehearse_votes(truth, [1, 2, 3, 4], 3)
     assert len(found.unit) == 6000
     assert max(np.bincount(found.unit)) == 3
     assert not any(len(set(found.worker[found.unit == unit])) < 3 for unit in range(20))

@@ -13,7 +13,7 @@ from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
 from annotation.models import Assignment, Case, Exclusion, Worker
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.rehearsal.sorts import SORTS
 from common.amounts import thousands
@@ -26,7 +26,7 @@ from judgments.models import Job, Study
 from judgments.operations import Outcome, operation
 from judgments.studies.generation.progress import Progress
 
-USUAL = Crowd()
+USUAL = RehearsalCrowd()
 
 
 class SortsField(serializers.CharField):
@@ -79,7 +79,7 @@ class RehearsalRequest(Parameters):
 @operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
 def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
     """Let simulated workers answer a copy, which `args.study` of the job names. The study itself stays clean."""
-    Crowd(**crowd)  # check before anything is copied
+    RehearsalCrowd(**crowd)  # check before anything is copied
     with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
@@ -95,7 +95,7 @@ class LargeRehearsalRequest(RehearsalRequest):
 @operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
 def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
     """Fill every HIT of the study with simulated answers."""
-    report = rehearse(study=study, crowd=Crowd(**crowd), progress=progress)
+    report = rehearse(study=study, crowd=RehearsalCrowd(**crowd), progress=progress)
     return Outcome(
         _(
             "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "

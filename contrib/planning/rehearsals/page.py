@@ -16,9 +16,9 @@ from evaluation.models import Analysis
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.operations import Outcome
-from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
-from judgments.studies.study_page import page_address, study_page
+from judgments.studies.study_page import study_page, study_page_address
 
 MOST_SHOWN = 20
 
@@ -29,7 +29,12 @@ def _has_rehearsals(study: Study) -> bool:
 
 
 @study_page(
-    "rehearsal", "Rehearsal", order=56, shown=_has_rehearsals, group=Group.FINDINGS, before=Group.LAUNCH
+    "rehearsal",
+    "Rehearsal",
+    order=56,
+    shown=_has_rehearsals,
+    group=StudyPlace.FINDINGS,
+    before=StudyPlace.LAUNCH,
 )
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show copies and the newest result; for a copy, its own result."""
@@ -66,7 +71,7 @@ def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome)
     rehearsed: Study | None = outcome.value
     seen = Study.objects.visible_to(signed_in(request))
     if rehearsed is not None and seen.filter(pk=rehearsed.pk).exists():
-        return redirect(page_address(rehearsed, "rehearsal"))
+        return redirect(study_page_address(rehearsed, "rehearsal"))
     return redirect("admin:judgments_study_changelist")
 
 

@@ -11,7 +11,7 @@ from django.db.models import Sum
 
 from annotation.models import Assignment, Judgment
 from annotation.money.forecast import forecast_of
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.reports import RehearsalReport
 from annotation.rehearsal.truths import rehearsal_of, truths_of
 from common.amounts import percent
@@ -29,7 +29,7 @@ from contrib.planning.rehearsals.power import SIMULATIONS, power_of_means, simul
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
+from evaluation.results.aggregation import StudyAggregation, compute_aggregation, store_aggregation
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
 from judgments.access.roles import note_event
 from judgments.kinds import KINDS
@@ -42,14 +42,14 @@ from quorum.numeric.signatures import signature
 @dataclass(frozen=True, slots=True)
 class RehearsalResult:
     study: Study
-    crowd: Crowd
+    crowd: RehearsalCrowd
     result: dict[str, Any]
-    aggregation: Aggregation
+    aggregation: StudyAggregation
     evaluation: MetaEvaluation | None
 
 
 def compute_rehearsal(
-    *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
+    *, study: Study, crowd: RehearsalCrowd, report: RehearsalReport, progress: Progress = no_progress
 ) -> RehearsalResult:
     """Evaluate a finished rehearsal against the truth, without storing the result."""
     aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
@@ -99,7 +99,9 @@ def compute_rehearsal(
     )
 
 
-def _share_recovered(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> dict[str, Any]:
+def _share_recovered(
+    study: Study, truths: Mapping[int, Any], aggregation: StudyAggregation
+) -> dict[str, Any]:
     """Return the share of judged units whose consensus is the truth, with its interval by item."""
     rehearsal, of_unit = rehearsal_of(study), aggregation.consensus.of_unit
     judged = Judgment.objects.of_study(study).current().filter(unit__control=False)

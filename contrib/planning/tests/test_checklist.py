@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from contrib.planning.rehearsals.results import compute_rehearsal, store_rehearsal
 from evaluation.models import Analysis
@@ -30,7 +30,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     designer.post(do(study, "rehearse"), {"workers": "4", "spammers": "0", "seed": "1"})
     copy = Study.objects.exclude(pk=study.pk).get()
     generate_hits(study=copy)
-    crowd = Crowd(workers=4, spammers=0.0, seed=1)
+    crowd = RehearsalCrowd(workers=4, spammers=0.0, seed=1)
     report = rehearse(study=copy, crowd=crowd)
     copy.refresh_from_db()
     store_rehearsal(compute_rehearsal(study=copy, crowd=crowd, report=report))

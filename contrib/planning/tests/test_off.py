@@ -8,7 +8,7 @@ from tests.installations import Installation, Installations
 
 USED = """
 from contrib.planning.assumptions import read_assumptions
-from contrib.planning.plans import compute_plan, store_plan
+from contrib.planning.plans import compute_plan, store_power_plan
 from contrib.planning.rehearsals.copies import copy_for_rehearsal
 from judgments.jobs.claims import run_job
 from judgments.models import Job

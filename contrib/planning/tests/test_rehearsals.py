@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from annotation.models import Assignment, Worker
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import WrongState
 from contrib.planning.rehearsals.copies import copy_for_rehearsal, rehearsals_of
@@ -223,7 +223,7 @@ def test_pairs_are_doubled_until_a_study_decides_often_enough() -> None:
 def test_a_rehearsal_shows_the_intervals_of_results() -> None:
     better_and_worse()
     study = make_drawn_study("pairwise", slug="rehearsed-once")
-    crowd = Crowd(workers=8, spammers=0.0, accuracy=0.8, seed=5, drop_outs=0.0)
+    crowd = RehearsalCrowd(workers=8, spammers=0.0, accuracy=0.8, seed=5, drop_outs=0.0)
     rehearsal = compute_rehearsal(study=study, crowd=crowd, report=rehearse(study=study, crowd=crowd))
     verdict = rehearsal.aggregation.result["systems_verdict"]
     found = [{"system": row["name"], **row["found"]} for row in rehearsal.result["systems"]]

@@ -12,7 +12,7 @@ from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.sessions import open_session, person_sent
-from annotation.crowds.sync import sync_crowd
+from annotation.crowds.sync import sync_with_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session, pay_bonus
@@ -68,7 +68,7 @@ def go_on(shown: dict[str, int]) -> None:
         if call.unsure and call.session is not None:
             paid = shown[call.session.raw_ids.get().value]
             (resolve_as_done if paid else resolve_as_not_done)(call=call)
-    sync_crowd(study=study, wait=lambda seconds: None)
+    sync_with_crowd(study=study, wait=lambda seconds: None)
     states = Counter(CrowdCall.objects.values_list("state", flat=True))
     told({"left": sum(count for state, count in states.items() if state != "done")})
 

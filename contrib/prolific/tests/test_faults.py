@@ -18,7 +18,7 @@ from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.qualifications import give_qualification
-from annotation.crowds.sync import sync_crowd
+from annotation.crowds.sync import sync_with_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
 from contrib.prolific.client import open_client
@@ -75,7 +75,7 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
         close_study(study=panel.study)
         settled(panel)
         faults.stop()
-        sync_crowd(study=panel.study, wait=lambda seconds: None)
+        sync_with_crowd(study=panel.study, wait=lambda seconds: None)
 
         [there] = [one for one in prolific.world.studies.values() if one.status != "UNPUBLISHED"]
         assert (there.id, there.places) == (panel.publication.external_id, 12)

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.crowds.sync import sync_crowd
+from annotation.crowds.sync import sync_with_crowd
 from annotation.models import CrowdSession
 from contrib.prolific.notifications import PATH
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator
@@ -47,7 +47,7 @@ def syncs() -> int:
 def test_a_change_there_is_looked_at_at_once(subscribed: Panel) -> None:
     panel = subscribed
     panel.finish("aa1")
-    sync_crowd(study=panel.study, wait=lambda seconds: None)
+    sync_with_crowd(study=panel.study, wait=lambda seconds: None)
     body, headers = delivered(panel, "aa1")
     for _replayed in range(3):
         assert post(body, headers).status_code == 204

@@ -11,7 +11,7 @@ USED = """
 from django.conf import settings
 from django.core.management import call_command
 from annotation.crowds.opening import open_study
-from annotation.crowds.sync import sync_crowd
+from annotation.crowds.sync import sync_with_crowd
 from annotation.models import CrowdSession
 from annotation.money.payments import decide_session
 from contrib.prolific.tests.emulator import ProlificEmulator

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.sync import sync_crowd
+from annotation.crowds.sync import sync_with_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
 from annotation.privacy.erasing import erase_person
@@ -38,7 +38,7 @@ def panel(settings: Settings) -> Iterator[Panel]:
 
 def kinds(panel: Panel) -> list[str]:
     """What a comparison finds that needs a person."""
-    return [one.kind for one in sync_crowd(study=panel.study, wait=lambda seconds: None).discrepancies]
+    return [one.kind for one in sync_with_crowd(study=panel.study, wait=lambda seconds: None).discrepancies]
 
 
 def test_what_was_approved_or_rejected_there_is_booked_here(panel: Panel) -> None:
@@ -78,7 +78,7 @@ def test_who_went_back_with_a_code_they_did_not_earn_is_not_paid(panel: Panel, s
     CrowdSession.objects.update(
         submitted_at=timezone.now() - timedelta(days=3), arrived_at=F("arrived_at") - timedelta(days=3)
     )
-    sync_crowd(study=panel.study, wait=lambda seconds: None)
+    sync_with_crowd(study=panel.study, wait=lambda seconds: None)
     session.refresh_from_db()
     assert session.status == "working"
     assert not CrowdCall.objects.filter(kind="approve").exists()

@@ -12,7 +12,7 @@ from annotation.work.claims import claim_assignment
 from common.errors import DesignError, WrongState
 from contrib.quiz.tests.quizzing import QUESTIONS, quizzed
 from judgments.models import Study
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import study_page_address
 from tests.annotation.casting import make_dataset, make_study, with_person
 from tests.installations import Installation, Installations
 
@@ -96,7 +96,7 @@ def test_a_study_with_a_quiz_is_not_opened_and_its_checklist_says_why(admin_clie
     with pytest.raises(WrongState, match=SENTENCE):
         open_study(study=study)
     assert Study.objects.get().state == Study.State.GENERATED
-    assert SENTENCE in admin_client.get(page_address(study, "launch")).content.decode()
+    assert SENTENCE in admin_client.get(study_page_address(study, "launch")).content.decode()
 
 
 @pytest.mark.django_db

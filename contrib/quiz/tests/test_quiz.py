@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from contrib.quiz.attempts import answer_attempt, quiz_status, start_attempt
@@ -195,7 +195,7 @@ def test_a_rehearsal_takes_no_quiz_and_fills_every_hit() -> None:
     study = make_study(
         make_dataset(), opened=False, quiz={"questions": QUESTIONS}, workers={"hits_at_most": 1}
     )
-    report = rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=1))
+    report = rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=1))
     assert report.hits == study.hits.count()
     assert not study.hits.filter(open_slots__gt=0).exists()
     assert not QuizAttempt.objects.exists()

@@ -28,7 +28,7 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role, note_event
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values
-from judgments.design.tables.plan import Plan
+from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study, StudyEvent
 from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
@@ -54,7 +54,7 @@ text = "People enjoy it."
 CLAIM = "registration.hypotheses.0.claim"
 
 
-def plan(text: str = PLAN) -> Plan:
+def plan(text: str = PLAN) -> RegistrationPlan:
     return plans.make_plan(tomllib.loads(text)["registration"])
 
 
@@ -163,7 +163,7 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_study_without_a_plan_has_no_deviations() -> None:
     study = make_study("pairwise", opened=False)
-    assert plans.find_registered(study) is None
+    assert plans.find_registration(study) is None
     assert plans.find_deviations(study) == plans.compute_outcomes(study) == []
 
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from annotation.models import Judgment
 from contrib.registration.tests.test_registration import registered
 from evaluation.data.releases.rows import Settings
-from evaluation.reports.releases.comparing import compare_releases
+from evaluation.reports.releases.comparing import compare_bundles
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
@@ -113,7 +113,7 @@ def test_a_bundle_from_before_there_were_outcomes_verifies(made_once: bytes, tmp
     rewritten(bundle, "report/report.json", report, without=("outcomes.json", *tables))
     assert verify_bundle(bundle).differences == ()
     (tmp_path / "b.zip").write_bytes(made_once)
-    assert compare_releases(bundle, tmp_path / "b.zip")["hypotheses"] == []
+    assert compare_bundles(bundle, tmp_path / "b.zip")["hypotheses"] == []
 
 
 def test_a_plan_that_was_taken_out_is_missed(bundle: Path) -> None:
@@ -132,7 +132,7 @@ def test_two_releases_tell_another_verdict_and_new_deviations(
     Judgment._base_manager.filter(unit__key__in=half).update(set_aside=True)
     note_event(study=study, what="resumed", sentence="Resumed.")
     after = released(study, tmp_path / "b.zip", "1.1")
-    found = compare_releases(before, after)
+    found = compare_bundles(before, after)
     assert found["plan"] is True
     (changed,) = found["hypotheses"]
     verdicts = (changed["text"], changed["before"], changed["after"])
@@ -140,7 +140,7 @@ def test_two_releases_tell_another_verdict_and_new_deviations(
     assert "p = .125" in changed["words"]
     assert [words.partition(": ")[2] for words in found["deviations"]["added"]] == ["resumed."]
     assert found["deviations"]["removed"] == []
-    same = compare_releases(before, before)
+    same = compare_bundles(before, before)
     assert (same["hypotheses"], same["deviations"]) == ([], {"added": [], "removed": []})
     call_command("compare_releases", str(before), str(after))
     out = capsys.readouterr().out

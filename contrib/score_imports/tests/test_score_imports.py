@@ -16,7 +16,7 @@ from django.test import Client
 from common.environment import DEFAULTS
 from common.errors import DataConflict, QuorumError
 from contrib.score_imports.reading import read_scores
-from contrib.score_imports.storing import import_scores
+from contrib.score_imports.storing import store_metric_scores
 from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.reports.releases.verification import verify_bundle
@@ -58,7 +58,7 @@ def caption_rows(good: float, poor: float) -> list[dict[str, Any]]:
 
 
 def brought(dataset: Dataset, path: Path, name: str, **options: Any) -> Any:
-    return import_scores(dataset=dataset, files=read_scores(path, [name]), **options)
+    return store_metric_scores(dataset=dataset, files=read_scores(path, [name]), **options)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_signature_of_many_metrics_is_stored_whole(tmp_path: Path) -> None:
     study = pairs_study()
     names = [f"a-metric-with-a-long-name-in-a-row-of-many-{number}" for number in range(12)]
     rows = [row | dict.fromkeys(names, row["score"]) for row in caption_rows(0.9, 0.1)]
-    import_scores(dataset=study.dataset, files=read_scores(write(tmp_path / "many.jsonl", rows), names))
+    store_metric_scores(dataset=study.dataset, files=read_scores(write(tmp_path / "many.jsonl", rows), names))
     evaluate_study(study=study.study, metrics=names)
     analysis = study.study.analyses.get()
     analysis.full_clean()
@@ -342,8 +342,8 @@ def test_mt_metrics_eval_s_files_are_read(tmp_path: Path) -> None:
     with pytest.raises(
         ImportProblem, match=r'far\.seg\.score, line 33, system: found "refA", expected a system of'
     ):
-        import_scores(dataset=study.dataset, files=read_scores(folder, []))
-    done = import_scores(dataset=study.dataset, files=read_scores(folder, []), unknown="leave-out")
+        store_metric_scores(dataset=study.dataset, files=read_scores(folder, []))
+    done = store_metric_scores(dataset=study.dataset, files=read_scores(folder, []), unknown="leave-out")
     assert [(one.name, one.per, one.known) for one in done.metrics] == [
         ("far", "captions", 32),
         ("far", "systems", 1),
@@ -352,7 +352,7 @@ def test_mt_metrics_eval_s_files_are_read(tmp_path: Path) -> None:
     short = tmp_path / "short.seg.score"
     short.write_text("s0\t1\ns0\t2\n")
     with pytest.raises(EvaluationError, match="has 2 lines for a system, and dataset 'graded' 8 items"):
-        import_scores(dataset=study.dataset, files=read_scores(short, []))
+        store_metric_scores(dataset=study.dataset, files=read_scores(short, []))
     short.write_text("s0 1\n")
     with pytest.raises(ImportProblem, match=r'line 1: found "s0 1", expected a system, a tab, and its score'):
         read_scores(short, [])

@@ -11,7 +11,7 @@ from django.utils.translation import override
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from contrib.strengths.strengths import cached_strengths, strengths_of
 from contrib.strengths.views import with_sign
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 def test_systems_are_ranked_by_all_answers_with_ties() -> None:
     sizes: dict[str, Any] = {"sampling": {"pairs": {"MM": 6}}, "units_per_hit": 4, "judgments_per_unit": 8}
     study = make_study("pairwise", answers={"no_difference": True}, **sizes)
-    rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, seed=1))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=9, spammers=0.0, seed=1))
     found = strengths_of(study)
     assert {one["system"] for one in found["systems"]} == {"system-0", "system-1"}
     assert sum(one["strength"] for one in found["systems"]) == pytest.approx(0)
@@ -85,7 +85,7 @@ def test_that_there_is_nothing_to_rank_is_found_once_and_said_in_each_language(
 
 def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
     study = arena(pages=40, controls={"per_hit": 0})
-    rehearse(study=study, crowd=Crowd(workers=8, spammers=0.0, seed=2))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=2))
     found, plain = strengths_of(study), strengths_of(study, weights="none")
     assert (found["weighted"], plain["weighted"]) == (True, False)
     # the same from the stored rows, one by one
@@ -110,7 +110,7 @@ def test_the_ranking_weighs_each_judgment_by_the_chance_that_drew_it() -> None:
 
 def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: Path) -> None:
     study = arena(pages=20, controls={"per_hit": 1, "threshold": 0})
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=2))
     file = tmp_path / "arena.jsonl"
     judged_rows = [row for row in exported(study, file) if not row["control"]]
     systems = [
@@ -136,7 +136,7 @@ def test_whoever_has_the_exported_file_can_weigh_as_the_ranking_does(tmp_path: P
 
 def test_the_kept_ranking_knows_which_parameter_is_none() -> None:
     study = arena(pages=10)
-    rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=2))
+    rehearse(study=study, crowd=RehearsalCrowd(workers=4, spammers=0.0, seed=2))
     assert cached_strengths(study, control="none")["weighted"]
     assert not cached_strengths(study, weights="none")["weighted"]
 

@@ -17,7 +17,7 @@ from rest_framework import serializers
 
 from common.audit import acting_person
 from common.errors import NotThere
-from common.files import FileProblem, check_place, remove_leftovers, write_json
+from common.files import FileProblem, check_place, remove_stale_files, write_json
 from common.parameters import Parameters
 from evaluation.data.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.data.export.formats.judgment_rows import timestamp
@@ -175,7 +175,7 @@ def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
 
 def remove_stopped_exports() -> list[str]:
     """Remove leftovers of failed or killed exports, reports and releases."""
-    return remove_leftovers(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
+    return remove_stale_files(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class ExportRequest(Parameters):
 @background_operation(
     "export", "Write a file", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
 )
-def export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
+def start_export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
     """Starts writing a study's judgments to a file; follow `state`, then download."""
     chosen, person = format_named(format), acting_person()
     if person is not None and not has_right(person, chosen.right, study):

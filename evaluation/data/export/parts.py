@@ -39,7 +39,7 @@ from evaluation.data.judgment_sets.loaders import (
     included_votes,
     unconfirmed_work,
 )
-from evaluation.data.judgment_sets.signatures import Material
+from evaluation.data.judgment_sets.signatures import MaterialCounts
 from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
 from evaluation.data.judgment_sets.tallies import JudgmentTally, Votes, add_votes
 from evaluation.errors import ExportError
@@ -71,7 +71,7 @@ class ExportSnapshot:
 
     study: Study
     moment: Snapshot
-    material: Material
+    material: MaterialCounts
     circumstances: Mapping[str, Value]
     texts_read: list[dict[str, Any]]
 
@@ -100,7 +100,7 @@ def export_snapshot_from(study: Study, state: Mapping[str, Any]) -> ExportSnapsh
     return ExportSnapshot(
         study,
         snapshot_from_json(state["moment"]),
-        Material(**material | {"references": tuple(material["references"])}),
+        MaterialCounts(**material | {"references": tuple(material["references"])}),
         state["circumstances"],
         state["texts_read"],
     )
@@ -262,7 +262,7 @@ def write_line(file: HashedFile, row: Mapping[str, Any]) -> None:
     file.write_text(f"{json.dumps(row, ensure_ascii=False)}\n")
 
 
-def read_lines(parts: Iterable[Path]) -> Iterator[Any]:
+def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
     for path in parts:
         with path.open(encoding="utf-8") as lines:
             yield from map(json.loads, lines)

@@ -22,14 +22,14 @@ from rest_framework.reverse import reverse
 
 from common.downloads import bytes_download, file_download
 from common.errors import NotThere
-from evaluation.data.export.exporting import JOB_KIND, ExportRequest, export, exported_file
+from evaluation.data.export.exporting import JOB_KIND, ExportRequest, exported_file, start_export
 from evaluation.data.export.formats import FORMATS, formats_for
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about, start_named, with_study
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -59,7 +59,7 @@ GONE = OpenApiResponse(description="No such file, or it is not kept here.")
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="The format does not fit the study."),
         },
-        description=export.description,
+        description=start_export.description,
     ),
     download=extend_schema(
         parameters=[
@@ -87,7 +87,7 @@ class ExportResource(Resource):
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return start_named(request, export, route="api:exports-detail")
+        return start_named(request, start_export, route="api:exports-detail")
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
@@ -193,7 +193,7 @@ def content_type(name: str) -> str:
 NEWEST = 20
 
 
-@study_page("exports", "Exports", order=65, shown=was_opened, group=Group.SHARE)
+@study_page("exports", "Exports", order=65, shown=was_opened, group=StudyPlace.SHARE)
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     written = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     rights = context["rights"]
@@ -220,4 +220,4 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     return file_download(request, file.path, name=file.name, content_type=file.content_type)
 
 
-add_operation(export, label="Export", beside=False, done="The file is being written; it appears below.")
+add_operation(start_export, label="Export", beside=False, done="The file is being written; it appears below.")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from common.files import unguard_formula
 from common.incoming import READ_AT_ONCE, quoted
 from common.texts import one_text
-from evaluation.data.judgment_sets.sources import DEFAULT_LEVEL, Captions, Content, Sides, Source
+from evaluation.data.judgment_sets.sources import DEFAULT_LEVEL, Captions, Content, Sides, SourceJudgments
 from judgments.design.numbers import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.sampling import SIDES
@@ -263,7 +263,7 @@ def read_source(
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Source:
+) -> SourceJudgments:
     """Read judgments to compare: a judgments file, or one of SOURCE_FORMATS. Raise ImportProblem.
 
     `protocol` is for files that name none, and selects within a released set. `mapping` is of a judgments file.
@@ -296,7 +296,7 @@ def read_source(
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
         raters.append(rater_index.setdefault(row.worker, len(rater_index)))
         values.append(row.value)
-    return Source(
+    return SourceJudgments(
         name=format,
         kind=KINDS[source.protocol].with_setting(source.setting) if source.protocol else None,
         units=list(unit_index),
@@ -309,14 +309,14 @@ def read_source(
     )
 
 
-def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> Source:
+def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> SourceJudgments:
     table = read_judgment_table(path, numeric=protocol is not None, contents=True, **reading)
     if protocol is not None and table.protocol not in (None, protocol):
         raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
     kind = KINDS.get(protocol or table.protocol or "")
     if kind is not None and not kind.is_open:
         kind = checked_kind(path, table, kind)
-    return Source(
+    return SourceJudgments(
         name=path.name,
         kind=kind,
         units=table.unit_names,

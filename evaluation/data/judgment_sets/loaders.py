@@ -451,7 +451,7 @@ def references_of_splits(dataset: int, splits: list[str]) -> ReferenceSet:
     return ReferenceSet(of_item=of_item, splits=splits)
 
 
-def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
+def pair_text_rows(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
     """Return (row id, kind, image row id, first text, second text, reference keys) of each pair."""
     rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
     return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))

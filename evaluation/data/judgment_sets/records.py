@@ -171,7 +171,7 @@ class Units(Sequence[UnitRow]):
         return Units(self.pk[positions], key, self.kind[positions], self.kinds, self.pair[positions])
 
 
-def texts_of(column: pa.Array) -> Iterator[str]:
+def texts_of_column(column: pa.Array) -> Iterator[str]:
     for start in range(0, len(column), UNITS_AT_ONCE):
         yield from column[start : start + UNITS_AT_ONCE].to_pylist()
 

@@ -15,7 +15,7 @@ DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a pl
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class MaterialCounts:
     """The judged material, without control items.
 
     Attributes:
@@ -36,7 +36,7 @@ def range_value(low: int, high: int) -> Value:
 
 def judgment_signature(
     kind: Kind,
-    material: Material,
+    material: MaterialCounts,
     votes: Votes,
     *,
     controls: Value,

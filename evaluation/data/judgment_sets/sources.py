@@ -63,7 +63,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceJudgments:
     """N judgments of a source.
 
     unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
@@ -100,7 +100,7 @@ class Source:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
-    def merged_into(self, groups: Ints, turned: Flags, count: int) -> Source:
+    def merged_into(self, groups: Ints, turned: Flags, count: int) -> SourceJudgments:
         """Merge units into `count` groups; flip answers on turned units."""
         value = self.value
         if self.kind is not None and turned.any():
@@ -112,7 +112,7 @@ class Source:
         contents = [Content()] * count
         for group, swapped, content in zip(groups.tolist(), turned.tolist(), self.contents, strict=False):
             contents[group] = content.swapped() if swapped else content
-        return Source(
+        return SourceJudgments(
             self.name,
             self.kind,
             names,
@@ -124,7 +124,7 @@ class Source:
             anonymous=self.anonymous,
         )
 
-    def limited_to(self, units: Flags) -> Source:
+    def limited_to(self, units: Flags) -> SourceJudgments:
         rows = units[self.unit]
         return replace(
             self, unit=self.unit[rows], rater=self.rater[rows], value=self.value[rows], full_depth=None

@@ -18,7 +18,7 @@ from evaluation.data.judgment_sets.signatures import (
     AS_IMPORTED,
     DIGITS_OF_HASH,
     Difference,
-    Material,
+    MaterialCounts,
     differences,
     judgment_signature,
 )
@@ -46,7 +46,9 @@ def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> S
     return signature_from(study, material, votes_of_table(table), others)
 
 
-def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
+def signature_from(
+    study: Study, material: MaterialCounts, votes: Votes, others: Mapping[str, Value]
+) -> Signature:
     published = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
     rows = published.values_list("key", "published_winner").iterator(ROWS_AT_ONCE)
     winners = {key: winner for key, winner in rows if winner is not None}
@@ -65,7 +67,7 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
     return differences(stated, signature_of_study(study))
 
 
-def material_of(study: Study, *, stored: bool = False) -> Material:
+def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
     """Count what was judged, by the rows, or by ``stored`` blocks of units."""
     import pyarrow.compute as pc
 
@@ -77,7 +79,7 @@ def material_of(study: Study, *, stored: bool = False) -> Material:
     by_item = judged.group_by(["pair", "item"], use_threads=False)  # threads would take three times the work
     shown = by_item.aggregate([("reference", "count_distinct")])
     references = [n for n in pc.unique(shown["reference_count_distinct"]).to_pylist() if n]
-    return Material(
+    return MaterialCounts(
         units=len(judged),
         pairs=pairs,
         images=pc.count_distinct(judged["item"]).as_py(),

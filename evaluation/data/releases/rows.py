@@ -17,7 +17,7 @@ import numpy as np
 
 from evaluation.data.judgment_sets.data_hash import hash_with_winners
 from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow
-from evaluation.data.judgment_sets.signatures import Material, judgment_signature
+from evaluation.data.judgment_sets.signatures import MaterialCounts, judgment_signature
 from evaluation.data.judgment_sets.tallies import FIRST_LEFT, JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION
 from judgments.design.tables.controls import Controls
@@ -345,7 +345,7 @@ class ReleasedRows:
             if row["reference"]:
                 shown.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
         references = [len(names) for names in shown.values()] or [0]
-        material = Material(
+        material = MaterialCounts(
             units=len(judged),
             pairs=len(self.pairs) if settings.kind.compares_pairs else None,
             images=len({row["image"] for row in judged}),

@@ -57,7 +57,7 @@ def shorten(label: str, longest: int = LONGEST_LABEL) -> str:
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
-def label_of(metric: str) -> str:
+def metric_label_of(metric: str) -> str:
     return metric.replace("|", "\n")
 
 

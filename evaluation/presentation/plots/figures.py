@@ -19,7 +19,16 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from evaluation.presentation.content import CurvePanel, Curves, Dots, Heat, Level, Panel, Plot, Specifications
+from evaluation.presentation.content import (
+    CurvePanel,
+    Curves,
+    DotPanel,
+    Dots,
+    Heat,
+    Level,
+    Plot,
+    Specifications,
+)
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     COLUMN,
@@ -335,7 +344,7 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
             )  # fmt: skip
 
 
-def _write_heading(axes: Axes, panel: Panel, lift: int) -> None:
+def _write_heading(axes: Axes, panel: DotPanel, lift: int) -> None:
     if not panel.title:
         return
     above: dict[str, Any] = {"offset": (0, 25 + lift), "xycoords": "axes fraction", "va": "bottom"}

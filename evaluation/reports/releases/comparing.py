@@ -36,7 +36,7 @@ class _Summary:
     outcomes: Mapping[str, Any]
 
 
-def compare_releases(before: Path, after: Path) -> dict[str, Any]:
+def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
     """Compare two bundles (docs/releases.md). Raise VerificationError."""
     old, new = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
     hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)

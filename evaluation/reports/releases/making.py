@@ -584,7 +584,7 @@ class ReleaseRequest(Parameters):
     scope="exports",
     once="always",
 )
-def release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
+def start_release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
     """Starts making a release of a closed study, as its owner; follow `state`, then list and download."""
     release_terms = terms_of(study, version, **terms)
     check_terms(study, release_terms)
@@ -624,7 +624,7 @@ class CompareRequest(Parameters):
     job="compare_releases",
     scope="exports",
 )
-def compare(*, study: Study, before: str, after: str) -> dict[str, Any]:
+def start_release_comparison(*, study: Study, before: str, after: str) -> dict[str, Any]:
     """Tells what changed between two releases."""
     if before == after:
         raise ReleaseError(_("A release is compared with another one; choose two."))

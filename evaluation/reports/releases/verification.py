@@ -26,9 +26,9 @@ from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING, csv_of
 from evaluation.reports.releases.findings import RELEASE, Findings, compute_findings, report_of_rows
 from evaluation.reports.sections.registration import Deviation, Registered, plan_hash
-from evaluation.reports.storage import texts_of
+from evaluation.reports.storage import texts_of_report
 from evaluation.results.aggregation import compute_aggregation
-from judgments.design.tables.plan import Plan
+from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import BadSignature, parse
@@ -112,7 +112,7 @@ def _registered(reader: BundleReader) -> Registered | None:
         return None
     content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
     return Registered(
-        plan=Plan.model_validate(content["plan"]),
+        plan=RegistrationPlan.model_validate(content["plan"]),
         content=content,
         sha256=content["sha256"],
         on=stated["registered_on"],
@@ -215,7 +215,7 @@ def _texts_made_anew(reader: BundleReader, bundle: ReadBundle, stated: Any) -> t
         )
         design, quorum = tomllib.loads(reader.text("design.toml")), manifest["versions"]["quorum"]
         results = findings.agreement, findings.counts, design, manifest["facts"]
-        texts = {f"{REPORT}{name}": text for name, text in texts_of(report, svgs)}
+        texts = {f"{REPORT}{name}": text for name, text in texts_of_report(report, svgs)}
         return report, texts | dict(documents(about, manifest["files"], *results, quorum))
     except (*NOT_OURS, UndefinedError) as error:
         raise VerificationError(

@@ -22,7 +22,7 @@ from evaluation.data.export.views import ArchiveFiles, describe_files
 from evaluation.data.releases.storage import find_release, is_stored, release_file, release_name
 from evaluation.data.releases.terms import next_version
 from evaluation.models import Release
-from evaluation.reports.releases.making import ReleaseRequest, compare, release, verify
+from evaluation.reports.releases.making import ReleaseRequest, start_release, start_release_comparison, verify
 from judgments.api.resources import (
     JobSerializer,
     Related,
@@ -34,7 +34,7 @@ from judgments.api.resources import (
     with_study,
 )
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, Group, was_opened
+from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page
 
@@ -65,7 +65,7 @@ class ReleaseSerializer(RowSerializer[Release]):
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="The study is not closed, or the version exists."),
         },
-        description=release.description,
+        description=start_release.description,
     ),
 )
 @describe_files(
@@ -84,7 +84,7 @@ class ReleaseResource(ArchiveFiles, Resource):
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "made_at": "made_at"}
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return start_named(request, release)
+        return start_named(request, start_release)
 
     def archive(self, row: Release) -> tuple[Path, str]:
         return release_file(row), release_name(row.study, row.version)
@@ -112,7 +112,7 @@ class ReleasesPart:
 RELEASES_PARTS: list[ReleasesPart] = []
 
 
-@study_page("releases", "Releases", order=70, shown=was_opened, group=Group.SHARE)
+@study_page("releases", "Releases", order=70, shown=was_opened, group=StudyPlace.SHARE)
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     rows = Release.objects.filter(study=study).select_related("made_by")
@@ -154,5 +154,9 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
     return file_download(request, path, name=name, content_type="application/zip")
 
 
-for _operation, _label in ((release, "Make the release"), (verify, "Verify"), (compare, "Compare")):
+for _operation, _label in (
+    (start_release, "Make the release"),
+    (verify, "Verify"),
+    (start_release_comparison, "Compare"),
+):
     add_operation(_operation, label=_label, leads_to=lambda study: "releases")

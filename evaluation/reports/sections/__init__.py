@@ -33,11 +33,14 @@ def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
     one_judge = correlations.people_against_others(inputs)
     if inputs.kind.compares_pairs:
         ceilings = pairs.human_levels(inputs)
-        sections = [pairs.metrics_section(inputs, ceilings)]
+        sections = [pairs.pair_metrics_section(inputs, ceilings)]
         progress(0.55, "accuracy by number of references")
         sections += [pairs.references_section(inputs, ceilings), pairs.systems_section(inputs)]
     else:
-        sections = [correlations.metrics_section(inputs, one_judge), thresholds.thresholds_section(inputs)]
+        sections = [
+            correlations.caption_metrics_section(inputs, one_judge),
+            thresholds.thresholds_section(inputs),
+        ]
         sections += [proposals.grades_section(inputs), proposals.rankings_section(inputs)]
     sections.append(readings_section(inputs))
     progress(0.75, "metrics against each other")

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.amounts import json_float
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
-from evaluation.presentation.content import Dots, Heat, HeatPanel, Level, Panel, Plot, Section, estimate_of
+from evaluation.presentation.content import DotPanel, Dots, Heat, HeatPanel, Level, Plot, Section, estimate_of
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import MOST_WORKERS, rank_workers
@@ -46,7 +46,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
     )
     drawing = Dots(
         tuple(rows),
-        (Panel("", tuple(estimate_of(figure) for figure in rows.values()), levels),),
+        (DotPanel("", tuple(estimate_of(figure) for figure in rows.values()), levels),),
         "Krippendorff's alpha, 95 % interval",
         accent=(next(iter(rows)),),
     )

@@ -25,7 +25,9 @@ def _sign(values: NDArray[Any]) -> Ints:
     return np.sign(np.round(values, 9)).astype(np.int64)
 
 
-def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int) -> dict[str, Estimate]:
+def agreement_of_halves(
+    unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int
+) -> dict[str, Estimate]:
     """Return pair kind ("all" for all) -> how often two random halves of people agree on a pair's winner.
 
     V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs of

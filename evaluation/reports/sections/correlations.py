@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section, estimate_of, levels_of
+from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section, estimate_of, levels_of
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import one_against_mean
@@ -36,7 +36,7 @@ def why_no_ceiling(inputs: ReportInputs) -> str:
     return say("no-ceiling", wording=inputs.wording, kind=inputs.kind)
 
 
-def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
+def caption_metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     metrics = inputs.evaluation.result["metrics"]
@@ -67,7 +67,7 @@ def metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
     levels = [Level("chance", 0.0), *levels_of(PEOPLE, people)]
     drawing = Dots(
         tuple(names),
-        (Panel("", tuple(tau[name] for name in names), tuple(levels)),),
+        (DotPanel("", tuple(tau[name] for name in names), tuple(levels)),),
         "Kendall's tau-b with people, 95 % interval",
         accent=tuple(verdict["leaders"]),
     )

@@ -14,23 +14,23 @@ from evaluation.presentation.content import (
     Curve,
     CurvePanel,
     Curves,
+    DotPanel,
     Dots,
     Estimate,
     Level,
-    Panel,
     Plot,
     Section,
     Table,
+    describe_range,
     estimate_of,
     join_names,
     levels_of,
-    percent,
+    narrow_percent,
     percent_number,
-    range_of,
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.ceilings import halves_of_votes
+from evaluation.reports.sections.ceilings import agreement_of_halves
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.meta_evaluation import scores_by_random_subsets
 from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
@@ -57,7 +57,7 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
     if inputs.clustered:
         return {}
     counted = inputs.table.counted
-    halves = halves_of_votes(
+    halves = agreement_of_halves(
         inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
     )
     ceilings = {kind: (HALVES, estimate) for kind, estimate in halves.items() if estimate.value is not None}
@@ -71,7 +71,7 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
     }
 
 
-def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
+def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     kinds, accuracy = accuracy_by_metric(inputs.evaluation.result["metrics"])
@@ -88,7 +88,7 @@ def metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     if not people and not (inputs.clustered and halves):
         sentence = f"{sentence} {say('pairs-no-ceiling', wording=inputs.wording)}"
     panels = tuple(
-        Panel(
+        DotPanel(
             kind,
             tuple(estimate_of(accuracy[name][kind]) for name in names),
             _levels(people.get(kind)),
@@ -143,10 +143,10 @@ def _same_halves_plot(
     reached = [last["metrics"][name]["value"] for name in leaders]
     caption = say(
         "halves", people=last["people"]["value"], name=join_names(leaders),
-        reached=range_of(reached, percent, percent_number), ceiling=last["ceiling"]["value"],
+        reached=describe_range(reached, narrow_percent, percent_number), ceiling=last["ceiling"]["value"],
     )  # fmt: skip
     panels = tuple(
-        Panel(
+        DotPanel(
             kind,
             tuple(estimate_of(halves[kind]["metrics"][name]) for name in names),
             (
@@ -287,7 +287,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     levels = (Level("even", 0.5), *_human(names, won))
     drawing = Dots(
         tuple(names[:MOST_SHOWN]),
-        (Panel("won against the others", tuple(won[:MOST_SHOWN]), levels),),
+        (DotPanel("won against the others", tuple(won[:MOST_SHOWN]), levels),),
         "comparisons won in %, 95 % interval",
         "share",
         tuple(leaders),
@@ -319,7 +319,7 @@ def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leade
     levels = (Level("mean", 0.0), *_human(names, strength))
     return Dots(
         tuple(name for name, _ in ranked),
-        (Panel("", tuple(estimate for _, estimate in ranked), levels),),
+        (DotPanel("", tuple(estimate for _, estimate in ranked), levels),),
         "log-strength, 95 % interval",
         "number",
         tuple(leaders),

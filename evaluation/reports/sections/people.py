@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.presentation.content import Dots, Estimate, Level, Panel, Section
+from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from quorum.statistics.meta import wilson_interval
@@ -91,7 +91,7 @@ def workers_section(inputs: ReportInputs) -> Section:
         levels.append(Level("guessing", guessing))
     drawing = Dots(
         tuple(f"W{number}" for number in range(1, len(workers[:MOST_WORKERS]) + 1)),
-        (Panel("", tuple(estimates[:MOST_WORKERS]), tuple(levels)),),
+        (DotPanel("", tuple(estimates[:MOST_WORKERS]), tuple(levels)),),
         "control items right in %, Wilson's 95 % interval",
         shows="share",
     )

@@ -10,10 +10,10 @@ from django.utils.module_loading import import_string
 
 from common.features import declared_by_features
 from evaluation.presentation.content import (
+    DotPanel,
     Dots,
     Estimate,
     Level,
-    Panel,
     Plot,
     Section,
     Table,
@@ -64,8 +64,8 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
         if mean.value <= 1
     ]
     if rows:
-        people = Panel("one person", tuple(row[1] for row in rows))
-        floor = Panel("a caption of another item", tuple(row[2] for row in rows))
+        people = DotPanel("one person", tuple(row[1] for row in rows))
+        floor = DotPanel("a caption of another item", tuple(row[2] for row in rows))
         panels = _panels_with_floor(people, floor)
         drawing = Dots(tuple(row[0] for row in rows), panels, "mean score over items, 95 % interval")
         caption = f"{sentence} {say('leave-one-out-floor' if len(panels) > 1 else 'leave-one-out-no-floor')}"
@@ -73,7 +73,7 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data, *orders])
 
 
-def _panels_with_floor(people: Panel, floor: Panel) -> tuple[Panel, ...]:
+def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...]:
     """Return both panels, or people alone if no floor was measured."""
     return (people, floor) if any(cell.value is not None for cell in floor.estimates) else (people,)
 
@@ -101,7 +101,7 @@ def _keywords_section(figures: Mapping[str, Any]) -> Section:
     sentence, floor = say("keywords", value=of_words["value"]), of_words.get("floor")
     levels = [] if floor is None else [Level("another item's", floor)]
     levels.append(Level("the same keywords", 1.0, dashed=False))
-    panel = Panel("", tuple(estimate_of(score) for score in scores.values()), tuple(levels))
+    panel = DotPanel("", tuple(estimate_of(score) for score in scores.values()), tuple(levels))
     drawing = Dots(tuple(scores), (panel,), "F1, 95 % interval")
     caption = f"{sentence} {say('keywords-floor', floor=floor)}"
     return section("keywords", [sentence], [plot(caption, drawing, data)], [data])
@@ -120,8 +120,8 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
             for name, bound in bounds.items()
         ],
     )
-    people = Panel("one person", tuple(estimate_of(bound) for bound in bounds.values()))
-    chance = Panel("random boxes", tuple(Estimate(bound.get("floor")) for bound in bounds.values()))
+    people = DotPanel("one person", tuple(estimate_of(bound) for bound in bounds.values()))
+    chance = DotPanel("random boxes", tuple(Estimate(bound.get("floor")) for bound in bounds.values()))
     panels = _panels_with_floor(people, chance)
     drawing = Dots(tuple(bounds), panels, "mean over items")
     sentence = say("content")
@@ -146,7 +146,7 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
     best = {"best": drawn[0], "people": people, "baseline": drawn[systems]}
     sentence = say("system-content", content=content, systems=systems, **best)
     estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn)
-    panel = Panel("", estimates, tuple(levels_of("one person", estimate_of(people))))
+    panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
     names, axis = tuple(row["name"] for row in drawn), f"mean {measure} over items, 95 % interval"
     drawing = Dots(names, (panel,), axis, accent=tuple(leaders))
     return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
@@ -164,7 +164,7 @@ def _questions_section(figures: Mapping[str, Any]) -> Section:
         alphas = tuple(estimate_of(question["alpha"]) for question in drawn)
         drawing = Dots(
             tuple(question["name"] for question in drawn),
-            (Panel("", alphas, (Level("chance", 0.0), FULL_AGREEMENT)),),
+            (DotPanel("", alphas, (Level("chance", 0.0), FULL_AGREEMENT)),),
             "Krippendorff's alpha, 95 % interval",
         )
         plots.append(plot(sentence, drawing, tables[0]))

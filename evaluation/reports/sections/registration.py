@@ -22,7 +22,7 @@ from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import WORDING, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.results.verdict import winners_named
-from judgments.design.tables.plan import Plan, read_claim
+from judgments.design.tables.plan import RegistrationPlan, read_claim
 from judgments.models import Study
 from quorum.numeric.arrays import Ints
 from quorum.statistics.meta import PeoplesWinners
@@ -90,7 +90,7 @@ class HypothesisOutcome:
 class Registered:
     """A registered plan and its deviations; ``sha256`` is of ``content``, which holds plan and design."""
 
-    plan: Plan
+    plan: RegistrationPlan
     content: Mapping[str, Any]
     sha256: str
     on: str
@@ -104,7 +104,7 @@ def find_registered(study: Study, *, with_sentences: bool = True) -> Registered 
 
 
 def check_hypotheses(
-    plan: Plan, named: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
+    plan: RegistrationPlan, named: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
 ) -> list[HypothesisOutcome]:
     """Test a plan's claims by two-sided tests of the difference in accuracy, with Holm's adjustment.
 

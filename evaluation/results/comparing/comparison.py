@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.sources import Source
+from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.results.comparing.matching import Matched, match_sources
 from evaluation.results.comparing.outcomes import compare_consensus, compare_winners
 from evaluation.results.comparing.raters import Resampling, figures_of_source, pooled_alpha
@@ -24,8 +24,8 @@ MISSING = ("leave-out", "no")
 
 
 def compare_sources(
-    first: Source,
-    second: Source,
+    first: SourceJudgments,
+    second: SourceJudgments,
     *,
     first_at_least: float | None = None,
     second_at_least: float | None = None,

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from evaluation.data.judgment_sets.sources import Content, Source
+from evaluation.data.judgment_sets.sources import Content, SourceJudgments
 from evaluation.errors import EvaluationError
 from quorum.numeric.arrays import Flags, Ints
 
@@ -25,8 +25,8 @@ class Matched:
     ignored, because only one source shows them.
     """
 
-    first: Source
-    second: Source
+    first: SourceJudgments
+    second: SourceJudgments
     shared: Flags
     by_id: int
     turned: int
@@ -43,7 +43,7 @@ class Matched:
         return same_level and first.outcomes == second.outcomes
 
 
-def match_sources(first: Source, second: Source) -> Matched:
+def match_sources(first: SourceJudgments, second: SourceJudgments) -> Matched:
     """Match two sources. Raise EvaluationError for incompatible protocols."""
     for source in (first, second):
         if source.kind is not None and source.kind.is_open:
@@ -97,11 +97,11 @@ def _mark_occurring(groups: Ints, count: int) -> Flags:
     return occurring
 
 
-def _contents(source: Source) -> Sequence[Content]:
+def _contents(source: SourceJudgments) -> Sequence[Content]:
     return source.contents or [Content()] * len(source.units)
 
 
-def _judges_by_system(source: Source, **how: bool) -> bool:
+def _judges_by_system(source: SourceJudgments, **how: bool) -> bool:
     """Return whether units differ by the systems that they credit alone."""
     plain, credited = (
         {key for content in _contents(source) for key, _ in content.keys(**how, by_system=by_system)}
@@ -110,11 +110,11 @@ def _judges_by_system(source: Source, **how: bool) -> bool:
     return len(credited) > len(plain)
 
 
-def _has_references(source: Source) -> bool:
+def _has_references(source: SourceJudgments) -> bool:
     return any(content.ids[0] is not None or content.texts[0] is not None for content in source.contents)
 
 
-def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
+def _same_ids(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int, int]]:
     """Return positions of units with equal ids and consistent contents."""
     positions = {name: position for position, name in enumerate(second.units)}
     pairs = ((position, positions[name]) for position, name in enumerate(first.units) if name in positions)

@@ -9,7 +9,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from evaluation.data.judgment_sets.sources import Source
+from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
 from evaluation.results.comparing.matching import TWO_SCALES, Matched
 from judgments.drawing.documents import first_of_documents
@@ -34,7 +34,7 @@ class Resampling:
         return {"resamples": self.resamples, "seed": self.seed, "clusters": by}
 
 
-def figures_of_source(source: Source, drawing: Resampling) -> dict[str, Any]:
+def figures_of_source(source: SourceJudgments, drawing: Resampling) -> dict[str, Any]:
     full = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def figures_of_source(source: Source, drawing: Resampling) -> dict[str, Any]:
     }
 
 
-def items_of_units(*sources: Source) -> NDArray[Any]:
+def items_of_units(*sources: SourceJudgments) -> NDArray[Any]:
     """Return what (U,) units are clustered by: their images, or the first of a document; a unit without is its own."""
     images: list[Any] = list(range(len(sources[0].units)))
     document_of: dict[str, str] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.sources import Source
+from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.results.comparing.matching import Matched
 from evaluation.results.comparing.raters import Resampling, items_of_units
 from quorum.statistics.agreement import KappaGrid, ThresholdAgreement, kappa_grid
@@ -29,7 +29,7 @@ def _why_no_scores(matched: Matched) -> str:
     return ""
 
 
-def _cuts(source: Source, chosen: float | None) -> Sequence[float]:
+def _cuts(source: SourceJudgments, chosen: float | None) -> Sequence[float]:
     if chosen is not None:
         return (chosen,)
     return () if source.kind is None else sorted(source.kind.comparison.cuts)

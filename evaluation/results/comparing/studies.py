@@ -9,7 +9,7 @@ from common.rows import converted_rows
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.data.judgment_sets.sources import Content, Sides, Source
+from evaluation.data.judgment_sets.sources import Content, Sides, SourceJudgments
 from evaluation.errors import EvaluationError
 from judgments.drawing.documents import document_in
 from judgments.models import CandidatePair, Caption, Study, System, Unit
@@ -17,7 +17,7 @@ from judgments.models.units import credited
 from judgments.studies.designs import kind_of
 
 
-def source_of_study(study: Study) -> Source:
+def source_of_study(study: Study) -> SourceJudgments:
     """Return a study's included judgments. Raise EvaluationError for open answers or none."""
     kind = kind_of(study)
     if kind.is_open:
@@ -39,7 +39,7 @@ def source_of_study(study: Study) -> Source:
     pks, unit = np.unique(table.unit[counted], return_inverse=True)
     names, contents = _units_of(study, set(pks.tolist()))
     full_depth = loaders.full_depth_units(study)
-    return Source(
+    return SourceJudgments(
         name=study.slug,
         kind=kind,
         units=[names[pk] for pk in pks.tolist()],
@@ -53,7 +53,7 @@ def source_of_study(study: Study) -> Source:
     )
 
 
-def _published_winners(study: Study) -> Source:
+def _published_winners(study: Study) -> SourceJudgments:
     """Return the winners of pairs that are known without votes, as the answers of one rater."""
     pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
     columns = (
@@ -67,7 +67,7 @@ def _published_winners(study: Study) -> Source:
         "second__text",
     )
     rows = list(pairs.order_by("position").values_list("published_winner", *columns))
-    return Source(
+    return SourceJudgments(
         name=study.slug,
         kind=kind_of(study),
         units=[row[1] for row in rows],

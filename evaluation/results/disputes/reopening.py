@@ -27,13 +27,13 @@ from judgments.studies.designs import design_of
 MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
 
 
-class Need(StrEnum):
+class ReopeningReason(StrEnum):
     TIED = "tied"  # no answer has the most votes
     UNCERTAIN = "uncertain"  # the winner leads by too little
     SHORT = "short"  # judgments were invalidated, or their workers excluded
 
 
-def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[str]:
+def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN) -> list[str]:
     """Return the keys of judged units in need, in order.
 
     Args:
@@ -43,16 +43,16 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
         WrongState: the study's answers have no winner.
     """
     kind = KINDS[study.protocol]
-    if need != Need.SHORT and kind.aggregation.level != "nominal":
+    if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":
         raise WrongState(
             _(
                 "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
                 "winner; expected '%(short)s'."
             )
-            % {"slug": study.slug, "short": Need.SHORT}
+            % {"slug": study.slug, "short": ReopeningReason.SHORT}
         )
     table = loaders.load_judgments(study)
-    if need == Need.SHORT:
+    if need == ReopeningReason.SHORT:
         counted: Counter[int] = Counter(table.unit[table.counted].tolist())
         wanted = design_of(study).judgments_per_unit
         return [unit.key for unit in loaders.unit_rows(study) if counted[unit.pk] < wanted]
@@ -62,7 +62,9 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
         answer = consensus.of_unit.get(unit.pk)
         if answer is None or unit.pk in consensus.decisions:
             continue
-        if answer.tie or (need == Need.UNCERTAIN and answer.margin is not None and answer.margin <= margin):
+        if answer.tie or (
+            need == ReopeningReason.UNCERTAIN and answer.margin is not None and answer.margin <= margin
+        ):
             chosen.append(unit.key)
     return chosen
 
@@ -73,7 +75,7 @@ class ReopenRequest(Reason):
     one_of = (("need", "units"),)
 
     need = serializers.ChoiceField(
-        choices=[need.value for need in Need],
+        choices=[need.value for need in ReopeningReason],
         required=False,
         help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
     )
@@ -113,7 +115,7 @@ def reopen(
     units: Collection[str] = (),
 ) -> Outcome:
     """Offer the HITs that hold the units to more workers."""
-    chosen = units_in_need(study, Need(need), margin=margin) if need else units
+    chosen = units_in_need(study, ReopeningReason(need), margin=margin) if need else units
     if not chosen:
         raise WrongState(
             _("Nothing was changed: no unit of study %(slug)r is %(need)s.")

@@ -56,7 +56,7 @@ Selections = Sequence[Sequence[Any]]
 People = Sequence[Sequence[Sequence[Any]]]  # image -> what each description, or each person, names
 
 
-class Source(NamedTuple):
+class SelectionSource(NamedTuple):
     """Where boxes or keywords of each image come from; of a random one there are several draws."""
 
     who: str
@@ -70,7 +70,9 @@ def boxes_of_people(people: People) -> int:
     return max(1, round(float(np.mean([len(boxes) for image in people for boxes in image if boxes]))))
 
 
-def box_baselines(units: Sequence[Any], people: People, cluster: Ints, seed: int) -> Iterator[Source]:
+def box_baselines(
+    units: Sequence[Any], people: People, cluster: Ints, seed: int
+) -> Iterator[SelectionSource]:
     k = boxes_of_people(people)
     labels = [[box["label"] for box in unit.content["boxes"]] for unit in units]
     sides = [
@@ -102,14 +104,16 @@ def _near_centre(sides: Sequence[Any]) -> BoxRanks:
     return centre_ranks(sides, np.ones((len(sides), 2)))
 
 
-def _source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> Source:
+def _source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> SelectionSource:
     signed = parse(ranks[0].signature)
     for field, value in {"boxes": k, **fields}.items():
         signed = signed.with_field(field, value)
-    return Source(BASELINE, name, [draw.selections(k) for draw in ranks], str(signed))
+    return SelectionSource(BASELINE, name, [draw.selections(k) for draw in ranks], str(signed))
 
 
-def keyword_baselines(units: Sequence[Any], people: People, cluster: Ints, seed: int) -> Iterator[Source]:
+def keyword_baselines(
+    units: Sequence[Any], people: People, cluster: Ints, seed: int
+) -> Iterator[SelectionSource]:
     stop_words = smart_stop_words()
     texts = [keyword_terms(SENTENCE_END.split(unit.content["text"]), stop_words=stop_words) for unit in units]
     documents = [list(chain.from_iterable(text)) for text in texts]
@@ -127,4 +131,4 @@ def keyword_baselines(units: Sequence[Any], people: People, cluster: Ints, seed:
     if len(documents) > 1:
         lists[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(documents)
     for name, keywords in lists.items():
-        yield Source(BASELINE, name, [keywords.annotations], keywords.signature)
+        yield SelectionSource(BASELINE, name, [keywords.annotations], keywords.signature)

@@ -18,9 +18,9 @@ from django.utils.translation import gettext_noop
 
 from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.standings import MEAN, Outputs, raters_of
-from evaluation.results.system_content.baselines import PEOPLE, ROLES, SYSTEM, People, Source
+from evaluation.results.system_content.baselines import PEOPLE, ROLES, SYSTEM, People, SelectionSource
 from evaluation.results.system_content.measures import MODES, BoxMeasures, KeywordMeasures
-from evaluation.results.systems import SystemsVerdict, decide
+from evaluation.results.systems import SystemsVerdict, verdict_on_systems
 from judgments.kinds import IncludedJudgment, Kind
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import RaterDeletions, renumbered
@@ -94,7 +94,7 @@ def content_of_systems(
     verdict = None
     if len(names) > 1:
         of_systems = replace(_outputs(content, gold, scores[: len(names)], decides), names=sorted(names))
-        verdict = decide(replace(of_systems.standings(MEAN), measure=content.decides))
+        verdict = verdict_on_systems(replace(of_systems.standings(MEAN), measure=content.decides))
     return {
         "kind": kind.system_content,
         "measures": list(content.measures),
@@ -146,15 +146,15 @@ def _gold_of(
 
 def _sources(
     content: Content, gold: Gold, names: Mapping[str, Mapping[int, Sequence[str]]], seed: int
-) -> Iterator[Source]:
+) -> Iterator[SelectionSource]:
     for system in sorted(names):
         selections = [content.choices(unit, names[system].get(unit.item_id, ())) for unit in gold.units]
-        yield Source(SYSTEM, system, [selections])
-    yield Source(PEOPLE, gettext_noop("one person against the others"), ())
+        yield SelectionSource(SYSTEM, system, [selections])
+    yield SelectionSource(PEOPLE, gettext_noop("one person against the others"), ())
     yield from content.baselines(gold.units, gold.people, gold.cluster, seed)
 
 
-def _scores_of(content: Content, gold: Gold, source: Source) -> Floats:
+def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
     """Return (measures, N + V) scores, those without one person behind the others."""
     people, image = [*gold.people, *gold.without], [*range(len(gold.people)), *gold.image.tolist()]
     if source.who == PEOPLE:

@@ -77,7 +77,7 @@ class RowColumn:
         return int(text) if whole and self.shape in ("whole", "whole-or-text") else text
 
 
-def columns_of(model: type[BaseModel]) -> list[RowColumn]:
+def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
     return [_column(key, field) for key, field in model.model_fields.items()]
 
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel
 
 from common.markup import render_markdown
-from judgments.design.editing.rows import MOST_ROWS, Row, RowColumn, RowsField, columns_of, describe_rows
+from judgments.design.editing.rows import MOST_ROWS, Row, RowColumn, RowsField, describe_rows, row_columns_of
 from judgments.design.tables.translations import ExampleTexts, QuestionTexts, Texts
 
 TEXTS, EXAMPLES, QUESTIONS = "texts", "examples", "questions"
@@ -51,7 +51,7 @@ def part_name(name: str, part: str) -> str:
 
 
 def _numbered(part: str, model: type[BaseModel]) -> RowsField:
-    return RowsField([LANGUAGE, NUMBERS[part], *columns_of(model)])
+    return RowsField([LANGUAGE, NUMBERS[part], *row_columns_of(model)])
 
 
 def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
@@ -102,7 +102,7 @@ class TranslationsField(forms.Field):
         # Without scripts all rows are on the page, beside the study's own name.
         texts = [
             replace(column, label="Name in this language") if column.key == "name" else column
-            for column in columns_of(Texts)
+            for column in row_columns_of(Texts)
             if column.key not in NUMBERS
         ]
         self.parts = {

@@ -49,7 +49,7 @@ class Hypothesis(Part):
         return claim
 
 
-class Plan(Part):
+class RegistrationPlan(Part):
     """What is fixed with a hash before the study opens; `register` does it."""
 
     hypotheses: Listed[Hypothesis] = Field(min_length=1, max_length=100, description="What is expected.")

@@ -78,7 +78,7 @@ def check_judged(value: Any) -> Any:
     )
 
 
-class Keywords(Part):
+class KeywordsPage(Part):
     """What the page of keywords offers (MC12 §3.2)."""
 
     titles: Listed[str] = Field(

@@ -14,7 +14,7 @@ SIDES = ("first", "second")
 CROSSED = "crossed"
 
 
-class Sampling(Part):
+class ItemSampling(Part):
     """What is drawn from the dataset. ``split`` is ignored where no image of the dataset has one."""
 
     pairs: dict[PairKind, Count] = Field(

@@ -23,10 +23,17 @@ from judgments.importers.records.column_types import ImageName, ShortName
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.records.record import Record, Shape
-from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, JudgmentRow, PairRow, ReferenceRow, WinnerRow
-from judgments.importers.records.sources import DatasetSource, JudgmentSource, Source
-from judgments.importers.records.validators import one_of, text
-from judgments.importers.records.values import BadValue, read_text, read_whole
+from judgments.importers.records.rows import (
+    HUMAN,
+    HUMAN_OTHER,
+    CandidatePairRow,
+    JudgmentRow,
+    ReferenceRow,
+    WinnerRow,
+)
+from judgments.importers.records.sources import DatasetSource, ImportSource, JudgmentSource
+from judgments.importers.records.validators import choice_validator, text
+from judgments.importers.records.values import BadCell, read_integer, read_text
 from judgments.importers.tables.datasets import CaptionRegister
 from judgments.importers.textio import ImportNotes, ImportProblem
 
@@ -52,33 +59,33 @@ _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
 
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list) or not value:
-        raise BadValue(quoted(value), "a list of texts")
+        raise BadCell(quoted(value), "a list of texts")
     for index, entry in enumerate(value):
         try:
             read_text(entry)
-        except BadValue as unfit:
-            raise BadValue(unfit.actual, unfit.expected, f"[{index}]") from None
+        except BadCell as unfit:
+            raise BadCell(unfit.actual, unfit.expected, f"[{index}]") from None
     return value
 
 
 def _votes(value: Any) -> list[int]:
     votes = value if isinstance(value, list) else []
     if not votes or not all(type(vote) is int and vote in (1, 2) for vote in votes):
-        raise BadValue(quoted(value), "a list of votes that are 1 or 2")
+        raise BadCell(quoted(value), "a list of votes that are 1 or 2")
     return votes
 
 
 def _source(value: Any) -> int:
-    number = read_whole(value, textual=False)
+    number = read_integer(value, textual=False)
     if number not in _SOURCES:
-        raise BadValue(quoted(number), "a source from 1 to 7")
+        raise BadCell(quoted(number), "a source from 1 to 7")
     return number
 
 
 def _winner(value: Any) -> int:
-    winner = read_whole(value, textual=False, expected="1 or 2")
+    winner = read_integer(value, textual=False, expected="1 or 2")
     if winner not in (1, 2):
-        raise BadValue(quoted(winner), "1 or 2")
+        raise BadCell(quoted(winner), "1 or 2")
     return winner
 
 
@@ -92,7 +99,7 @@ class _ReferencesOfImage:
 class _Pair:
     pair: ShortName
     image: ImageName
-    kind: Annotated[str, one_of(*PAIR_KINDS)]
+    kind: Annotated[str, choice_validator(*PAIR_KINDS)]
     first: Annotated[str, text("a candidate")]
     second: Annotated[str, text("a candidate")]
 
@@ -123,7 +130,7 @@ class _Folder:
         if not seen:
             raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
-    def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, PairRow]]:
+    def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, CandidatePairRow]]:
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
@@ -139,7 +146,9 @@ class _Folder:
             systems = self._systems(record, row.kind)
             yield (
                 record,
-                PairRow(row.pair, row.image, row.kind, row.first, row.second, *systems, references=used),
+                CandidatePairRow(
+                    row.pair, row.image, row.kind, row.first, row.second, *systems, references=used
+                ),
             )
         if not seen:
             raise ImportProblem(self._pairs_file, None, None, "no pairs", "at least one line")
@@ -159,7 +168,7 @@ class _Folder:
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
 
-def _judgment(row: PairRow, **values: Any) -> JudgmentRow:
+def _judgment(row: CandidatePairRow, **values: Any) -> JudgmentRow:
     return JudgmentRow(
         image=row.image,
         first_text=row.first_text,
@@ -171,7 +180,7 @@ def _judgment(row: PairRow, **values: Any) -> JudgmentRow:
     )
 
 
-class _FiftyReader(Source):
+class _FiftyReader(ImportSource):
     def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
         super().__init__(path, encoding)
         self._folder = _Folder(name, path, encoding, self.notes)
@@ -192,7 +201,7 @@ class FiftyDataset(_FiftyReader, DatasetSource):
                     self.notes.count("broken-character")
                 yield ReferenceRow(image, reference, caption_id, position)
 
-    def pairs(self) -> Iterator[PairRow]:
+    def pairs(self) -> Iterator[CandidatePairRow]:
         references = {(image, one_text(text)) for _, image, texts in self._folder.images() for text in texts}
         seen: set[tuple[str, frozenset[str]]] = set()
         for _, row in self._folder.pairs():

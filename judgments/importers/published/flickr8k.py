@@ -18,7 +18,7 @@ from judgments.importers.published.folders import inside
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from judgments.importers.records.sources import DatasetSource, JudgmentSource
-from judgments.importers.records.values import SHORT_NAME_LIMIT, BadValue, read_image, read_name
+from judgments.importers.records.values import SHORT_NAME_LIMIT, BadCell, read_image, read_name
 from judgments.importers.tables.datasets import CaptionRegister, read_caption
 from judgments.importers.textio import ImportProblem, read_lines
 
@@ -195,7 +195,7 @@ def read_caption_key(value: Any) -> tuple[str, int, str]:
     key = read_name(value)
     match = _CAPTION_ID.fullmatch(key)
     if match is None:
-        raise BadValue(quoted(key), "image.jpg#number")
+        raise BadCell(quoted(key), "image.jpg#number")
     return read_image(match["image"]), int(match["number"]), match["stray"] or ""
 
 

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from common.files import as_cell
 from common.incoming import quoted
-from judgments.importers.records.values import BadValue
+from judgments.importers.records.values import BadCell
 from judgments.importers.textio import ImportProblem
 
 MOST_SHOWN = 1_000  # characters of a cell with a problem
@@ -79,7 +79,7 @@ class Record:
         """Return a column as parsed by `read`, which may raise BadValue."""
         try:
             return read(self.values.get(column))
-        except BadValue as unfit:
+        except BadCell as unfit:
             raise self.problem(f"{column}{unfit.path}", unfit.actual, unfit.expected) from None
 
 

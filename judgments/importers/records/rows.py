@@ -26,7 +26,7 @@ from judgments.importers.records.column_types import (
     WorkerName,
 )
 from judgments.importers.records.validators import name
-from judgments.importers.records.values import BadValue, read_number
+from judgments.importers.records.values import BadCell, read_number
 
 RULE_LIMIT = 40
 
@@ -98,7 +98,7 @@ class InputRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PairRow:
+class CandidatePairRow:
     """Two candidates for an image (V15 §3), with its first `references` references (None: all)."""
 
     pair: str
@@ -123,13 +123,13 @@ class CandidateRow:
 
 def _kind(value: object) -> str:
     if value not in PAIR_KINDS:
-        raise BadValue(quoted(value), f"one of {', '.join(PAIR_KINDS)}, or nothing")
+        raise BadCell(quoted(value), f"one of {', '.join(PAIR_KINDS)}, or nothing")
     return str(value)
 
 
 def _presented(value: object) -> str:
     if value not in ("first-left", "second-left"):
-        raise BadValue(quoted(value), "first-left, second-left or nothing")
+        raise BadCell(quoted(value), "first-left, second-left or nothing")
     return str(value)
 
 

@@ -10,11 +10,11 @@ from typing import TypeVar
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import (
+    CandidatePairRow,
     CandidateRow,
     ImageRow,
     InputRow,
     JudgmentRow,
-    PairRow,
     ReferenceRow,
     WinnerRow,
 )
@@ -23,7 +23,7 @@ from judgments.importers.textio import ImportNotes, Refusals
 T = TypeVar("T")
 
 
-class Source:
+class ImportSource:
     """A file or folder to import, to be read once. `notes` are complete when its rows are exhausted."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
@@ -37,7 +37,7 @@ class Source:
         return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), row)
 
 
-class DatasetSource(Source, ABC):
+class DatasetSource(ImportSource, ABC):
     """References of images, images' texts and boxes, and optional candidate pairs."""
 
     @abstractmethod
@@ -46,11 +46,11 @@ class DatasetSource(Source, ABC):
     def references(self) -> Iterator[ReferenceRow]:
         return (row for row in self.rows() if isinstance(row, ReferenceRow))
 
-    def pairs(self) -> Iterator[PairRow]:
+    def pairs(self) -> Iterator[CandidatePairRow]:
         return iter(())
 
 
-class CandidateSource(Source, ABC):
+class CandidateSource(ImportSource, ABC):
     """One system's captions. With `images`, an image outside them is an ImportProblem.
 
     Attributes:
@@ -65,7 +65,7 @@ class CandidateSource(Source, ABC):
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]: ...
 
 
-class JudgmentSource(Source, ABC):
+class JudgmentSource(ImportSource, ABC):
     """Judgments collected elsewhere. With `images` or `captions` (id to text), unknown names are ImportProblems.
 
     Attributes:

@@ -12,7 +12,7 @@ from common.incoming import quoted
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import (
     NAME_LIMIT,
-    BadValue,
+    BadCell,
     read_name,
     read_number,
     read_output,
@@ -40,7 +40,7 @@ def read_chance(value: object, info: ValidationInfo) -> float:
     expected = "a number above 0 and at most 1, or nothing"
     number = float(read_number(value, is_textual(info), expected))
     if not 0 < number <= 1:
-        raise BadValue(quoted(value), expected)
+        raise BadCell(quoted(value), expected)
     return number
 
 
@@ -48,7 +48,7 @@ def read_seconds(value: Any, info: ValidationInfo) -> float:
     expected = f"a number of seconds from 0 to {MOST_SECONDS:,}"
     seconds = read_number(value, is_textual(info), expected)
     if not 0 <= seconds <= MOST_SECONDS:
-        raise BadValue(quoted(seconds), expected)
+        raise BadCell(quoted(seconds), expected)
     return seconds
 
 
@@ -64,11 +64,11 @@ def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
     return PlainValidator(cached_texts(lambda value: read_name(value, expected, limit)))
 
 
-def one_of(*choices: str) -> PlainValidator:
+def choice_validator(*choices: str) -> PlainValidator:
     def read(value: Any) -> str:
         chosen = read_name(value)
         if chosen not in choices:
-            raise BadValue(quoted(chosen), f"one of {', '.join(choices)}")
+            raise BadCell(quoted(chosen), f"one of {', '.join(choices)}")
         return chosen
 
     return PlainValidator(read)

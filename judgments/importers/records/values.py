@@ -23,7 +23,7 @@ _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no"
 _TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
 
 
-class BadValue(ValueError):
+class BadCell(ValueError):
     """A value does not fit its column. `path` is the part of it: `[3].label`."""
 
     def __init__(self, actual: str, expected: str, path: str = "") -> None:
@@ -36,11 +36,11 @@ class BadValue(ValueError):
 def read_text(value: Any, expected: str = "a text") -> str:
     """Keep outer blanks; refuse an empty text."""
     if not isinstance(value, str):
-        raise BadValue(quoted(value), expected)
+        raise BadCell(quoted(value), expected)
     if not value.strip():
-        raise BadValue("an empty text", expected)
+        raise BadCell("an empty text", expected)
     if _UNSTORABLE.search(value):
-        raise BadValue("a NUL character or half a surrogate pair", expected)
+        raise BadCell("a NUL character or half a surrogate pair", expected)
     return value
 
 
@@ -64,16 +64,16 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
-        raise BadValue(quoted(value), expected)
+        raise BadCell(quoted(value), expected)
     name = compose_name(value.strip())
     if not name:
-        raise BadValue("an empty text", expected)
+        raise BadCell("an empty text", expected)
     if name in ("nan", "NaN"):
-        raise BadValue(f"{quoted(name)}, a missing answer", expected)
+        raise BadCell(f"{quoted(name)}, a missing answer", expected)
     if len(name) > limit:
-        raise BadValue(f"a name of {len(name):,} characters", f"at most {limit} characters")
+        raise BadCell(f"a name of {len(name):,} characters", f"at most {limit} characters")
     if _CONTROL.search(name) or _UNSTORABLE.search(name):
-        raise BadValue(f"control characters in {quoted(name)}", expected)
+        raise BadCell(f"control characters in {quoted(name)}", expected)
     return name
 
 
@@ -82,16 +82,16 @@ def read_image(value: Any) -> str:
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
-        raise BadValue(quoted(name), "a name inside the folder of images")
+        raise BadCell(quoted(name), "a name inside the folder of images")
     return name
 
 
 def read_address(value: Any) -> str:
     address = read_text(value)
     if len(address) > ADDRESS_LIMIT:
-        raise BadValue(f"an address of {len(address):,} characters", f"at most {ADDRESS_LIMIT} characters")
+        raise BadCell(f"an address of {len(address):,} characters", f"at most {ADDRESS_LIMIT} characters")
     if not re.match(r"https?://[^\s/]+\S*\Z", address):
-        raise BadValue(quoted(address), "an address that begins with http:// or https://")
+        raise BadCell(quoted(address), "an address that begins with http:// or https://")
     return address
 
 
@@ -102,20 +102,20 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
         try:
             number = int(value) if re.fullmatch(r"[+-]?\d{1,18}", value.strip()) else float(value)
         except ValueError:
-            raise BadValue(quoted(value), expected) from None
+            raise BadCell(quoted(value), expected) from None
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise BadValue(quoted(value), expected)
+        raise BadCell(quoted(value), expected)
     if not abs(number) < math.inf:  # refuses nan too; no conversion that a long integer would break
-        raise BadValue(quoted(value), expected)
+        raise BadCell(quoted(value), expected)
     if abs(number) > LARGEST:
-        raise BadValue(quoted(value), f"{expected}, of size {LARGEST:g} at most")
+        raise BadCell(quoted(value), f"{expected}, of size {LARGEST:g} at most")
     return int(number) if number == int(number) else number
 
 
-def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0", least: int = 0) -> int:
+def read_integer(value: Any, textual: bool, expected: str = "a whole number from 0", least: int = 0) -> int:
     number = read_number(value, textual, expected)
     if number < least or not isinstance(number, int):
-        raise BadValue(quoted(number), expected)
+        raise BadCell(quoted(number), expected)
     return number
 
 
@@ -124,17 +124,17 @@ def read_flag(value: Any, textual: bool) -> bool:
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):
-        raise BadValue(quoted(value), "true or false")
+        raise BadCell(quoted(value), "true or false")
     return value
 
 
 def read_time(value: Any) -> datetime:
     if not isinstance(value, str):
-        raise BadValue(quoted(value), _TIME)
+        raise BadCell(quoted(value), _TIME)
     try:
         moment = datetime.fromisoformat(value.strip())
     except ValueError:
-        raise BadValue(quoted(value), _TIME) from None
+        raise BadCell(quoted(value), _TIME) from None
     if moment.tzinfo is None:
-        raise BadValue(f"{quoted(value)} without a time zone", _TIME)
+        raise BadCell(f"{quoted(value)} without a time zone", _TIME)
     return moment

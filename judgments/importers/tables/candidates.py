@@ -20,7 +20,7 @@ from judgments.importers.records.sources import CandidateSource
 from judgments.importers.records.values import (
     NAME_LIMIT,
     SHORT_NAME_LIMIT,
-    BadValue,
+    BadCell,
     is_blank,
     read_image,
     read_name,
@@ -121,7 +121,7 @@ class TableCandidates(CandidateSource):
         read = _box_id if kind == "boxes" else _keyword
         try:
             return tuple(dict.fromkeys(map(read, cell)))
-        except BadValue as unfit:
+        except BadCell as unfit:
             raise record.problem(kind, unfit.actual, unfit.expected) from None
 
     def _text_of(self, image: str, rank: int) -> str | None:
@@ -154,7 +154,7 @@ def _box_id(value: object) -> str:
 def _keyword(value: object) -> str:
     keyword = " ".join(read_text(value, "a keyword").split())
     if len(keyword) > NAME_LIMIT:
-        raise BadValue(f"a keyword of {len(keyword):,} characters", f"at most {NAME_LIMIT} characters")
+        raise BadCell(f"a keyword of {len(keyword):,} characters", f"at most {NAME_LIMIT} characters")
     return keyword
 
 

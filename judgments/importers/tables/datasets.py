@@ -20,7 +20,7 @@ from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import BoxRow, DocumentRow, ImageRow, ReferenceRow, TitledRow
 from judgments.importers.records.sources import DatasetSource
-from judgments.importers.records.values import BadValue, read_name, read_text
+from judgments.importers.records.values import BadCell, read_name, read_text
 from judgments.importers.tables.boxes import boxes_of
 from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes, ImportProblem
@@ -35,14 +35,14 @@ read_caption = partial(read_text, expected="a caption")
 def _split(value: Any) -> str:
     split = read_name(value)
     if not _SPLIT.fullmatch(split):
-        raise BadValue(quoted(split), "a word such as train, dev or test (at most 20 letters)")
+        raise BadCell(quoted(split), "a word such as train, dev or test (at most 20 letters)")
     return split
 
 
 def _long_text(value: Any) -> str:
     text = read_text(value)
     if len(text) > MOST_TEXT:
-        raise BadValue(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
+        raise BadCell(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
     return text
 
 

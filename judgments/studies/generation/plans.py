@@ -15,7 +15,7 @@ from judgments.studies.stopping import expected_share
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StudyPlan:
     """The amounts of a design before generation.
 
     Attributes:
@@ -39,11 +39,11 @@ class Plan:
     unsaid: list[str]
 
 
-def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Plan:
+def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> StudyPlan:
     """Count what a real draw of the design gives."""
     batch = build_batch(design, dataset, maker=maker)
     judgments = batch.place_count * design.judgments_per_unit
-    return Plan(
+    return StudyPlan(
         units=batch.unit_count,
         controls=batch.control_count,
         hits=len(batch.hits),

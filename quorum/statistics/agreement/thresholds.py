@@ -20,7 +20,7 @@ from quorum.statistics.crossed import (
     NO_DELETIONS,
     ClusterColumns,
     Clusters,
-    Estimate,
+    CrossedEstimate,
     RaterDeletions,
     Spread,
     coefficient_interval,
@@ -63,10 +63,10 @@ class ThresholdAgreement(Inference):
 
     first_at_least: float
     second_at_least: float
-    kappa: Estimate
-    precision: Estimate
-    recall: Estimate
-    f1: Estimate
+    kappa: CrossedEstimate
+    precision: CrossedEstimate
+    recall: CrossedEstimate
+    f1: CrossedEstimate
     both: int
     first_only: int
     second_only: int
@@ -149,7 +149,9 @@ def threshold_kappa(
         inference, intervals = drawn[0], [(interval.low, interval.high) for interval in drawn]
     # Where the figure itself is undefined, resamples that happen to define it say nothing.
     estimates = [
-        Estimate(float(figure), low, high) if not math.isnan(figure) else Estimate(*(math.nan,) * 3)
+        CrossedEstimate(float(figure), low, high)
+        if not math.isnan(figure)
+        else CrossedEstimate(*(math.nan,) * 3)
         for figure, (low, high) in zip(value, intervals, strict=True)
     ]
     kappa, precision, recall, f1 = estimates
@@ -213,7 +215,7 @@ def weighted_kappa(
     second_at_least: float,
     weights: Floats,
     clusters: ClusterColumns = NAIVE,
-) -> Estimate:
+) -> CrossedEstimate:
     """Return kappa of `threshold_kappa` where each of (N,) rows counts `weights` times, by the influences of rows."""
     columns, deletions = columns_and_deletions(clusters)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
@@ -221,7 +223,7 @@ def weighted_kappa(
     table = np.bincount(cell, weights, minlength=4).astype(np.float64)
     value = float(_figures(table[np.newaxis])[0, 0])
     if math.isnan(value):
-        return Estimate(*(math.nan,) * 3)
+        return CrossedEstimate(*(math.nan,) * 3)
     slope = _slope_of_kappa(table, value)
     left = (deletions or NO_DELETIONS).of_rows(np.ones(len(cell), dtype=np.bool_), "pair")
 
@@ -240,7 +242,7 @@ def weighted_kappa(
         CONFIDENCE,
         chance_of_difference=_expected_differences(table) / table.sum() ** 2,
     )
-    return Estimate(value, *ends)
+    return CrossedEstimate(value, *ends)
 
 
 def _changes_without_raters(

@@ -33,8 +33,8 @@ from quorum.statistics.crossed.deletions import (
 from quorum.statistics.crossed.intervals import (
     CONFIDENCE,
     ClusteredInterval,
+    CrossedEstimate,
     DifferenceOfShares,
-    Estimate,
     check_confidence,
     coefficient_interval,
     share_interval,

@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CrossedEstimate:
     value: float
     low: float
     high: float

@@ -8,7 +8,7 @@ from django.test import Client
 
 from annotation.crowds.opening import open_study
 from annotation.crowds.panel.backend import code_for
-from annotation.crowds.panel.reconciling import Compared, Submission, compare, read_submissions
+from annotation.crowds.panel.reconciling import Compared, PanelListLine, compare_panel_list, read_submissions
 from annotation.crowds.qualifications import give_qualification, people_by_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication
 from annotation.money.ledger import ledger_sums, reserved_cents
@@ -124,13 +124,13 @@ def line(ids: dict[str, str], status: str, code: str = "") -> str:
     return f"{ids['SESSION_ID']},{ids['PROLIFIC_PID']},{status},2026-11-20T12:00:00Z,,61,{code},33"
 
 
-def submissions(study: Study, *lines: str) -> list[Submission]:
+def submissions(study: Study, *lines: str) -> list[PanelListLine]:
     return read_submissions("\n".join((HEADER, *lines)), design_of(study).panel)
 
 
 def found(study: Study, *lines: str) -> dict[str, Compared]:
     """What is said of each, by the panel's id."""
-    return {one.raw: one for one in compare(study=study, submissions=submissions(study, *lines))}
+    return {one.raw: one for one in compare_panel_list(study=study, submissions=submissions(study, *lines))}
 
 
 def completed(study: Study) -> str:

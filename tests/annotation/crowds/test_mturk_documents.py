@@ -16,7 +16,7 @@ from django.utils.translation import gettext, override
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.answers import AnswersUnreadable, FieldAnswer, fields_of, read_answers
+from annotation.crowds.mturk.answers import AnswersUnreadable, FieldAnswer, fields_of, parse_answer_document
 from annotation.crowds.mturk.notifications import Subscription, read_sns, read_sqs
 from annotation.crowds.mturk.pages import answers_of_page, html_question
 from annotation.crowds.mturk.questions import (
@@ -26,7 +26,7 @@ from annotation.crowds.mturk.questions import (
     html_question_of,
     storable,
 )
-from annotation.crowds.mturk.requirements import is_master, requirements_of, score_at_least
+from annotation.crowds.mturk.requirements import is_master, qualification_requirements, score_at_least
 from annotation.crowds.opening import close_study, open_study
 from annotation.models import Assignment, Judgment, Participation
 from annotation.work.claims import claim_assignment
@@ -157,7 +157,7 @@ def answer(name: str, *values: str) -> str:
 
 
 def test_the_documented_example_is_read() -> None:
-    assert read_answers(DOCUMENTED) == (
+    assert parse_answer_document(DOCUMENTED) == (
         FieldAnswer("nextmove", ("C3",)),
         FieldAnswer("likelytowin", ("notlikely",)),
     )
@@ -165,7 +165,7 @@ def test_the_documented_example_is_read() -> None:
 
 def test_a_prefix_for_the_namespace_changes_nothing() -> None:
     prefixed = DOCUMENTED.replace("xmlns=", "xmlns:q=").replace("<", "<q:").replace("<q:/", "</q:")
-    assert read_answers(prefixed) == read_answers(DOCUMENTED)
+    assert parse_answer_document(prefixed) == parse_answer_document(DOCUMENTED)
 
 
 def test_references_and_empty_fields_are_text() -> None:
@@ -174,18 +174,20 @@ def test_references_and_empty_fields_are_text() -> None:
         answer("b", ""),
         "<QuestionIdentifier>c</QuestionIdentifier>",
     )
-    assert fields_of(read_answers(given)) == {"a": "café <b> 🐕", "b": "", "c": ""}
+    assert fields_of(parse_answer_document(given)) == {"a": "café <b> 🐕", "b": "", "c": ""}
 
 
 def test_several_answers_of_one_name_are_joined_and_equal_ones_count_once() -> None:
-    given = read_answers(document(answer("u1", "1"), answer("u1", "2"), answer("u2", "1"), answer("u2", "1")))
+    given = parse_answer_document(
+        document(answer("u1", "1"), answer("u1", "2"), answer("u2", "1"), answer("u2", "1"))
+    )
     assert [one.name for one in given] == ["u1", "u1", "u2", "u2"]
     assert fields_of(given) == {"u1": "1|2", "u2": "1"}
-    assert fields_of(read_answers(document(answer("box", "a|b")))) == {"box": "a|b"}
+    assert fields_of(parse_answer_document(document(answer("box", "a|b")))) == {"box": "a|b"}
     several = "<QuestionIdentifier>s</QuestionIdentifier><SelectionIdentifier>a</SelectionIdentifier>"
-    assert fields_of(read_answers(document(f"{several}<SelectionIdentifier>b</SelectionIdentifier>"))) == {
-        "s": "a|b"
-    }
+    assert fields_of(
+        parse_answer_document(document(f"{several}<SelectionIdentifier>b</SelectionIdentifier>"))
+    ) == {"s": "a|b"}
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_several_answers_of_one_name_are_joined_and_equal_ones_count_once() -> N
     ],
 )
 def test_letters_that_no_xml_may_hold_do_not_lose_the_rest(sent: str, kept: str) -> None:
-    assert fields_of(read_answers(document(answer("a", f"x{sent}y"), answer("b", "2")))) == {
+    assert fields_of(parse_answer_document(document(answer("a", f"x{sent}y"), answer("b", "2")))) == {
         "a": f"x{kept}y",
         "b": "2",
     }
@@ -243,14 +245,14 @@ OUTSIDE = (
 )  # fmt: skip
 def test_what_is_no_such_document_is_refused_by_name(sent: str, why: str) -> None:
     with pytest.raises(AnswersUnreadable, match=why):
-        read_answers(sent)
+        parse_answer_document(sent)
 
 
 def test_what_stands_inside_a_value_is_text_and_other_elements_are_left_out() -> None:
     given = document(answer("a", "x<b>y</b>z") + "<Extra>no</Extra>")
-    assert read_answers(given) == (FieldAnswer("a", ("xyz",)),)
+    assert parse_answer_document(given) == (FieldAnswer("a", ("xyz",)),)
     deep = document(answer("a", "<b>" * 100_000 + "1" + "</b>" * 100_000))
-    assert fields_of(read_answers(deep)) == {"a": "1"}
+    assert fields_of(parse_answer_document(deep)) == {"a": "1"}
 
 
 @settings(deadline=None)
@@ -258,7 +260,7 @@ def test_what_stands_inside_a_value_is_text_and_other_elements_are_left_out() ->
 def test_no_text_does_anything_but_be_read_or_refused(sent: str) -> None:
     for whole in (sent, document(answer("a", sent))):
         try:
-            read_answers(whole)
+            parse_answer_document(whole)
         except AnswersUnreadable as refused:
             assert str(refused)  # noqa: PT017  # nothing else may be raised
 
@@ -475,7 +477,7 @@ def test_a_page_is_published_worked_on_and_read_back(emulator: MTurkEmulator, cl
 def test_an_external_question_and_all_requirements_are_taken(client: MTurkClient) -> None:
     workers = Workers(countries=("US", "DE"), approval_above=0.95, approved_at_least=500)
     question = external_question(url="https://quorum.example.org/?a=1&b=2", hit="h")
-    made = put_up(client, Question=question, QualificationRequirements=requirements_of(workers))
+    made = put_up(client, Question=question, QualificationRequirements=qualification_requirements(workers))
     assert client.get_hit(HITId=made["HITId"])["HIT"]["Question"] == question
 
 
@@ -522,7 +524,7 @@ def test_what_the_service_signs_is_believed(emulator: MTurkEmulator, version: st
 def test_requirements_are_what_boto3_takes() -> None:
     workers = Workers(countries=("US", "GB"), approval_above=0.95, approved_at_least=500, hits_at_most=3)
     more = [score_at_least("3QUIZ", 80), is_master(live=False)]
-    asked = requirements_of(workers, more=more)
+    asked = qualification_requirements(workers, more=more)
     assert [(one["QualificationTypeId"], one["Comparator"]) for one in asked] == [
         ("00000000000000000071", "In"),
         ("000000000000000000L0", "GreaterThan"),
@@ -548,18 +550,18 @@ def test_requirements_are_what_boto3_takes() -> None:
 
 @pytest.mark.parametrize(("above", "percent"), [(0.95, 95), (0.29, 29), (0.955, 95), (0.999, 99), (0.005, 0)])
 def test_an_approval_rate_is_asked_for_in_whole_percent(above: float, percent: int) -> None:
-    (asked,) = requirements_of(Workers(approval_above=above))
+    (asked,) = qualification_requirements(Workers(approval_above=above))
     assert asked["IntegerValues"] == [percent]
 
 
 def test_what_nobody_fulfils_or_the_service_does_not_take_is_refused() -> None:
     with pytest.raises(QuestionProblem, match="nobody has more than 100"):
-        requirements_of(Workers(approval_above=1))
-    assert len(requirements_of(Workers(countries=tuple(COUNTRIES)[:30]))[0]["LocaleValues"]) == 30
+        qualification_requirements(Workers(approval_above=1))
+    assert len(qualification_requirements(Workers(countries=tuple(COUNTRIES)[:30]))[0]["LocaleValues"]) == 30
     with pytest.raises(QuestionProblem, match="names 31 countries; Mechanical Turk takes 30"):
-        requirements_of(Workers(countries=tuple(COUNTRIES)[:31]))
+        qualification_requirements(Workers(countries=tuple(COUNTRIES)[:31]))
     nine = [score_at_least(f"3QUIZ{number}", 1) for number in range(9)]
-    assert len(requirements_of(Workers(countries=("US",)), more=nine)) == 10
+    assert len(qualification_requirements(Workers(countries=("US",)), more=nine)) == 10
     with pytest.raises(QuestionProblem, match="11 requirements"):
-        requirements_of(Workers(countries=("US",), approved_at_least=1), more=nine)
-    assert requirements_of(Workers(hits_at_most=4)) == []
+        qualification_requirements(Workers(countries=("US",), approved_at_least=1), more=nine)
+    assert qualification_requirements(Workers(hits_at_most=4)) == []

@@ -21,7 +21,7 @@ from annotation.crowds.panel.reconciling import (
     as_csv,
     bonus_list,
     book_list,
-    compare,
+    compare_panel_list,
     listed_bonuses,
     pay_pages,
     payment_list,
@@ -37,7 +37,7 @@ from annotation.money.payments import decide_session, pay_bonus
 from annotation.privacy.erasing import cannot_be_erased_now, erase_person
 from annotation.privacy.retention import known_people
 from annotation.quality.flags import exclude_worker
-from annotation.quality.reviews import approve_assignments, approve_unopposed
+from annotation.quality.reviews import approve_assignments, approve_without_objection
 from common.errors import WrongState
 from evaluation.data.invariants.money import budgets_are_what_their_ledger_says
 from judgments.design.tables.panel import Panel
@@ -170,7 +170,7 @@ def test_the_payment_list_names_the_panel_s_ids_and_the_amount() -> None:
     done(study, ADA)
     at_work(study, BOB)
     listed = submissions(study, line(ADA, "AWAITING REVIEW", completed(study)), line(BOB, "ACTIVE"))
-    rows = payment_list(study, compare(study=study, submissions=listed))
+    rows = payment_list(study, compare_panel_list(study=study, submissions=listed))
     assert [row[:3] for row in rows[1:]] == [[ADA["PROLIFIC_PID"], ADA["SESSION_ID"], "1.25"]]
 
 
@@ -179,12 +179,12 @@ def test_pages_of_a_session_under_way_wait_for_its_end() -> None:
     study = panel_study(hits=2)
     client, _ = start(study, ADA)
     do_page(study, client)
-    assert approve_unopposed(study=study) == 0
+    assert approve_without_objection(study=study) == 0
     first = Assignment.objects.get(state="submitted")
     assert approve_assignments(study=study, assignments=[first.pk]) == 0
     assert Assignment.objects.get(pk=first.pk).state == "submitted"
     do_page(study, client)
-    assert approve_unopposed(study=study) == 2
+    assert approve_without_objection(study=study) == 2
     assert session(study).booked == "spent"
     budget_agrees(study)
 
@@ -195,7 +195,7 @@ def test_pages_of_a_session_that_was_left_are_judged_alone_and_paid_by_a_bonus_o
     client, _ = start(study, ADA)
     do_page(study, client)
     client.post(f"/s/{study.slug}/panel/end/", {"confirm": "1"})
-    assert approve_unopposed(study=study) == 1
+    assert approve_without_objection(study=study) == 1
     assert session(study).booked == ""
     (one,) = unpaid_pages(study)
     assert (one.pages, one.cents) == (1, 50)
@@ -485,7 +485,7 @@ def test_another_person_s_submission_and_another_submission_of_a_person_are_name
     assert "another person's id" in said[BOB["PROLIFIC_PID"]].reason
     said = found(study, line({**ADA, "SESSION_ID": "other"}, "AWAITING REVIEW"))
     assert {one.verdict for one in said.values()} == {"only-here"}  # under one id, both lines
-    listed = compare(
+    listed = compare_panel_list(
         study=study, submissions=submissions(study, line({**ADA, "SESSION_ID": "other"}, "RETURNED"))
     )
     assert "not with this submission" in listed[0].reason
@@ -500,7 +500,7 @@ def test_a_list_that_names_people_alone_is_about_their_latest_session() -> None:
     listed = read_submissions(
         f"Participant id,Status\n{ADA['PROLIFIC_PID']},APPROVED\n", design_of(study).panel
     )
-    latest, first = compare(study=study, submissions=listed)
+    latest, first = compare_panel_list(study=study, submissions=listed)
     assert (latest.verdict, latest.here) == ("paid", session(study, status="submitted"))
     assert (first.verdict, first.here) == ("only-here", session(study, status="returned"))
 
@@ -531,4 +531,4 @@ def test_the_list_can_be_compared_after_the_raw_ids_were_deleted() -> None:
 def test_a_study_that_no_panel_has_cannot_be_compared() -> None:
     study = panel_study(opened=False)
     with pytest.raises(WrongState, match="never opened to a panel"):
-        compare(study=study, submissions=[])
+        compare_panel_list(study=study, submissions=[])

@@ -18,8 +18,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.panel.backend import PanelIds, link_key, signature_of
-from annotation.crowds.panel.reconciling import compare, read_submissions
+from annotation.crowds.panel.backend import PanelIds, link_key, link_signature_of
+from annotation.crowds.panel.reconciling import compare_panel_list, read_submissions
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, RawId, Worker
 from common.errors import WrongState
 from judgments.models import Study, StudyEvent
@@ -361,7 +361,7 @@ def plain(**panel: Any) -> Study:
 class TestSignedLinks:
     def test_only_an_id_with_its_signature_lets_in(self) -> None:
         study = plain(worker="id", signature="sig")
-        good = {"id": "ada", "sig": signature_of(study, PanelIds(worker="ada"))}
+        good = {"id": "ada", "sig": link_signature_of(study, PanelIds(worker="ada"))}
         for wrong in (
             {"id": "ada"},
             {"id": "ada", "sig": "0" * 64},
@@ -398,13 +398,15 @@ def test_nobody_can_hand_their_code_to_somebody_else() -> None:
     code = session(study, status="submitted").code
     assert code in shown
     rows = f"Participant Id,Assignment Id,Status,Completion Code\nada,ada1,Submitted,{code}\nbob,bob1,Submitted,{code}"
-    ada_there, bob_there = compare(study=study, submissions=read_submissions(rows, design_of(study).panel))
+    ada_there, bob_there = compare_panel_list(
+        study=study, submissions=read_submissions(rows, design_of(study).panel)
+    )
     assert (ada_there.verdict, ada_there.odd) == ("pay", False)
     assert (bob_there.verdict, bob_there.odd) == ("no", True)
     browser, _ = start(study, {"participantId": "eve", "assignmentId": "eve1"})
     do_page(study, browser)
     listed = read_submissions(rows.replace("bob", "eve"), design_of(study).panel)
-    eve_there = compare(study=study, submissions=listed)[1]
+    eve_there = compare_panel_list(study=study, submissions=listed)[1]
     assert f"the code there is {code!r} instead of" in eve_there.reason
 
 

@@ -16,7 +16,7 @@ from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.panel.people import time_out
 from annotation.crowds.panel.reconciling import book_list
-from annotation.crowds.sync import sync_crowd
+from annotation.crowds.sync import sync_with_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
 from annotation.money.payments import decide_session
 from annotation.quality.flags import exclude_worker, pause_worker
@@ -350,11 +350,11 @@ def test_comparing_ends_the_sessions_of_a_closed_study_that_nobody_comes_back_to
     ada, _ = start(study, ADA)
     ada.get(f"/s/{study.slug}/work/")
     later(hours=3)
-    sync_crowd(study=study)
+    sync_with_crowd(study=study)
     assert session(study).status == "working"  # the place is there for her until somebody needs it
     close_study(study=study)
     study.refresh_from_db()
-    said = sync_crowd(study=study)
+    said = sync_with_crowd(study=study)
     assert session(study).status == "timed-out"
     assert (said.reserved_cents, said.discrepancies) == (0, [])
     assert publication(study).state == "finished"

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation import crowds as backends
-from annotation.crowds.base import Ability, CrowdBackend, Plan, Price
+from annotation.crowds.base import Ability, CrowdBackend, HITPlan, Price
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.outbox.messages import ask_to_block
 from annotation.crowds.sessions import person_sent
@@ -141,9 +141,9 @@ class NoticeBoard(CrowdBackend):
         """A cent for the pin."""
         return Price(reward_cents=design.crowd.reward_cents, fee_cents=1)
 
-    def publication_plans(self, study: Study) -> list[Plan]:
+    def publication_plans(self, study: Study) -> list[HITPlan]:
         """One note."""
-        return [Plan(hit=None, places=3)]
+        return [HITPlan(hit=None, places=3)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         """The board itself knows which notes hang there."""

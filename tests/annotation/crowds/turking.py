@@ -14,7 +14,7 @@ from django.test import override_settings
 
 from annotation.crowds.mturk import hit_types
 from annotation.crowds.sessions import claim_for_session, open_session, person_sent
-from annotation.crowds.sync import Synced, sync_crowd
+from annotation.crowds.sync import Synced, sync_with_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
@@ -68,7 +68,7 @@ def one_hit(*, people: int = 2, crowd: dict[str, Any] | None = None, **values: A
 
 def sync(study: Study, **options: Any) -> Synced:
     """Without waiting."""
-    return sync_crowd(study=study, wait=lambda seconds: None, **options)
+    return sync_with_crowd(study=study, wait=lambda seconds: None, **options)
 
 
 def kinds_of(synced: Synced) -> list[str]:

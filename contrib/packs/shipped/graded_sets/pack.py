@@ -14,7 +14,7 @@ from contrib.packs.estimates import estimate_from
 from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
 from contrib.packs.running import Run
-from evaluation.presentation.content import Column, Dots, Estimate, Panel, Plot, Table
+from evaluation.presentation.content import Column, DotPanel, Dots, Estimate, Plot, Table
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
@@ -32,7 +32,7 @@ COLUMNS = ("mt", "refs", "score", "imgid")
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GradedCaptions:
     """Judged captions; ``grades`` (N,) are single grades of the captions ``of`` (N,)."""
 
     title: str
@@ -71,7 +71,7 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
 
 def _expert(
     folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, keep_own: bool = False
-) -> Graded:
+) -> GradedCaptions:
     """Return the grades without captions equal to a reference, or of all of them if ``keep_own``."""
     captions, grades = [], []
     for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
@@ -80,10 +80,10 @@ def _expert(
             captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
             grades.append(values)
     of = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
-    return Graded("Flickr8k-Expert", captions, np.concatenate(grades), of)
+    return GradedCaptions("Flickr8k-Expert", captions, np.concatenate(grades), of)
 
 
-def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> Graded:
+def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> GradedCaptions:
     judged = _judged(Flickr8kCrowd(folder).judgments())
     left = {image: list(image_texts) for image, image_texts in references.items()}
     for image, key in judged:
@@ -93,10 +93,10 @@ def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]
         CaptionTexts(None, 0, image, texts[key], list(left[image]), sum(values) / len(values))
         for (image, key), values in judged.items()
     ]
-    return Graded("Flickr8k-CF", captions, _people(captions), np.arange(len(captions)))
+    return GradedCaptions("Flickr8k-CF", captions, _people(captions), np.arange(len(captions)))
 
 
-def _table(title: str, path: Path) -> Graded:
+def _table(title: str, path: Path) -> GradedCaptions:
     """Read the CSV that Polos's authors made of each set."""
     captions = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -120,14 +120,14 @@ def _table(title: str, path: Path) -> Graded:
             captions.append(CaptionTexts(None, 0, row["imgid"], row["mt"], listed, grade))
     if not captions:
         raise ReplicationError(f"{path} holds no rows, expected one judged caption or more.")
-    return Graded(title, captions, _people(captions), np.arange(len(captions)))
+    return GradedCaptions(title, captions, _people(captions), np.arange(len(captions)))
 
 
 def _people(captions: Sequence[CaptionTexts]) -> Floats:
     return np.array([caption.people for caption in captions], dtype=np.float64)
 
 
-def _rhos(run: Run, graded: Graded) -> None:
+def _rhos(run: Run, graded: GradedCaptions) -> None:
     """V15 §7.2: rho on all expert pairs, an image's own captions among its references."""
     documents = [caption.references for caption in graded.captions]
     metrics = computable(RHOS.values())
@@ -138,7 +138,7 @@ def _rhos(run: Run, graded: Graded) -> None:
             run.number(f"v15/{EXPERT}/{name}", Estimate(rho, n=len(graded.grades)))
 
 
-def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
+def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
     documents = [caption.references for caption in graded.captions]  # one for each row
     metrics = computable(METRICS)
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
@@ -189,7 +189,7 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
     order = sorted(metrics, key=lambda metric: -(cells[metric].value or 0.0))
     drawing = Dots(
         tuple(order),
-        (Panel(graded.title, tuple(cells[metric] for metric in order)),),
+        (DotPanel(graded.title, tuple(cells[metric] for metric in order)),),
         axis=f"Kendall's {label} with people, 95 % interval over images",
     )
     sentence = f"Kendall's {label} of each metric with what people said of {len(graded.captions):,} captions."
@@ -198,7 +198,7 @@ def _correlate(run: Run, name: str, graded: Graded, coefficient: str) -> None:
 
 
 def _clustered(
-    scores: Floats, graded: Graded, images: Sequence[str], coefficient: str, seed: int
+    scores: Floats, graded: GradedCaptions, images: Sequence[str], coefficient: str, seed: int
 ) -> Estimate:
     """Correlate data points; the interval resamples images with all their judgments."""
     result = grouped_correlation(

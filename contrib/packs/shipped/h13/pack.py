@@ -8,12 +8,12 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from common.amounts import json_float
 from common.features import of_features
 from contrib.packs.estimates import estimate_from, heat_plot, share_by_image
-from contrib.packs.flickr8k import POOL, Flickr8k, Pairs, read_flickr8k
-from contrib.packs.rehearsal import rehearse
+from contrib.packs.flickr8k import POOL, Flickr8kSet, Pairs, read_flickr8k
+from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
 from evaluation.results.rankings import TABLE_7
@@ -136,7 +136,7 @@ def _experts(run: Run, experts: Pairs) -> None:
     )
 
 
-def _kappas(run: Run, data: Flickr8k) -> None:
+def _kappas(run: Run, data: Flickr8kSet) -> None:
     """Tables 8 and 9: kappa on a grid of thresholds, by the set of references."""
     experts = data.experts
     panels: list[HeatPanel] = []
@@ -181,7 +181,7 @@ def _kappas(run: Run, data: Flickr8k) -> None:
     )
 
 
-def _scores(data: Flickr8k, metric: str, positions: Sequence[int]) -> tuple[Floats, str]:
+def _scores(data: Flickr8kSet, metric: str, positions: Sequence[int]) -> tuple[Floats, str]:
     references, pool = data.references(positions), data.pool
     scored = score(
         [pool[caption] for caption in data.experts.caption.tolist()],
@@ -216,14 +216,14 @@ def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
     )
 
 
-def _shares(data: Flickr8k) -> Floats:
+def _shares(data: Flickr8kSet) -> Floats:
     """Return (images, captions) shares of yes; nan if not judged."""
     shares = np.full((len(data.images), len(data.images)), np.nan)
     shares[data.crowd.image, data.crowd.caption] = data.crowd.means
     return shares
 
 
-def _filter(run: Run, data: Flickr8k) -> None:
+def _filter(run: Run, data: Flickr8kSet) -> None:
     """The effect of the Bleu-pre filter (4.3.2)."""
     experts, crowd = data.experts, data.crowd
     expert_pairs = experts.image, experts.caption
@@ -275,13 +275,13 @@ def _filter(run: Run, data: Flickr8k) -> None:
     )  # fmt: skip
 
 
-def _bleu_matrix(data: Flickr8k) -> Floats:
+def _bleu_matrix(data: Flickr8kSet) -> Floats:
     references, pool = data.references(range(5)), data.pool
     scored = score(pool * len(pool), [texts for texts in references for _ in pool], ["bleu-h13"])
     return scored.scores["bleu-h13"].images.reshape(len(pool), len(pool))
 
 
-def _shared_bigrams(data: Flickr8k, change: str) -> Flags:
+def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
     texts = [text for captions in data.captions for text in captions]
     encoded = changed(encode_texts(texts, TOKENIZERS["rouge"]), change)
     bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
@@ -290,7 +290,7 @@ def _shared_bigrams(data: Flickr8k, change: str) -> Flags:
     return np.array([[not caption.isdisjoint(image) for caption in bigrams[POOL::size]] for image in images])
 
 
-def _crowd(run: Run, data: Flickr8k, shares: Floats) -> None:
+def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     """The crowd against the experts, and how many pairs are relevant (4.3.2, Table 10)."""
     experts = data.experts
     seen = shares[experts.image, experts.caption]
@@ -348,7 +348,9 @@ def _control_rule(run: Run) -> None:
     rng = np.random.default_rng(run.seed)
     pairs, controls, votes = 3000, 1000, 3
     truth = (rng.random(pairs + controls) < 0.1).astype(np.int64)
-    judgments = rehearse(truth, (0, 1), votes, crowd=Crowd(workers=40, spammers=0.2, seed=run.seed))
+    judgments = rehearse_votes(
+        truth, (0, 1), votes, crowd=RehearsalCrowd(workers=40, spammers=0.2, seed=run.seed)
+    )
     is_control = judgments.unit >= pairs
     right = judgments.value == truth[judgments.unit]
     seen = np.bincount(judgments.worker[is_control], minlength=40)
@@ -380,7 +382,7 @@ def _control_rule(run: Run) -> None:
     )
 
 
-def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
+def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     """R@k, median rank, S@k, R-precision and grades of first captions, for rankings made from captions."""
     systems = of_features("text_systems")
     if not systems:
@@ -420,7 +422,7 @@ def _rankings(run: Run, data: Flickr8k, shares: Floats) -> None:
 
 
 def _affinities(
-    data: Flickr8k, systems: Sequence[Callable[..., dict[str, Floats]]], seed: int
+    data: Flickr8kSet, systems: Sequence[Callable[..., dict[str, Floats]]], seed: int
 ) -> dict[str, Floats]:
     """Return (images, captions) affinities by system."""
     images = [
@@ -490,7 +492,7 @@ def _ranking_table(
     return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
 
 
-def _first_captions(run: Run, data: Flickr8k, first: dict[str, Ints], best: str) -> None:
+def _first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], best: str) -> None:
     """Table 1: cumulative shares of grades of first captions, with McNemar's stars."""
     grades = np.full((len(data.images), len(data.images)), np.nan)
     grades[data.experts.image, data.experts.caption] = data.experts.means

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from contrib.packs.flickr8k import references_by_image
-from contrib.packs.rehearsal import rehearse
+from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Estimate
@@ -61,7 +61,7 @@ Terms = list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class ImageTexts:
     """Each image's sentences, title and keywords as terms, and those of training images."""
 
     sentences: list[list[Terms]]
@@ -130,7 +130,7 @@ def _lines(file: Path) -> list[str]:
     return file.read_text("latin-1").splitlines()
 
 
-def _baselines(texts: Texts, vocabulary: frozenset[str] | None, seed: int) -> dict[str, KeywordList]:
+def _baselines(texts: ImageTexts, vocabulary: frozenset[str] | None, seed: int) -> dict[str, KeywordList]:
     training = texts.training or None
     with_captions = [[*text, *gold] for text, gold in zip(texts.training, texts.training_gold, strict=True)]
     return {
@@ -145,7 +145,7 @@ def _baselines(texts: Texts, vocabulary: frozenset[str] | None, seed: int) -> di
     }
 
 
-def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) -> None:
+def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
     """Table 2: precision, recall and F1 of ten keywords, with and without infrequent words."""
     rows: list[tuple[Cell, ...]] = []
     for evaluation, vocabulary in (
@@ -170,7 +170,7 @@ def _overlaps(run: Run, name: str, title: str, texts: Texts, *, stated: bool) ->
     )
 
 
-def _substitution(run: Run, name: str, title: str, texts: Texts, *, stated: bool) -> None:
+def _substitution(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
     """Table 5: a keyword counts as often as people gave it."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():
@@ -204,10 +204,10 @@ def _has_mode(tags: Mapping[str, int]) -> bool:
     return bool(counts) and (len(counts) == 1 or counts[0] > counts[1])
 
 
-def _read(file: Path, *, stem: str) -> Texts:
+def _read(file: Path, *, stem: str) -> ImageTexts:
     """Return a file's images; see pack.toml for its columns."""
     stop = smart_stop_words() if stem != "none" else frozenset()
-    texts = Texts([], [], [], [], [])
+    texts = ImageTexts([], [], [], [], [])
     for record in read_json_lines(
         file, Columns(("image", "title", "text", "keywords"), ("split",)), ImportNotes(), None
     ):
@@ -231,7 +231,7 @@ def _read(file: Path, *, stem: str) -> Texts:
     return texts
 
 
-def _rehearsed(run: Run) -> Texts:
+def _rehearsed(run: Run) -> ImageTexts:
     """Return captions as texts, with keywords that rehearsed annotators chose from their words."""
     captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     stop = smart_stop_words()
@@ -244,7 +244,7 @@ def _rehearsed(run: Run) -> Texts:
         for image, terms in zip(test, choices, strict=True)
         for term in terms
     ]
-    judgments = rehearse(truth, (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=run.seed))
+    judgments = rehearse_votes(truth, (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=run.seed))
     named = judgments.value.reshape(-1, PEOPLE) == 1
     gold, start = [], 0
     for terms in choices:
@@ -258,7 +258,7 @@ def _rehearsed(run: Run) -> Texts:
         f"choose among the words of {SENTENCES} captions of {len(test):,} images of PASCAL-50S; a word is right if a "
         "quarter of the captions has it. They show the analyses, and say nothing about people."
     )
-    return Texts(
+    return ImageTexts(
         [image[:SENTENCES] for image in test],
         [image[-1] for image in test],
         gold,

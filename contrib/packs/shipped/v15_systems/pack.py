@@ -8,7 +8,7 @@ from contrib.bounds.bounds import computable
 from contrib.packs.estimates import of_draws, share_by_image
 from contrib.packs.fifty import ABSTRACT, PASCAL, SETS, TOKENIZER, Fifty, read_fifty, read_triplet_votes
 from contrib.packs.running import Run
-from evaluation.presentation.content import Column, Dots, Estimate, Level, Panel, Plot, Table
+from evaluation.presentation.content import Column, DotPanel, Dots, Estimate, Level, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.statistics.aggregation import TournamentResult, tournament
@@ -95,7 +95,9 @@ def _tournament(run: Run, data: Fifty) -> None:
     ]
     drawing = Dots(
         tuple(names),
-        tuple(Panel(title, tuple(cells[name])) for title, name in (("people", "people"), ("CIDEr", "cider"))),
+        tuple(
+            DotPanel(title, tuple(cells[name])) for title, name in (("people", "people"), ("CIDEr", "cider"))
+        ),
         axis="comparisons won, %, with 95 % interval over images",
         shows="share",
     )
@@ -218,7 +220,7 @@ def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
     drawing = Dots(
         tuple(order_of_names),
         tuple(
-            Panel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))
+            DotPanel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))
             for kind in of_kind
         ),
         axis="accuracy, %, with 95 % interval by image",

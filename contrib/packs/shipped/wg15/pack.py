@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal.crowd import Crowd
+from annotation.rehearsal.crowd import RehearsalCrowd
 from common.amounts import json_float
 from contrib.packs.estimates import estimate_from, of_draws
-from contrib.packs.rehearsal import rehearse
+from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
@@ -211,7 +211,9 @@ def _rehearsed(seed: int) -> tuple[Images, Images]:
             middle = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
             weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - middle / 40 + np.log(common[label]) / 2
             truths.append((np.argsort(np.argsort(-weight)) < rng.integers(1, 5)).astype(np.int64))
-        judgments = rehearse(np.concatenate(truths), (0, 1), PEOPLE, crowd=Crowd(workers=30, seed=seed))
+        judgments = rehearse_votes(
+            np.concatenate(truths), (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=seed)
+        )
         # The n-th answer about each box belongs to the n-th description of its image.
         named = judgments.value.reshape(-1, PEOPLE) == 1
         starts = np.concatenate([[0], np.cumsum(counts)])

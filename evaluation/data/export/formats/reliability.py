@@ -13,7 +13,7 @@ from pathlib import Path
 from common.files import HashedFile, csv_line, guard_formula
 from common.rows import batched
 from evaluation.data.export.formats.written_captions import ROWS_AT_ONCE, names_in_order
-from evaluation.data.export.parts import Encoding, ExportWork, read_lines
+from evaluation.data.export.parts import Encoding, ExportWork, read_part_lines
 from judgments.kinds import KINDS
 from judgments.models import Unit
 
@@ -48,7 +48,7 @@ class Reliability(Encoding):
             database.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
             database.execute("BEGIN")
             file.write_text("worker")
-            for batch in batched(enumerate(read_lines(parts)), ROWS_AT_ONCE):
+            for batch in batched(enumerate(read_part_lines(parts)), ROWS_AT_ONCE):
                 file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
                 database.executemany(
                     "INSERT INTO cells VALUES (?, ?, ?)",

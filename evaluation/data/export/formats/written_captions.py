@@ -10,7 +10,7 @@ from annotation.models import Worker
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows import batched
-from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, read_lines, write_line
+from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, read_part_lines, write_line
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.errors import EvaluationError
 from judgments.drawing.keys import content_key
@@ -99,7 +99,7 @@ class WrittenCaptions(Encoding):
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         paths = list(parts)
-        names = pseudonyms({row["worker"] for row in read_lines(paths)})
-        for row in read_lines(paths):
+        names = pseudonyms({row["worker"] for row in read_part_lines(paths)})
+        for row in read_part_lines(paths):
             write_line(file, row | {"worker": names[row["worker"]]})
         work.counts["writers"] = len(names)

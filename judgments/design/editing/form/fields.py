@@ -21,7 +21,7 @@ from unfold.widgets import (
 
 from common.amounts import AmountField
 from judgments.design.editing.form.sections import extra_of
-from judgments.design.editing.rows import RowsField, columns_of
+from judgments.design.editing.rows import RowsField, row_columns_of
 from judgments.design.editing.translations import TranslationsField
 
 IN_CENTS = ", in cents"  # ends the titles of keys that hold money
@@ -162,7 +162,7 @@ def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
     if get_origin(member) is tuple:
         return PairsField(rows=rows, **options)
     if isinstance(member, type) and issubclass(member, BaseModel):
-        return RowsField(columns_of(member), **options)
+        return RowsField(row_columns_of(member), **options)
     return LinesField(rows=rows, **options)
 
 

@@ -26,9 +26,9 @@ from judgments.models import Study
 from judgments.operations import generate
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import can_be_discarded
-from judgments.studies.pages import Group
+from judgments.studies.pages import StudyPlace
 from judgments.studies.studies import change_design
-from judgments.studies.study_page import page_address, study_page
+from judgments.studies.study_page import study_page, study_page_address
 
 
 def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpResponse:
@@ -72,6 +72,6 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
     )
 
 
-@study_page("change", "Settings", order=10, group=Group.DESIGN)
+@study_page("change", "Settings", order=10, group=StudyPlace.DESIGN)
 def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
-    return redirect(page_address(study, "change"))
+    return redirect(study_page_address(study, "change"))

@@ -15,7 +15,7 @@ from judgments.design.editing.views.start import context_outside
 from judgments.design.reading import read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.studies.studies import create_study
-from judgments.studies.study_page import page_address
+from judgments.studies.study_page import study_page_address
 
 
 def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
@@ -30,6 +30,6 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
         else:
             admin.log_addition(request, study, "designed by a study file")
             messages.success(request, gettext("“%(name)s” is a draft now.") % {"name": study.name})
-            return redirect(page_address(study, "change"))
+            return redirect(study_page_address(study, "change"))
     context = context_outside(admin, request) | {"subtitle": gettext("New study from a file"), "form": form}
     return TemplateResponse(request, "judgments/study/from_file.html", context)

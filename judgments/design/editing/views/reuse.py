@@ -18,7 +18,7 @@ from judgments.design.saved_presets import NamedDesign, earlier_designs, find_de
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import duplicate, save_preset
-from judgments.studies.pages import Context, Group
+from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.studies import next_copy
 from judgments.studies.study_page import study_page
@@ -26,7 +26,7 @@ from judgments.studies.study_page import study_page
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
-@study_page("reuse", "Use again", order=95, group=Group.SHARE)
+@study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE)
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     number = next_copy(study)

@@ -18,7 +18,7 @@ from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.labels import in_labels
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.study_page import PAGES, STEPS, page_address
+from judgments.studies.study_page import PAGES, STEPS, study_page_address
 
 AFTER = {"launch": ("launch", "hits")}  # button -> the page, else the next best
 
@@ -50,9 +50,9 @@ def next_page(request: HttpRequest, study: Study) -> HttpResponse:
     if wanted == REHEARSE and REHEARSE in STEPS:
         return _rehearse(request, study)
     if wanted in AFTER:
-        return redirect(page_address(study, next(name for name in AFTER[wanted] if name in PAGES)))
+        return redirect(study_page_address(study, next(name for name in AFTER[wanted] if name in PAGES)))
     at = f"#{wanted}" if re.fullmatch(r"s-[a-z]+|panes", wanted) else ""
-    return redirect(page_address(study, "change") + at)
+    return redirect(study_page_address(study, "change") + at)
 
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
@@ -63,5 +63,5 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
             step.run(request, study)
         except QuorumError as error:
             messages.error(request, str(error))
-            return redirect(page_address(study, "rehearsal"))
-    return redirect(page_address(study, "launch"))
+            return redirect(study_page_address(study, "rehearsal"))
+    return redirect(study_page_address(study, "launch"))

@@ -15,7 +15,7 @@ from judgments.design.editing.form.sections import sections_for
 from judgments.design.editing.form.values import value_at
 from judgments.design.reading import PRESETS
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables.plan import Plan
+from judgments.design.tables.plan import RegistrationPlan
 from judgments.kinds import KINDS
 from judgments.templatetags.judgments_tags import cents
 
@@ -62,7 +62,7 @@ def _as_read(key: str, value: Any, design: StudyDesign) -> str:
     return cents(value, design.currency) if is_money(key) else describe_value(key, value)
 
 
-def _describe_plan(plan: Plan) -> list[tuple[str, str]]:
+def _describe_plan(plan: RegistrationPlan) -> list[tuple[str, str]]:
     hypotheses = [
         f"{hypothesis.text} ({hypothesis.claim})" if hypothesis.claim else hypothesis.text
         for hypothesis in plan.hypotheses
