@@ -339,6 +339,7 @@ def test_agreement_of_an_exported_file_is_by_document_too(tmp_path: Path, protoc
             assert (alpha["low"], alpha["high"]) == pytest.approx((expected["low"], expected["high"]))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_rehearsal_shows_the_intervals_of_results(animals: None) -> None:
     study = make_study("pairwise", slug="rehearsed-once")
     crowd = Crowd(workers=8, spammers=0.0, accuracy=0.8, seed=5, drop_outs=0.0)

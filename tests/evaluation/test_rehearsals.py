@@ -181,6 +181,7 @@ RECORDS = re.compile(
 )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_page_of_a_copy_says_simulated_twice(designer: Client, settings: Settings, tmp_path: Path) -> None:
     settings.EXPORT_ROOT = tmp_path
     quiz = {"preset": "hodosh-2013-english"}

@@ -331,7 +331,14 @@ def run(name: str, folder: Path) -> Replication:
     return run_pack(pack_named(name), folder, lambda share, words: None)
 
 
-@pytest.mark.parametrize("name", ["v15-accuracy", "v15-systems", "v15-appendix", "graded-sets"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "v15-accuracy",
+        "graded-sets",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("v15-systems", "v15-appendix")),
+    ],
+)
 def test_a_shipped_pack_runs_on_a_small_stand_in(name: str, fifty: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     replicate(name, data=fifty, output=output)
