@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from annotation.models import Assignment, Worker
 from annotation.rehearsal import copy_for_rehearsal, delete, rehearsals_of
 from common.errors import WrongState
 from evaluation.models import Analysis
+from evaluation.planning import rehearsals
 from evaluation.planning.rehearsals import needed_pairs
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
@@ -35,7 +37,9 @@ def a_draft(protocol: str = "triplet") -> Study:
 
 def rehearsed(client: Client, study: Study, **crowd: Any) -> Study:
     client.post(do(study, "rehearse"), CROWD | crowd)
-    assert run_job(Job.objects.filter(kind="rehearse").latest("pk").pk)
+    # What power is computed of is looked at here, and how exactly in tests/statistics/test_power.py.
+    with patch.multiple(rehearsals, SIMULATIONS=50, QUICK_SIMULATIONS=20):
+        assert run_job(Job.objects.filter(kind="rehearse").latest("pk").pk)
     return rehearsals_of(study).latest("pk")
 
 
