@@ -44,7 +44,8 @@ WORKERS_CODE = (
     "common/rate_limits.py", "contrib/challenges/page.py", "contrib/challenges/submissions.py",
     "contrib/challenges/views.py", "judgments/design/scale.py", "judgments/design/wordings.py",
     "contrib/error_spans/kind", "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py",
-    "contrib/hit_templates/reading.py", "contrib/quiz/attempts.py", "contrib/quiz/errors.py", "contrib/quiz/sheets.py",
+    "contrib/hit_templates/answers.py", "contrib/hit_templates/html",
+    "contrib/quiz/attempts.py", "contrib/quiz/errors.py", "contrib/quiz/sheets.py",
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (

@@ -110,6 +110,7 @@ def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(library:
     assert compiled_files(library) == set()
 
 
+@pytest.mark.long
 def test_the_examples_reach_every_kernel() -> None:
     sources = [
         path

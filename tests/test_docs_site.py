@@ -18,6 +18,7 @@ from config.commands import all_words
 from quorum.metrics.registry import METRICS
 from quorum.statistics.catalogue import STATISTICS
 
+pytestmark = pytest.mark.long  # `make docs` builds it, too
 ROOT = Path(__file__).resolve().parent.parent
 
 

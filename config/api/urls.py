@@ -23,7 +23,7 @@ from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.data.export import views as export_api
-from evaluation.reports import api
+from evaluation.reports import api as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
@@ -51,7 +51,7 @@ router.register("assignments", annotation.AssignmentResource, "assignments")
 router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
 router.register("consensus", results_api.ConsensusResource, "consensus")
-router.register("reports", api.ReportResource, "reports")
+router.register("reports", report_api.ReportResource, "reports")
 router.register("exports", export_api.ExportResource, "exports")
 router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("items", datasets_api.ItemResource, "items")
@@ -120,7 +120,7 @@ urlpatterns = [
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path(f"{STUDY}/checklist/", ChecklistView.as_view(), name="checklist"),
-    operation_path(share_report, api.LinkView),
+    operation_path(share_report, report_api.LinkView),
     operation_path(privacy.erase, privacy_api.EraseView),
     path(f"{STUDY}/erase-person/preview/", privacy_api.ErasurePreviewView.as_view(), name="erasure-preview"),
     operation_path(quality.approve, cases.ChangedView),

@@ -1,4 +1,4 @@
-"""Fill a template's page with a row's cells, as HTML for one step of a form, and read and check its answers.
+"""Fill a template's page with a row's cells, as HTML for one step of a form.
 
 A cell is always text: it cannot create a tag, an attribute, or an address other than http, https and the row's own
 picture. Ids and names are unique to the step.

@@ -585,6 +585,7 @@ def sent_by_nobody(clock: Clock, study: Study) -> Waits:
         yield MINUTE
 
 
+@pytest.mark.long
 def test_made_up_ids_send_nobody_of_a_panel_away(clock: Clock, settings: Settings) -> None:
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "")
     study = panel_study(preset="connect", judgments_per_unit=14, units_per_hit=20)

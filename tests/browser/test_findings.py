@@ -64,6 +64,7 @@ def office(installations: Installations) -> Iterator[tuple[Installation, str]]:
         yield installation, f"{installation.url}/admin/judgments/study/{pk}/results/"
 
 
+@pytest.mark.long
 def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Installation, str]) -> None:
     """Wide and light as on a phone in the dark."""
     installation, address = office

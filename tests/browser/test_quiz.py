@@ -158,6 +158,7 @@ def walk(page: Page, site: Installation, name: str) -> Iterator[str]:
     yield "me"
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_and_everything_fits_and_can_be_pressed(
     new_page: NewPage, quizzed: Installation, person: str
 ) -> None:

@@ -216,15 +216,20 @@ SHIFTS = """() => new Promise((told) => {
     "study",
     [
         "consent",
-        "whole",
-        "pairwise",
-        "graded",
-        "slider",
-        "best-worst",
-        "caption",
-        "keywords",
-        "grounding",
         "template",
+        *(
+            pytest.param(kind, marks=pytest.mark.long)
+            for kind in (
+                "whole",
+                "pairwise",
+                "graded",
+                "slider",
+                "best-worst",
+                "caption",
+                "keywords",
+                "grounding",
+            )
+        ),
     ],
 )
 def test_a_page_opened_cold_is_light_and_asks_nobody_else(

@@ -121,6 +121,7 @@ def fragile(installations: Installations) -> Iterator[Installation]:
         yield installation
 
 
+@pytest.mark.long
 def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation, person: str) -> None:
     join(page, fragile, "triplet", person)
     page.keyboard.press("2")

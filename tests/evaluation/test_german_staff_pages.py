@@ -146,6 +146,7 @@ def votes(unit: Unit, worker: Worker) -> int:
 
 
 @time_machine.travel(NOW)
+@pytest.mark.long
 def test_every_page_of_a_study_is_in_german_with_numbers_and_times_as_its_reader_writes_them(
     reader: Client, settings: Any, tmp_path: Path
 ) -> None:

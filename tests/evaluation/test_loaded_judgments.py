@@ -20,7 +20,7 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
-from evaluation.data.judgment_sets import blocks, study_signatures
+from evaluation.data.judgment_sets import blocks, material_digest
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.judgment_sets.data_hash import DataHash
 from evaluation.data.judgment_sets.loaders import control_records_of, load_judgments
@@ -240,7 +240,7 @@ def test_the_digest_of_the_material_is_the_same_of_columns_and_of_rows(
     protocol: str, ids: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "SPAN", 1)
-    monkeypatch.setattr(study_signatures, "UNITS_AT_ONCE", 3)
+    monkeypatch.setattr(material_digest, "UNITS_AT_ONCE", 3)
     dataset = casting.make_dataset(pictures=False)
     study = casting.make_study(dataset, protocol)
     for number, odd in enumerate(['"quoted" \\ and\n', "déjà 😀", "\x7f\u2028", ""]):

@@ -282,6 +282,7 @@ def test_a_file_is_measured_on_its_scale(
     assert of_file["coefficients"]["gwet"]["value"] == of_study["coefficients"]["gwet"]["value"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_release_is_recomputed_on_its_scale(dataset: Dataset, tmp_path: Path) -> None:
     import_judgments(**source(tmp_path), study="halves")
     bundle = released(find_study("halves"), tmp_path / "a.zip")

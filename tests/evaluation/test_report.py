@@ -604,6 +604,7 @@ def test_a_bibliography_entry_has_its_fields_and_keeps_its_capitals(key: str) ->
     assert bibtex([key]) == ENTRIES[key]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     designer: Client, settings: Any, tmp_path: Path
 ) -> None:
@@ -657,6 +658,7 @@ def test_a_study_of_texts_says_nowhere_that_it_judges_images(
         assert re.findall(r"(?i).*\b(?:image|picture)s?\b.*", visible) == [], name
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_link_shows_the_report_without_an_account_until_it_is_taken_back(
     designer: Client, settings: Any, tmp_path: Path
 ) -> None:
@@ -707,6 +709,7 @@ def test_a_link_shows_the_report_without_an_account_until_it_is_taken_back(
     assert answer.status_code == 429
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.usefixtures("undrawn")
 def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_number(
     designer: Client, settings: Any, tmp_path: Path, django_assert_max_num_queries: Any

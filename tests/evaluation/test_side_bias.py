@@ -108,6 +108,7 @@ def test_the_share_of_the_left_is_tested_over_items_and_people(biased: Study, tm
     assert low > 0.5
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_door_says_it(
     biased: Study, tmp_path: Path, designer: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:

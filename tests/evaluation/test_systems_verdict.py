@@ -144,6 +144,7 @@ def test_every_protocol_that_compares_systems_names_the_winner(animals: None, pr
     assert verdict["raters"] == 8
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_door_says_the_same(animals: None, tmp_path: Path, admin_client: Client) -> None:
     study = rehearsed("slider", "doors", accuracy=0.9, controls={"per_hit": 0})
     Study.objects.filter(pk=study.pk).update(simulated=False)

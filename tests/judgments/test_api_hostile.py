@@ -169,6 +169,7 @@ def test_captions_come_as_a_form_or_are_refused(staff: dict[str, str]) -> None:
     assert "U+0000" in said(Client().post("/api/submissions/", form, headers=staff), 400)
 
 
+@pytest.mark.long
 def test_every_address_answers_every_method_and_says_which_it_takes(
     study: Study, staff: dict[str, str]
 ) -> None:

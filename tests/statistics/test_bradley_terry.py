@@ -341,6 +341,7 @@ def test_a_place_that_no_item_has_is_refused_in_words(place: Any) -> None:
         fit.probability(0, place)
 
 
+@pytest.mark.long
 def test_strengths_from_majorities_vary_as_they_do_over_other_raters() -> None:
     rng = np.random.default_rng(8)
     pairs, raters, studies = 400, 12, 200

@@ -115,7 +115,11 @@ def test_three_references_with_one_vote_are_as_good_as_three_votes_where_units_d
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "agreement"), [(0.9, 0.8, 0.86), (0.6, 0.75, 0.7), (0.97, 0.95, 0.96)]
+    ("first", "second", "agreement"),
+    [
+        (0.6, 0.75, 0.7),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in [(0.9, 0.8, 0.86), (0.97, 0.95, 0.96)]),
+    ],
 )
 def test_metrics_without_noise_have_the_power_of_the_test_of_differences(
     first: float, second: float, agreement: float
@@ -141,6 +145,7 @@ def test_true_ties_only_add_noise() -> None:
     assert near(one(TwoSystems(0.9, ties=0.3), NEVER_WRONG, Size(50, 1, 1)), binomial_power(50, 0.78, 0.05))
 
 
+@pytest.mark.long
 def test_coins_decide_by_the_size_of_the_test_and_half_of_it_wrongly() -> None:
     coin = People(right=0.5, pair_spread=0.0, pairs_each=1)
     found = power_of(TwoSystems(0.9), coin, [Size(200, 1, 1)], simulations=5000, seed=4)[0]
@@ -159,6 +164,7 @@ def test_it_does_not_matter_which_of_the_two_is_named_first() -> None:
         assert powers[0] == pytest.approx(powers[1], abs=6 * math.sqrt(0.25 / SIMULATIONS))
 
 
+@pytest.mark.long
 def test_people_who_differ_in_taste_or_are_few_have_less_power() -> None:
     question, size = TwoSystems(0.7), Size(200, 1, 3)
     people = {
@@ -280,6 +286,7 @@ def test_the_cheapest_design_that_reaches_the_power_is_found() -> None:
     assert all(one.low < 0.8 for one in cheaper)
 
 
+@pytest.mark.long
 def test_what_is_said_of_the_chosen_design_comes_from_draws_that_did_not_choose_it() -> None:
     pairs = range(100, 300, 5)
     plan = plan_design(

@@ -246,7 +246,7 @@ def kill_at(archive: Any, number: int) -> None:
     archive.during = during
 
 
-@pytest.mark.parametrize("to", ["zenodo", "huggingface"])
+@pytest.mark.parametrize("to", ["zenodo", pytest.param("huggingface", marks=pytest.mark.long)])
 def test_a_process_killed_at_any_call_is_continued(
     to: str, study: Study, zenodo: FakeZenodo, hub: FakeHub, settings: Settings
 ) -> None:

@@ -20,6 +20,7 @@ def test_a_snapshot_does_twice_the_work_for_twice_the_judgments() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.long
 def test_a_snapshot_of_the_dashboard_reads_what_has_come_since(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the judgments of the same people are hardly a row more, once they are in blocks.
 

@@ -133,7 +133,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize("protocol", RIGHT)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_a_row_holds_it_is_read_as_the_page_would_or_refused(
     tmp_path: Path, protocol: str, data: st.DataObject
@@ -174,7 +174,7 @@ def test_a_mapping_reads_answers_of_every_kind_from_every_format(
 
 
 @pytest.mark.parametrize("protocol", RIGHT)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_a_mapped_row_holds_it_is_read_as_the_page_would_or_refused(
     tmp_path: Path, protocol: str, data: st.DataObject

@@ -174,8 +174,17 @@ def test_a_table_that_a_program_saved_as_json_comes_back(protocol: str, tmp_path
     assert same(figures(brought_back(study, path, "json", design)), figures(study))
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("protocol", ["graded", "spans", "keywords"])
+@pytest.mark.parametrize(
+    ("protocol", "form"),
+    [
+        *(("graded", form) for form in FORMATS),
+        *(
+            pytest.param(protocol, form, marks=pytest.mark.long)
+            for protocol in ("spans", "keywords")
+            for form in FORMATS
+        ),
+    ],
+)
 def test_each_letter_comes_back(protocol: str, form: str, tmp_path: Path) -> None:
     """Names and texts that look like formulas, numbers, JSON or nothing, and cells of several lines."""
     made = StudyOf(make_dataset("toy", IMAGES), protocol)
@@ -327,7 +336,9 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "layout", ["label-studio", *(pytest.param(one, marks=pytest.mark.long) for one in ("potato", "prodigy"))]
+)
 def test_what_other_platforms_export_comes_back(layout: str, tmp_path: Path) -> None:
     """Each system's mean is that of its own grades, though two say the same."""
     form, write = LAYOUTS[layout]

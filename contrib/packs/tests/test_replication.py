@@ -318,7 +318,14 @@ def run(name: str, folder: Path) -> Replication:
     return run_pack(pack_named(name), folder, lambda share, words: None)
 
 
-@pytest.mark.parametrize("name", ["v15-accuracy", "v15-systems", "v15-appendix", "graded-sets"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "v15-systems",
+        "graded-sets",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("v15-accuracy", "v15-appendix")),
+    ],
+)
 def test_a_shipped_pack_runs_on_a_small_stand_in(name: str, fifty: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     replicate(name, data=fifty, output=output)
@@ -363,6 +370,7 @@ def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None
     assert people.value == pytest.approx(exact.agree.sum() / exact.decided.sum())
 
 
+@pytest.mark.long
 def test_the_published_votes_of_pascal_are_read_when_they_are_there(fifty: Path, tmp_path: Path) -> None:
     verdicts = {one.number.id: one for one in run("v15-systems", fifty).verdicts}
     raw = scipy.io.loadmat(fifty / "pascal-50s-votes" / "consensus_pascal.mat")["triplets"]["winner"][0]

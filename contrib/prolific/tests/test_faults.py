@@ -37,7 +37,7 @@ SHARES = dict.fromkeys(Fault, 0.05)
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int) -> None:
     faults = Faults(seed, SHARES, retry_after=0)
     with ProlificEmulator(faults=faults) as prolific:

@@ -1,4 +1,7 @@
-"""Judgment signatures: how judgments were made, as sacrebleu's signature says for scores (docs/signatures.md)."""
+"""Judgment signatures, which state how judgments were made (docs/signatures.md).
+
+They do what sacrebleu's signature does for scores (Post 2018, "A Call for Clarity in Reporting BLEU Scores").
+"""
 
 from __future__ import annotations
 

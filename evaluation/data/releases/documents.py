@@ -1,4 +1,8 @@
-"""The documents of a bundle: README, datasheet, CITATION.cff, LICENSE, and Croissant metadata 1.0 (MLCommons)."""
+"""The documents of a bundle: README, datasheet, CITATION.cff, LICENSE and metadata.
+
+The metadata are by the MLCommons Croissant Format Specification 1.0
+(https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
+"""
 
 from __future__ import annotations
 

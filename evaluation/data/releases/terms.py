@@ -14,8 +14,6 @@ from judgments.models import Study
 
 LONGEST_VERSION = 20
 VERSION = re.compile(r"\d+(\.\d+){1,2}")
-
-
 NEWEST = 100  # releases that the next version follows
 
 

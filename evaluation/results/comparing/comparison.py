@@ -1,4 +1,8 @@
-"""Compare what two sources of judgments say (docs/statistics.md defines each statistic); the second is the standard."""
+"""Compare what two sources of judgments say, without a database.
+
+The second source is the standard: precision is the share of the first's yes that it confirms, recall the
+share of its yes that the first finds. docs/statistics.md defines each statistic.
+"""
 
 from __future__ import annotations
 

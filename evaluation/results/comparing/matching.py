@@ -1,4 +1,8 @@
-"""Match the units of two sources of judgments, by id, else by content, with candidates in either order."""
+"""Match the units of two sources of judgments.
+
+Units match by id, else by content. Candidates may be in either order; the second source's answers are flipped
+to fit.
+"""
 
 from __future__ import annotations
 

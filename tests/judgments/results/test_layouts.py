@@ -397,7 +397,7 @@ NESTED = st.recursive(
 
 
 @pytest.mark.parametrize("form", read_layouts())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(records=st.lists(st.dictionaries(
     st.sampled_from(("annotations", "annotation", "item", "esa_spans", "tgt", "esa_score", "id", "label_annotations",
                      "AssignmentId", "WorkerId", "user_id", "annotator", "better", "target", "rater", "mqm")),

@@ -1,4 +1,7 @@
-"""Export the consensus of open answers: keywords and links, a unit a line."""
+"""Export the consensus of open answers: keywords and links, a unit a line.
+
+Units without included judgments are omitted and counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Credit systems with the captions that a unit shows, by their words."""
+"""Credit systems with the captions that a unit shows, by their words.
+
+Each look-up of systems reads an image's outputs once for all its units: look up many units at a time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Export judgments of an image's captions, a unit a line: qrels of the consensus, and Flickr8k's files of votes."""
+"""Export judgments of an image's captions: qrels of the consensus, and Flickr8k's files of votes.
+
+Units without included judgments are omitted and counted.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // A form of the researcher's own: whatever is chosen, typed or ticked becomes one answer, name by name. The browser
-// checks the fields as they are filled in; the server decides (contrib/hit_templates/filling.py).
+// checks the fields as they are filled in; the server decides (contrib/hit_templates/answers.py).
 
 const spelled = new Intl.NumberFormat(`${document.documentElement.lang || "en"}-u-nu-latn`, {
   useGrouping: false,
