@@ -188,7 +188,9 @@ def _serve(rest: list[str]) -> None:
         with services.until_stopped() as processes:
             check_writable(str(folder))
             port = check_port(another="quorum run --port {}")
-            services.print_line(f"The data is in {folder}. Nothing is fetched: all that Quorum needs is installed.")
+            services.print_line(
+                f"The data is in {folder}. Nothing is fetched: all that Quorum needs is installed."
+            )
             installation = services.Installation(
                 sys.executable, "quorum", services.environment_of(str(folder), port)
             )

@@ -18,7 +18,7 @@ import tokenize
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from scripts.environment import print_line
@@ -78,8 +78,8 @@ def measure_sizes() -> dict[str, float]:
     }
 
 
-def measure_hops() -> dict[str, float]:
-    """Return how many modules requests and commands pass, on the demo in a temporary database."""
+def measure_lines_passed() -> dict[str, float]:
+    """Return the lines of the functions that requests and commands call, on the demo in a temporary database."""
     with tempfile.TemporaryDirectory() as data:
         os.environ |= {
             "ALLOWED_HOSTS": "testserver",
@@ -117,26 +117,26 @@ def measure_hops() -> dict[str, float]:
             "evaluate": lambda: call_command("evaluate", finished, metrics="cider-d", stdout=quiet),
             "import": lambda: call_command("import_dataset", "jsonl", dataset, name="again", stdout=quiet),
         }
-        hops: dict[str, float] = {f"hops: {name}": len(passed(step)) for name, step in steps.items()}
+        passed: dict[str, float] = {f"lines: {name}": lines_passed(step) for name, step in steps.items()}
         assert Assignment.objects.filter(pk=assignment.pk, state="submitted").exists()
-        return hops
+        return passed
 
 
-def passed(step: Callable[[], Any]) -> set[str]:
-    files: set[str] = set()
+def lines_passed(step: Callable[[], Any]) -> int:
+    codes: set[CodeType] = set()
     roots = tuple(f"{ROOT / folder}{os.sep}" for folder in ("common", "config", *APPS))
 
     def note(frame: FrameType, event: str, argument: object) -> None:
         body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED  # of a module or class, which is no function
         if event == "call" and not body and frame.f_code.co_filename.startswith(roots):
-            files.add(frame.f_code.co_filename)
+            codes.add(frame.f_code)
 
     sys.setprofile(note)
     try:
         step()
     finally:
         sys.setprofile(None)
-    return files
+    return len({(code.co_filename, line) for code in codes for *_, line in code.co_lines() if line})
 
 
 def processor_seconds() -> float:
@@ -156,7 +156,7 @@ def out_of_bounds(measured: Mapping[str, float], ceilings: Mapping[str, float]) 
 
 
 def main() -> int:
-    measured = measure_sizes() | measure_hops()
+    measured = measure_sizes() | measure_lines_passed()
     ceilings = tomllib.loads(_read(ROOT / "pyproject.toml"))["tool"]["quorum"]["ceilings"]
     for name, figure in measured.items():
         print_line(f"{name:<24} {figure:>9,}   ceiling {ceilings[name]:>9,}")

@@ -488,7 +488,8 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("quorum.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
-            *("annotation.money.orders", "annotation.privacy.erasure_list", "contrib.challenges", "contrib.mtme.encoding"),
+            *("annotation.money.orders", "annotation.privacy.erasure_list"),
+            *("contrib.challenges", "contrib.mtme.encoding"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.caption_files"),
             "evaluation.data.judgment_sets.material_digest",
             *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
