@@ -85,7 +85,14 @@ def judged(study: Study, number: int = 1) -> Unit:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        "pairwise",
+        "spans",
+        *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind not in ("pairwise", "spans")),
+    ],
+)
 def test_items_of_every_kind_are_pulled_out_replaced_and_written(protocol: str, designer: Client) -> None:
     study = generated(protocol)
     first = judged(study)

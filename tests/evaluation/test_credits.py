@@ -180,7 +180,18 @@ def whole(protocol: str, folder: Path) -> Study:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "form"), [*((kind, "jsonl") for kind in KINDS if kind != "template"), ("best-worst", "csv")]
+    ("protocol", "form"),
+    [
+        ("graded", "jsonl"),
+        ("pairwise", "jsonl"),
+        ("best-worst", "csv"),
+        ("caption", "jsonl"),
+        *(
+            pytest.param(kind, "jsonl", marks=pytest.mark.long)
+            for kind in KINDS
+            if kind not in ("graded", "pairwise", "caption", "template")
+        ),
+    ],
 )
 def test_the_tables_of_systems_come_back_into_an_empty_dataset(
     protocol: str, form: str, tmp_path: Path

@@ -288,8 +288,10 @@ def _with_other_digit(text: str, at: int = -1) -> str:
         "report/report.tex",
         "report/methods.md",
         "report/index.html",
-        "report/tables/*.html",
-        "report/tables/*.tex",
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("report/tables/*.html", "report/tables/*.tex")
+        ),
         "report/tables/*.md",
         "README.md",
         "datasheet.md",

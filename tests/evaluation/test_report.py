@@ -637,7 +637,7 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     assert "not there any more" in words(designer.get(address(study)))
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "graded"])
+@pytest.mark.parametrize("protocol", ["pairwise", pytest.param("graded", marks=pytest.mark.long)])
 def test_a_study_of_texts_says_nowhere_that_it_judges_images(
     protocol: str, designer: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_judgment_from_another_browser_shows_up_without_a_reload(
     expect(page.get_by_role("status").filter(has_text="Judgments")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_it_breaks_no_rule_of_access(page: Page, office: tuple[Installation, str]) -> None:
     """Wide and light as on a phone in the dark."""
     installation, address = office

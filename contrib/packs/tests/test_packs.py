@@ -388,6 +388,7 @@ def test_h13_has_the_same_numbers_without_ranking_systems(tmp_path: Path, settin
     assert all("controls" not in name for name in missing)
 
 
+@pytest.mark.long
 def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:
     pair = {"pair": "1", "image": "0.jpg", "kind": "HC", "first": "a dog", "second": "a cat"}
     extra: tuple[tuple[str, dict[str, object]], ...] = (
@@ -444,6 +445,7 @@ def test_wg16_holds_captions_against_each_other(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_wg15_runs_on_boxes_by_path_and_on_rehearsed_ones(tmp_path: Path) -> None:
     assert kinds(ran("wg15", tmp_path))["upper/f1"] == "not reproducible"
     # The paper's figure 2: 0 dress, 1 wheel, 2 woman, 3 car, 4 hair, 5 boot, 6 signboard.
