@@ -31,7 +31,7 @@ ACCOUNTS = 50
 PREPARE = f"""
 import sys, time
 from django.contrib.auth.models import User
-from {KINDS} import jobs
+from {KINDS} import queues
 from judgments.models import Job
 
 def account(name):
@@ -40,12 +40,12 @@ def account(name):
 ASK_FOR_MANY = """
 accounts = [account(f"account {{n}}") for n in range({accounts})]
 for number in range({jobs}):
-    jobs.enqueue(kind="make-groups", args={{"count": 0}}, user=accounts[number % {accounts}])
+    queues.enqueue(kind="make-groups", args={{"count": 0}}, user=accounts[number % {accounts}])
 print(time.process_time())
 """
 ASK_ONE_BY_ONE = """
 for number in range({jobs}):
-    job = jobs.enqueue(kind="make-groups", args={{"count": 0}})
+    job = queues.enqueue(kind="make-groups", args={{"count": 0}})
     while Job.objects.filter(pk=job.pk).exclude(state="done").exists():
         time.sleep(0.02)
     time.sleep(0.3 + 0.037 * (number % 10))
@@ -55,9 +55,9 @@ for job in Job.objects.filter(kind="make-groups", created_by=None):
 ASK_IN_TURNS = """
 for name in "abcdefgh":
     for number in range(200):
-        jobs.enqueue(kind="rest", args={"seconds": 0.1}, user=account(name))
+        queues.enqueue(kind="rest", args={"seconds": 0.1}, user=account(name))
 time.sleep(2)
-job = jobs.enqueue(kind="rest", args={"seconds": 0.1}, user=account("ninth"))
+job = queues.enqueue(kind="rest", args={"seconds": 0.1}, user=account("ninth"))
 while Job.objects.filter(pk=job.pk, started_at=None).exists():
     time.sleep(0.02)
 job.refresh_from_db()
@@ -75,7 +75,7 @@ def worker(installation: Installation, processes: int = 4) -> Iterator[int]:
             [sys.executable, "-m", *command], env=installation.env, stdout=log, stderr=log
         )
     try:
-        installation.python(PREPARE + 'jobs.enqueue(kind="make-groups", args={"count": 1})')
+        installation.python(PREPARE + 'queues.enqueue(kind="make-groups", args={"count": 1})')
         until(lambda: waiting(installation) == 0, what="the first job")
         yield process.pid
     finally:

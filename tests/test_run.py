@@ -244,7 +244,7 @@ with services.until_stopped() as running:
         sys.setprofile(after_fork)
     else:
         sys.stdout = Terminal()
-    services.start(running, services.WORKER, place)
+    services.start_service(running, services.WORKER, place)
     interrupt()
 """
 

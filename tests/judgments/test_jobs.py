@@ -43,7 +43,7 @@ KINDS = job_kinds.__name__
 def enqueue(installation: Installation, kind: str = "make-groups", **args: Any) -> int:
     """Asks for work from a process of its own; the job's id."""
     return int(
-        installation.python(f"from {KINDS} import jobs\nprint(jobs.enqueue(kind={kind!r}, args={args!r}).pk)")
+        installation.python(f"from {KINDS} import queues\nprint(queues.enqueue(kind={kind!r}, args={args!r}).pk)")
     )
 
 
@@ -519,9 +519,9 @@ def test_workers_that_are_killed_again_and_again_beside_others_do_everything_onc
     """Leases are long enough here for the workers that live."""
     installation.env["JOB_STALE_SECONDS"] = "8"
     code = f"""
-from {KINDS} import jobs
+from {KINDS} import queues
 for number in range(30):
-    jobs.enqueue(kind="make-group", args={{"name": f"group {{number}}"}})
+    queues.enqueue(kind="make-group", args={{"name": f"group {{number}}"}})
 """
     installation.python(code)
     workers = [installation.start_worker(include=KINDS) for _ in range(2)]
@@ -570,7 +570,7 @@ def test_a_broker_that_is_away_at_the_start_or_later_loses_no_job_and_gets_it_wh
     with redis_server(tmp_path, port=port) as (server, _):
         until(lambda: row(installation, job)["state"] == "done", what="the end")
         server.kill()
-        later = f"from {KINDS} import jobs\njobs.enqueue(kind='make-groups', args={{'count': 1}})"
+        later = f"from {KINDS} import queues\njobs.enqueue(kind='make-groups', args={{'count': 1}})"
         fine, _, said = forking.run(later, installation.env)
         assert fine, said
         assert f"Job {job + 1} is stored, but the broker cannot be reached" in said
@@ -620,7 +620,7 @@ def test_a_broker_that_does_not_answer_is_tried_once_for_many_jobs(
 ) -> None:
     installation = installation_on("sqlite")
     code = (
-        f"from {KINDS} import jobs\nfor _ in range(9): jobs.enqueue(kind='make-groups', args={{'count': 1}})"
+        f"from {KINDS} import queues\nfor _ in range(9): queues.enqueue(kind='make-groups', args={{'count': 1}})"
     )
     with socket.create_server(("127.0.0.1", 0)) as silent:
         installation.env["CELERY_BROKER_URL"] = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/"
@@ -653,7 +653,7 @@ def test_a_broker_whose_name_nobody_knows_costs_no_page(
 
 def refused(installation: Installation) -> None:
     fine, _, log = forking.run(
-        f"from {KINDS} import jobs\njobs.enqueue(kind='make-groups')", installation.env
+        f"from {KINDS} import queues\njobs.enqueue(kind='make-groups')", installation.env
     )
     assert fine, log
     assert "Job 1 is stored, but the broker cannot be reached" in log
