@@ -570,7 +570,7 @@ def test_a_broker_that_is_away_at_the_start_or_later_loses_no_job_and_gets_it_wh
     with redis_server(tmp_path, port=port) as (server, _):
         until(lambda: row(installation, job)["state"] == "done", what="the end")
         server.kill()
-        later = f"from {KINDS} import queues\njobs.enqueue(kind='make-groups', args={{'count': 1}})"
+        later = f"from {KINDS} import queues\nqueues.enqueue(kind='make-groups', args={{'count': 1}})"
         fine, _, said = forking.run(later, installation.env)
         assert fine, said
         assert f"Job {job + 1} is stored, but the broker cannot be reached" in said
