@@ -66,7 +66,7 @@ _away_until = 0.0
 
 
 def send_job(task: str, job_id: int, *, queue: str) -> None:
-    """Send a job's message. If the broker is away, `jobs.sweep_jobs` sends it later."""
+    """Send a job's message. If the broker is away, `requeue_lost_jobs` sends it later."""
     global _away_until
     if time.monotonic() < _away_until:
         return

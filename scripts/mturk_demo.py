@@ -121,7 +121,7 @@ def _publish(environment: dict[str, str]) -> str:
         f"call_command('generate_hits', {STUDY!r}, stdout=StringIO()); "
         f"call_command('open_study', {STUDY!r}, stdout=StringIO()); "
         "from judgments.models import Study; from judgments.studies.study_page import study_page_address; "
-        f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
+        f"print(study_page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
     )
     command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", program]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)

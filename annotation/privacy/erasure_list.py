@@ -32,7 +32,7 @@ class Replayed:
 
 
 def erasure_list() -> Iterator[dict[str, Any]]:
-    """Yield every erasure, oldest first, as ``replay`` reads it; none names a person."""
+    """Yield every erasure, oldest first, as `replay_erasures` reads it; none names a person."""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         yield {
             "study": row.study.slug,

@@ -190,7 +190,7 @@ def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmi
 def submit_upload(
     *, challenge: Challenge, user: User, about: SubmissionDetails, file: UploadedFile
 ) -> tuple[Submission | Job, bool]:
-    """Submit a file as `submit_captions` does. A larger one is left to a job, which is returned instead."""
+    """Submit a file as `submit_caption_file` does. A larger one is left to a job, which is returned instead."""
     if (file.size or 0) <= HEAD:
         return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
     _check_author(challenge, user, about)  # now: it came in time, whenever the job begins
@@ -235,7 +235,7 @@ def positions_of(challenge: Challenge) -> dict[str, int]:
 def store_captions(
     *, challenge: Challenge, user: User, about: SubmissionDetails, captions: list[str]
 ) -> tuple[Submission, bool]:
-    """Store captions in the order of ``positions_of`` as `submit_captions` does. Raise LimitReached."""
+    """Store captions in the order of ``positions_of`` as `submit_caption_file` does. Raise LimitReached."""
     encoded = json.dumps(captions, ensure_ascii=False).encode()
     digest = sha256(encoded).hexdigest()
     packed = zlib.compress(encoded)

@@ -2,7 +2,7 @@
 
 The row is the truth; a message of Celery carries its id. A worker claims the row by a guarded update and renews its
 lease by heartbeats. The handler reads and computes outside any transaction, reports progress, and writes inside
-`run.commit()`, whose one transaction also marks the row done. `sweep_jobs` finds lost messages and dead workers.
+`run.commit()`, whose one transaction also marks the row done. `requeue_lost_jobs` finds lost messages and dead workers.
 """
 
 from __future__ import annotations

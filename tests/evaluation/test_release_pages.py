@@ -236,7 +236,7 @@ if child == 0:
     def killed(run, share, words=""):
         if share >= 0.6:
             os.kill(os.getpid(), 9)
-    Run.progress = killed
+    JobRun.progress = killed
     run_job(job.pk)
     os._exit(0)
 ended = os.waitpid(child, 0)[1]
@@ -244,7 +244,7 @@ bundles = lambda: len(list(folder.glob("*.zip")))
 told = {"ended": ended, "bundles": bundles(), "releases": Release.objects.count()}
 long_ago = timezone.now() - timedelta(seconds=settings.JOB_STALE_SECONDS + 1)
 Job.objects.update(heartbeat=long_ago)
-sweep_jobs()
+requeue_lost_jobs()
 told |= {"requeued": Job.objects.get().state == "queued"}
 run_job(job.pk)
 told |= {"state": Job.objects.get().state, "then": bundles()}

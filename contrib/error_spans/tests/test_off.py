@@ -15,7 +15,7 @@ from tests.annotation.sourcing import make_texts
 from tests.studies import make_study as make_draft, make_worker
 
 texts, design = make_texts(), {"judged": "summary", "units_per_hit": 1, "controls": {"per_hit": 0}}
-rehearse(study=make_study(texts, "spans", slug="done", **design), crowd=Crowd(workers=3, drop_outs=0))
+rehearse(study=make_study(texts, "spans", slug="done", **design), crowd=RehearsalCrowd(workers=3, drop_outs=0))
 make_draft("spans", slug="draft", opened=False)
 study = make_study(texts, "spans", slug="open", **design)
 settings.ALLOWED_HOSTS = ["testserver"]

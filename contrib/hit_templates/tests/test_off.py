@@ -15,7 +15,7 @@ from tests.annotation.calling import accept, submit
 from tests.studies import make_worker
 from tests.templating import make_template_study
 
-rehearse(study=make_template_study(Path(mkdtemp()), slug="done"), crowd=Crowd(workers=3, drop_outs=0))
+rehearse(study=make_template_study(Path(mkdtemp()), slug="done"), crowd=RehearsalCrowd(workers=3, drop_outs=0))
 make_template_study(Path(mkdtemp()), slug="draft", opened=False)
 study = make_template_study(Path(mkdtemp()), slug="open")
 settings.ALLOWED_HOSTS = ["testserver"]

@@ -32,10 +32,10 @@ with ProlificEmulator() as prolific:
         )
         do_page(study, browser)
         prolific.come_back(submission, panel.code())
-    sync_crowd(study=study, wait=lambda seconds: None)
+    sync_with_crowd(study=study, wait=lambda seconds: None)
     for session in CrowdSession.objects.all():
         decide_session(session=session, approve=True)
-    sync_crowd(study=study, wait=lambda seconds: None)
+    sync_with_crowd(study=study, wait=lambda seconds: None)
     call_command("fetch_demographics", "there")
 panel_study(slug="ready")
 create_study(design=make_design(study.design | {"slug": "draft", "name": "Draft"}))
