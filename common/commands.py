@@ -118,7 +118,9 @@ class QuorumCommand(BaseCommand):
 
 
 def _close_connections() -> None:
-    """Close what must not be shared with child processes; within a transaction they do without the database."""
+    """Close database connections, which child processes must not share.
+
+    A connection within a transaction stays open; child processes then do not use the database."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()

@@ -20,7 +20,7 @@ class EvaluationError(QuorumError):
 
 
 class NothingToCompare(EvaluationError):
-    """Metrics cannot be held against people: references or a consensus are missing, and nothing went wrong."""
+    """Metrics cannot be compared with people, as references or a consensus are missing. This is no fault."""
 
 
 class NothingToRank(EvaluationError):

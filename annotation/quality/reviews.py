@@ -201,7 +201,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on paid sessions as a whole, and on assignments of an abandoned session alone."""
+    """Decide on each paid session as a whole, but on the assignments of an abandoned session one by one."""
     unfinished = work.filter(session__status__in=ABANDONED)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])

@@ -91,8 +91,8 @@ class Proposals:
     def credits(self) -> tuple[Ints, Ints]:
         """Return (K,) places and (K,) positions of units that score for them, by place.
 
-        As ``judgments.models.units.credited`` has it: a unit scores for the systems that its file credits, else for
-        all that gave its text.
+        A unit scores for the systems that its file credits, else for all that gave its text
+        (``judgments.models.units.credited``).
         """
         units = self.units
         listed = self.text_keys(self.image, self.text)

@@ -1,4 +1,4 @@
-"""Say how many new items, and people, would settle what a study leaves open: for systems and for metrics."""
+"""Compute how many new items and people would decide the comparisons of systems and of metrics that are undecided."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ NO_LARGER_STUDY = LargerStudy(more=None, more_raters=None, more_of_same=None)
 
 
 def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) -> LargerStudy:
-    """Return the study that tells both of each contrast apart, with Holm's correction.
+    """Return the size of a study that would tell both sides of each contrast apart, with Holm's correction.
 
-    Its power is that of the t test of the study's own variance by items and raters, for so many of them (Brennan 2001),
-    averaged over what that variance may be in truth.
+    Power is that of the t test with this study's variance by items and raters, scaled to the larger numbers of both
+    (Brennan 2001), and averaged over the uncertainty of that variance.
     """
     if raters is not None and raters < FEWEST:
         return NO_LARGER_STUDY

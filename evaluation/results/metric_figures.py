@@ -614,7 +614,7 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
 
 
 def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
-    """Return what page and command show beside the metrics, where a result has it."""
+    """Return the tables that page and command show beside the metrics, as far as a result has them."""
     return [*longer_tables(result), *readings_tables(result), *ties_tables(result)]
 
 
@@ -730,7 +730,7 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the reading of ties, which is no part of a report."""
+    """Return the table of metrics' accuracies by the reading of their ties. Reports do not have it."""
     ties = result.get("readings", {}).get("ties", {})
     rows = [
         (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))

@@ -197,7 +197,7 @@ def judged_outputs(
     *,
     credited: bool = True,
 ) -> JudgedOutputs:
-    """Return the consensus of each place in systems' lists; not ``credited``, that of the first unit of its text."""
+    """Return the consensus of each place in systems' lists; without ``credited``, of the first unit with its text."""
     pks = proposals.units.pk
     if not credited:
         return JudgedOutputs.of(proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0]))

@@ -53,7 +53,8 @@ class MappedJudgments(TableJudgments):
 
     Attributes:
         text_of: (system, image) -> what the system wrote, for files without texts.
-        as_before: whether units and captions are named as before texts had one form, to know a stored file again.
+        as_before: whether ids of units and captions are derived from texts as written, not normalised; earlier versions
+            did so, and a file that they stored is recognised by these ids.
         items_of: source text in one form -> names of the dataset's items with it, for files without images.
     """
 

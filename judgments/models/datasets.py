@@ -240,7 +240,7 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
 
 
 class TextKeyField(_CharField):
-    """What all writings of a caption's text share; it follows the text."""
+    """The normalised form of a row's text; saving the row sets it."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         key = text_key(model_instance.text)  # type: ignore[attr-defined]

@@ -79,14 +79,14 @@ class Sampling(TypedDict, total=False):
 
 
 class Clustering(TypedDict, total=False):
-    """Those of functions that resample nothing."""
+    """Options of functions that resample nothing."""
 
     confidence: float
     clusters: ClusterColumns
 
 
 class RaterSampling(Sampling, total=False):
-    """Those of coefficients of units and raters, which are both random unless `clusters` says otherwise."""
+    """Options of coefficients of units and raters, which are both random unless `clusters` says otherwise."""
 
 
 # By the annotation of a function's options.

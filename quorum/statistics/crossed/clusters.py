@@ -116,7 +116,7 @@ class Clusters:
         return all(count == rows for count in self.counts.values())
 
     def weighted(self, weights: Floats) -> Clusters:
-        """Return the clusters in whose sizes each of the (N,) rows counts `weights` times."""
+        """Return the clusters with sizes that are sums of the (N,) `weights` of their rows."""
         sizes = tuple(np.bincount(codes, weights=weights).astype(np.float64) for codes in self.codes)
         return replace(self, sizes=sizes, latest={})
 

@@ -19,11 +19,11 @@ from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector,
 
 @dataclass(frozen=True, slots=True)
 class RaterDeletions:
-    """What each rater's answers do to people's winners or means of rows.
+    """The effect of leaving a rater out on people's winners or means of rows.
 
     row, rater: (V,) positions of rows, and codes of raters from 0 on. value: of winners, (V, 2) how much more often the
     first, and the second, wins with the rater's vote than without; of means, (V,) the mean without the rater, nan for
-    none. means: whether they are of means.
+    none. means: whether the values are means.
     """
 
     row: Ints
@@ -33,10 +33,10 @@ class RaterDeletions:
 
     @classmethod
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
-        """Return it from (N,) leads of the first over the second, and the (V,) parts of answers in them.
+        """Return the deletions by (N,) leads of the first over the second, and (V,) parts of the answers in the leads.
 
-        One vote seldom decides a clear majority, which raters of other taste would still change together. So where a
-        row's lead is that of its votes, as many of the others as `jackknife_size` says leave first, at random (the
+        One vote seldom decides a clear majority, though raters of another taste could change it together. So where a
+        row's lead is a difference of votes, `jackknife_size` other votes, chosen at random, are left out as well (the
         delete-d jackknife: Shao, Wu 1989).
         """
         parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
@@ -59,18 +59,18 @@ class RaterDeletions:
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
-        """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
+        """Return the deletions of some of the (N,) rows. Rows keep their positions; raters are numbered anew."""
         here = rows[self.row]
         return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.value[here], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
-        """Return those of the rows to `keep` of all (N,), by the positions that these have then."""
+        """Return the deletions of the rows to `keep` of all (N,), and number the rows anew."""
         self.check(len(keep), name)
         left = self.subset(keep)
         return replace(left, row=(np.cumsum(keep) - 1)[left.row])
 
     def check(self, rows: int, name: str) -> None:
-        """Raise BadShape if there are positions beyond so many rows."""
+        """Raise BadShape if a position is not below `rows`."""
         last = int(self.row.max(initial=-1))
         if last >= rows:
             raise BadShape(f"clusters[{RATER!r}] names {name} {last}, expected one of {rows} from 0 on")
@@ -97,8 +97,8 @@ class RaterDeletions:
     def spread(self, items: Spread, changes: Floats) -> Spread:
         """Add the raters' variance to that of the items.
 
-        `changes` (V,): how much of the estimate is lost where a rater leaves a row. Its mean over what the others
-        answer is the part of the estimate that is the rater's (Hoeffding 1948).
+        `changes` (V,): the decrease of the estimate if a rater's answer to a row is left out. Its mean over the
+        answers of the others is the rater's part in the estimate (Hoeffding 1948).
         """
         return crossed(items, self._squares(changes))
 
@@ -124,7 +124,8 @@ class RaterDeletions:
 
 
 def jackknife_size(votes: Any) -> Any:
-    """Return how many of the other votes leave with a rater's: at most the root, and even, so as to tie no more."""
+    """Return how many other votes are left out with a rater's: the square root of their number, rounded down to an even
+    number, so that no ties arise that an odd number would cause."""
     return np.sqrt(votes).astype(np.int64) // 2 * 2
 
 

@@ -53,7 +53,8 @@ class Spread:
         return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
 
     def of_larger_study(self, items: float, raters: float) -> Spread:
-        """Return it for so many times the items and the raters, with as many answers an item (Brennan 2001)."""
+        """Return the spread in a study with multiples of the items and the raters, and equally many answers an item
+        (Brennan 2001)."""
         number, effective = self.number * items, self.raters * raters
         by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
         within, people = self.within / items, self.people * raters
@@ -69,7 +70,7 @@ class Spread:
         return self.df + 1 if math.isnan(self.items) else self.items
 
     def power(self, difference: float, level: float) -> float:
-        """Return the chance that a two-sided t test at `level` finds such a difference, with its sign."""
+        """Return the power of a two-sided t test at `level`: the chance that it finds the difference with its sign."""
         if math.isnan(difference) or math.isnan(self.variance):
             return math.nan
         if not self.variance > 0:

@@ -65,7 +65,7 @@ class BestResult:
 
     @property
     def compared(self) -> dict[str, float | None]:
-        """The p of the first's comparison with each other one, None without a test."""
+        """The p value of the best system's comparison with each other system, by name; None without a test."""
         p = zip(self.names[1:], self.p[1:].tolist(), strict=True)
         return {name: None if math.isnan(value) else value for name, value in p}
 

@@ -1,4 +1,4 @@
-"""What the form calls the keys of a study file and their values, also where a sentence names them."""
+"""Labels of the keys of a study file and their values, in the form and in sentences about them."""
 
 from __future__ import annotations
 
