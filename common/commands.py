@@ -1,4 +1,4 @@
-"""What all commands share: errors as one line, and a progress bar."""
+"""The base class of all commands: errors as one line, and a progress bar."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class NothingToCompare(EvaluationError):
 
 
 class NothingToRank(EvaluationError):
-    """No judgment is of two systems; ``why`` says so in English."""
+    """There is no judgment about two systems; ``why`` says so in English."""
 
     def __init__(self, why: str, slug: str) -> None:
         super().__init__(gettext(why) % {"slug": slug})

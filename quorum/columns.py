@@ -29,7 +29,7 @@ def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
 
 
 def judgments_of(table: Any, *names: str) -> list[Column]:
-    """Return columns by name, of judgments with a value that are used and no controls; the last column has the values."""
+    """Return columns by name, without judgments that are controls, unused or have no value; the last has the values."""
     arrow = pa.table(table)
     columns = named_columns(arrow, *names)
     counted = columns[-1].is_valid()

@@ -183,7 +183,7 @@ class _Cells:
 
 
 class _Formats(_Cells):
-    """Read from the XML of styles which cells are dates, and from that of the workbook the day that dates count from."""
+    """Read from the XML of styles which cells are dates, and from that of the workbook the day they count from."""
 
     def __init__(self) -> None:
         super().__init__([])

@@ -169,7 +169,7 @@ def _outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def scored_rows(study: Study) -> QuerySet[Any]:
-    """Return what of systems the study's answers score: outputs, boxes or keywords; nothing where pairs are judged."""
+    """Return the systems' rows that the study's answers score: outputs, boxes or keywords; none if pairs are judged."""
     kind = KINDS[study.protocol]
     if kind.system_content:
         return SystemContent.objects.of_study(study, kind.system_content)

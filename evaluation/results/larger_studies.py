@@ -86,13 +86,13 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
 
 
 def _scales(df: float) -> list[float]:
-    """Return by what an estimated variance may be multiplied."""
+    """Return quantiles of the ratio of the true variance to an estimated one."""
     scales: list[float] = (df / scipy.special.chdtri(df, TAILS)).tolist() if df < math.inf else [1.0]
     return scales
 
 
 def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
-    """Return from how many times a study on it `settles`, to a thousandth; None if it does not at the `most`."""
+    """Return the smallest factor of a study's size that `settles`, to a thousandth; None if `most` does not suffice."""
     low, high = 0.0, math.log(most)
     if not settles(most):
         return None
@@ -105,7 +105,7 @@ def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
 
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
-    """Say it in the reader's language; "" where nothing is open."""
+    """Describe the larger study in the reader's language; "" if nothing is undecided."""
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:

@@ -78,7 +78,7 @@ def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
 
 
 def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> Contrasts:
-    """Return those of (K,) fitted strengths by their covariance and degrees of freedom, none of which is infinite."""
+    """Return the contrasts of (K,) fitted strengths, by covariance and degrees of freedom, infinite if empty."""
 
     def contrast(first: int, second: int) -> Contrast:
         both = np.ix_([first, second], [first, second])
@@ -92,7 +92,7 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
 
 
 def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts:
-    """Return those of what both systems have; none where that says the opposite of all that each has."""
+    """Return the contrasts on the items of both systems, but no difference where its sign contradicts the strengths."""
 
     def of_both(first: int, second: int) -> Contrast:
         difference = contrast(first, second)

@@ -401,7 +401,7 @@ class ErrorMarks(ABC):
 
     @abstractmethod
     def move(self, answer: Any, *, written: str, stored: str) -> Any:
-        """Return an answer with its marks moved from offsets in the ``written`` text to offsets in the ``stored`` one."""
+        """Return an answer with its marks moved from offsets in the ``written`` text to those in the ``stored`` one."""
 
     @abstractmethod
     def instructions(self) -> str:

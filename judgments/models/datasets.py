@@ -406,7 +406,7 @@ class SystemContentQuerySet(models.QuerySet["SystemContent"]):
 
 
 class SystemContent(models.Model):
-    """What a system names of an image, the best first: ids of its boxes (WG15 §3), or keywords (MC12 §3.2)."""
+    """A system's output for an image, the best first: ids of boxes (WG15 §3), or keywords (MC12 §3.2)."""
 
     class Kind(models.TextChoices):
         BOXES = "boxes", "boxes"

@@ -138,7 +138,7 @@ class Options:
         return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
 
     def clustered(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
-        """Return the interval with these ends, which the clusters gave."""
+        """Return the interval with these ends, which were computed from the clusters."""
         return Inference(
             low=ends[0],
             high=ends[1],

@@ -271,7 +271,7 @@ def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
 @declare
 @dataclass(frozen=True, slots=True)
 class ExportPart:
-    """Pieces of a stage, as many as ``size``: those after one and up to another, by position and row id."""
+    """A part with ``size`` pieces of a stage: those beyond ``after`` up to ``last``, each a position and a row id."""
 
     number: int
     stage: int

@@ -212,7 +212,7 @@ def _included_rows(
 
 
 def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, str]) -> list[str]:
-    """Return what rows are clustered by, their images or the first ones of these' documents; [] if one has no image."""
+    """Return the cluster of each row, its image or the first image of its document; [] if a row has no image."""
     documents = first_of_documents(document_of.items())
     return [] if None in images else [documents.get(image, image) for image in images if image is not None]
 

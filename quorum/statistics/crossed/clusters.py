@@ -172,7 +172,7 @@ def too_few(name: str, count: int) -> str:
 
 
 def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
-    """Return the note on an interval that takes the few clusters of a kind as they are."""
+    """Return the note on an interval that takes the few clusters of a kind as fixed."""
     s, these = ("", "this") if count == 1 else ("s", "these")
     return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
 

@@ -135,7 +135,7 @@ def _gains(lead: Floats, part: Floats | float) -> Floats:
 
 
 def _gains_of_vote(counts: Ints, vote: float) -> Floats:
-    """Return (2,) `_gains` where others have left, each set as likely, in the share of the votes that stay.
+    """Return the (2,) mean of `_gains` over all sets of other votes left out, times the share of the votes left.
 
     counts: (3,) votes for the first, the second, and neither.
     """
@@ -150,7 +150,7 @@ def _gains_of_vote(counts: Ints, vote: float) -> Floats:
 
 
 def _log_ways(number: Any, choices: Any) -> Any:
-    """Return the logarithm of the ways to choose so many of a number, as there may be too many; -inf for none."""
+    """Return the logarithm of the binomial coefficient, which itself may overflow; -inf where it is 0."""
     gammaln = scipy.special.gammaln
     return gammaln(number + 1) - gammaln(choices + 1) - gammaln(number - choices + 1)
 
@@ -180,7 +180,7 @@ def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
 
 
 def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, RaterDeletions | None]:
-    """Return the columns, and apart from them the consensus without each rater, if there is one."""
+    """Return the columns without the raters' deletions, and these deletions, None if there are none."""
     if not isinstance(clusters, Mapping):
         return clusters, None
     deletions = [column for column in clusters.values() if isinstance(column, RaterDeletions)]

@@ -133,8 +133,8 @@ def quantile_of(confidence: float, df: float = math.inf) -> float:
 def crossed(items: Spread, squares: Squares) -> Spread:
     """Return the spread of an estimate over new items and new raters, with Satterthwaite's degrees of freedom.
 
-    Few raters do not show well what they add, so the most that their answers allow counts for it. Where that is much, t
-    has about the degrees of freedom of the raters.
+    The part of few raters is estimated badly, so its upper limit is used for the degrees of freedom. Where that limit
+    is large, they are about those of the raters.
     """
     added = float(credible(squares.added, squares.error))
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
@@ -149,7 +149,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
 
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
-    """Return `crossed` of (K, K) covariance over items and (K,) degrees of freedom."""
+    """Return the (K, K) covariance over new items and new raters, and (K,) degrees of freedom, as `crossed` does."""
     raters_df = max(squares.raters, FEWEST) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
     values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)

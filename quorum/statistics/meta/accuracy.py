@@ -342,7 +342,7 @@ class PeoplesWinners:
 
 
 def credits_apart(first: Ints, second: Ints) -> Credit:
-    """Return what the winners that a first metric names get above those of a second."""
+    """Return the difference in credit, 1 or 0 a pair, between the winners named by a first and by a second metric."""
     return lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners)
 
 
