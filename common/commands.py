@@ -133,7 +133,7 @@ def positive_number(text: str) -> int:
 
 
 def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
-    """Print one line instead of argparse's usage."""
+    """End with one line about a wrong call instead of argparse's usage."""
     if not parser.called_from_command_line:
         raise CommandError(message)
     parser.exit(2, f"{parser.prog}: {message}; --help has an example.\n")

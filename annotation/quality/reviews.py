@@ -400,7 +400,7 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
 
 @transaction.atomic
 def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
-    """Withdraw a unit, decided or not, so that the votes count again."""
+    """Withdraw a unit from adjudication, decided or not, so that its votes count again."""
     adjudication = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if adjudication is None:
         raise NotThere(pgettext("staff", "There is no such adjudication in this study."))

@@ -467,9 +467,9 @@ class HalvesWithoutRaters:
 def halves_of_pairs(
     table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints, *, anonymous: bool
 ) -> tuple[Halves, HalvesWithoutRaters | None]:
-    """Return the probabilities of (P,) pairs, by row id; and those without each rater, unless raters are anonymous.
+    """Return the halves of (P,) pairs, by row id, and the halves without each rater, None if raters are anonymous.
 
-    Votes are split; for pairs of several units (triplets), units are, each won by most of its votes.
+    A pair's votes are split in halves. A pair of several units (triplets) has its units split, each won by a majority.
     """
     units, counted = Units.of(units), table.counted
     unit = places_in(units.pk, table.unit[counted])

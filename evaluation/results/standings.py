@@ -103,7 +103,7 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
 
 
 def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
-    """Return contrasts whose variance is divided between items and raters as in the `direct` ones with a variance."""
+    """Return the contrasts with variance divided between items and raters as in the `direct` ones with a variance."""
 
     def of_parts(first: int, second: int) -> Contrast:
         contrast, parts = contrasts(first, second), direct(first, second).spread

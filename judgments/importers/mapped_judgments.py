@@ -182,7 +182,7 @@ class MappedJudgments(TableJudgments):
             values["worker"] = self._worker_name(worker)
 
     def _unit(self, record: Record, values: dict[str, Any]) -> Any:
-        """Return the unit of a row; one that no column names is named by its content."""
+        """Return the id of a row's unit; without a column for it, derive the id from the unit's content."""
         if "unit" in values:
             unit, joined = values["unit"], "{" in record.origins.get("unit", "")  # from columns
             return content_key("unit", unit) if joined and len(str(unit)) > SHORT_NAME_LIMIT else unit

@@ -88,7 +88,7 @@ class ExportSnapshot:
 
 
 def take_export_snapshot(study: Study) -> ExportSnapshot:
-    """Raise ExportError if a long transaction is storing judgments."""
+    """Take a snapshot to export. Raise ExportError if a long transaction is storing judgments."""
     moment = take_snapshot(study)
     return ExportSnapshot(
         study, moment, material_of(study), uncommon_fields(study, moment=moment), _read_texts(study)

@@ -36,7 +36,7 @@ def read_json_lines(
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """Refuse NaN, Infinity and repeated keys."""
+    """Return a decoded JSON text. Refuse NaN, Infinity and repeated keys."""
     try:
         check_depth(text)
         return _decode(text)

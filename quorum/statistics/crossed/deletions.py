@@ -130,7 +130,7 @@ def jackknife_size(votes: Any) -> Any:
 
 
 def _gains(lead: Floats, part: Floats | float) -> Floats:
-    """Return (V, 2) how much more often the first, and the second, wins with the parts in leads than without."""
+    """Return the (V, 2) wins, 1 or 0, of the first and of the second with the parts in leads, less those without."""
     return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
 
 

@@ -113,7 +113,7 @@ class Contrast:
 
     @property
     def p(self) -> float:
-        """Two-sided."""
+        """The two-sided p value."""
         return self.spread.p(self.difference)
 
 
