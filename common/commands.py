@@ -1,4 +1,4 @@
-"""What all commands share: errors as one line, and a progress bar."""
+"""The base class of all commands: errors as one line, and a progress bar."""
 
 from __future__ import annotations
 
@@ -118,7 +118,9 @@ class QuorumCommand(BaseCommand):
 
 
 def _close_connections() -> None:
-    """Close what must not be shared with child processes; within a transaction they do without the database."""
+    """Close database connections, which child processes must not share.
+
+    A connection within a transaction stays open; child processes then do not use the database."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
@@ -131,7 +133,7 @@ def positive_number(text: str) -> int:
 
 
 def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
-    """Print one line instead of argparse's usage."""
+    """End with one line about a wrong call instead of argparse's usage."""
     if not parser.called_from_command_line:
         raise CommandError(message)
     parser.exit(2, f"{parser.prog}: {message}; --help has an example.\n")

@@ -312,7 +312,7 @@ def _execute_many(into: str, marks: Sequence[str], rows: int, values: Iterable[S
 
 
 def _joined(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> Iterator[list[Any]]:
-    """Yield the values of so many rows at a time, row after row."""
+    """Yield the values of ``rows`` rows at a time, row after row, from columns."""
     for at in range(start, end, rows):
         yield list(chain.from_iterable(zip(*(column[at : at + rows] for column in columns), strict=True)))
 
@@ -506,7 +506,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _chunks(rows: QuerySet[Any, Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of a values query by so many, as the database has them; PostgreSQL keeps the rest there."""
+    """Yield the rows of a values query in lists of ``size``, unconverted, by a server-side cursor on PostgreSQL."""
     try:
         sql, parameters = rows.query.sql_with_params()
     except EmptyResultSet:  # such as pk__in=[]

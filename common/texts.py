@@ -56,7 +56,7 @@ def _around(text: str, at: int) -> str:
 
 
 def moved(offset: int, written: str, other: str) -> int:
-    """Return where an offset into one writing of a text lies in another writing of it."""
+    """Return the offset in ``other`` that corresponds to an offset in ``written``, another form of the same text."""
     wanted, offsets = _place(written, offset), range(len(other.rstrip()) + 1)
     return max(0, bisect_right(offsets, wanted, key=lambda index: _place(other, index)) - 1)
 

@@ -25,7 +25,7 @@ def all_words() -> Words:
 
 
 def _path_of(name: str) -> str:
-    """Return what does a command. The platform's own need no settings: those on files have none."""
+    """Return the dotted path of a command's class. The platform's own paths are read without settings."""
     return OF_PLATFORM.paths.get(name) or all_words().paths[name]
 
 

@@ -20,11 +20,11 @@ class EvaluationError(QuorumError):
 
 
 class NothingToCompare(EvaluationError):
-    """Metrics cannot be held against people: references or a consensus are missing, and nothing went wrong."""
+    """Metrics cannot be compared with people, as references or a consensus are missing. This is no fault."""
 
 
 class NothingToRank(EvaluationError):
-    """No judgment is of two systems; ``why`` says so in English."""
+    """There is no judgment about two systems; ``why`` says so in English."""
 
     def __init__(self, why: str, slug: str) -> None:
         super().__init__(gettext(why) % {"slug": slug})

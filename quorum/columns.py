@@ -29,7 +29,7 @@ def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
 
 
 def judgments_of(table: Any, *names: str) -> list[Column]:
-    """Return columns of the judgments that count; the last is that of values."""
+    """Return columns by name, without judgments that are controls, unused or have no value; the last has the values."""
     arrow = pa.table(table)
     columns = named_columns(arrow, *names)
     counted = columns[-1].is_valid()
@@ -40,7 +40,7 @@ def judgments_of(table: Any, *names: str) -> list[Column]:
 
 
 def like(table: Any, result: pa.Table) -> Any:
-    """Return a result as what a table is."""
+    """Return the result as a DataFrame if the given table is one, else as an Arrow table."""
     return result.to_pandas() if type(table).__module__.partition(".")[0] == "pandas" else result
 
 

@@ -1,4 +1,4 @@
-"""What waits for a person in a study, as its page and the list of studies show it."""
+"""The decisions in a study that wait for a person, as its page and the list of studies show them."""
 
 from __future__ import annotations
 

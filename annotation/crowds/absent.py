@@ -1,4 +1,4 @@
-"""What a study has for a crowd that is off or not installed."""
+"""The substitute for a study's crowd whose feature is off or not installed."""
 
 from __future__ import annotations
 

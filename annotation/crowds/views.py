@@ -238,7 +238,7 @@ FIGURES = add_figures(
 
 
 def _concerns_a_crowd(study: Study) -> bool:
-    """Return False for an unpaid study without qualifications that people of this site answer."""
+    """Return whether the study is sent to a crowd, is paid, or uses qualifications."""
     design = design_of(study)
     workers = design.workers
     named = workers.requires or workers.forbids or workers.grants

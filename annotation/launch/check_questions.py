@@ -1,4 +1,4 @@
-"""Whom the rule on check questions sets aside, and how likely that happens to a careful person."""
+"""The rule on check questions: which workers it sets aside, and how probably it does so to a careful one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judgments.kinds import KINDS
 
 
 def items_among(design: StudyDesign, groups: int) -> int:
-    """Return the number of items in so many pictures, or other groups, of a page of work."""
+    """Return the number of items in ``groups`` pictures, or other groups, of a page of work."""
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 

@@ -102,7 +102,7 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
 
 
 def as_one_order(service: Callable[P, R]) -> Callable[P, R]:
-    """Make a service with the arguments ``study`` and optionally ``by`` one order."""
+    """Decorate a service so that all that one call commits counts as one order; it takes ``study`` and maybe ``by``."""
 
     @wraps(service)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -469,7 +469,7 @@ def _texts_only(study: Study, judgments: Any) -> Any:
 
 
 def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
-    """Return unconfirmed work: it is excluded, and must stay so."""
+    """Return the assignments that the crowd has not confirmed; they are excluded, and stay so."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.platform or Ability.LIST not in backend_of(study).can:
         return work.none()

@@ -1,4 +1,4 @@
-"""What an erasure leaves: commitments to rows, which a receipt opens, and JSON without a person's names.
+"""The remains of an erasure: commitments to rows, which a receipt opens, and JSON without a person's names.
 
 A commitment is HMAC-SHA-256 of a judgment's unit, answer and minute under a receipt of 128 bits. The receipt is shown
 once, when the person is erased, and not stored: without it nobody can guess the commitments, though an answer may be

@@ -131,7 +131,7 @@ class ControlRecord:
 
 
 def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
-    """Include a worker unless the rule sets them aside."""
+    """Return a worker's record on control items; ``used`` is false if the rule sets the worker aside."""
     share = right / seen if seen else None
     return ControlRecord(seen=seen, right=right, share=share, used=not rule.sets_aside(seen, right))
 

@@ -201,7 +201,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on paid sessions as a whole, and on assignments of an abandoned session alone."""
+    """Decide on each paid session as a whole, but on the assignments of an abandoned session one by one."""
     unfinished = work.filter(session__status__in=ABANDONED)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
@@ -400,7 +400,7 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
 
 @transaction.atomic
 def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
-    """Withdraw a unit, decided or not, so that the votes count again."""
+    """Withdraw a unit from adjudication, decided or not, so that its votes count again."""
     adjudication = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if adjudication is None:
         raise NotThere(pgettext("staff", "There is no such adjudication in this study."))

@@ -92,7 +92,7 @@ def _systems_above(study: Study, seed: int, apart: float) -> dict[int, float]:
 
 
 def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
-    """Return by how much a text of an image is better: as its systems are on average."""
+    """Return by how much the text of an image is better than others: the mean advantage of its systems."""
     differences: dict[tuple[int, str], list[float]] = {}
     for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
         differences.setdefault((item, text), []).append(above.get(system, 0.0))

@@ -1,4 +1,4 @@
-"""How simulated workers write a text, and what the page counts of it."""
+"""The texts that simulated workers write, and the counts that the page would make of their writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Previews of the worker's page for designers, with nothing stored; and pictures."""
+"""Pages that preview a study's work for designers, without storing anything, and the view that serves pictures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from judgments.studies.studies import find_dataset
 @staff_member_required
 @xframe_options_sameorigin
 def preview(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show a page of work, the first or that of ``number`` from 1; of a draft, from a temporary draw."""
+    """Show a page of work, by ``number`` from 1, else the first. A draft's pages are drawn for it and not stored."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview(framed, slug))(request)
 
 

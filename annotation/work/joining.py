@@ -54,7 +54,7 @@ TOKEN_BYTES = 32
 
 
 def hash_secret(secret: str) -> str:
-    """Tokens have 256 random bits, so a fast hash suffices."""
+    """Return a secret's hash; as tokens have 256 random bits, a fast one suffices."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -92,8 +92,10 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 def retake_assignment(*, assignment: Assignment) -> Assignment:
     """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
 
-    A row whose slot was not released is reused. Order and sides stay. Raise SlotTaken if the study takes no more work,
-    or the worker has another HIT.
+    A row whose slot was not released is reused. The order of units and their sides do not change.
+
+    Raises:
+        SlotTaken: the study takes no more work, or the worker has another HIT.
     """
     try:
         with transaction.atomic():

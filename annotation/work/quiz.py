@@ -1,4 +1,4 @@
-"""What the platform asks about the quiz before the work, which a feature gives."""
+"""The interface of the quiz before the work, which a feature implements."""
 
 from __future__ import annotations
 

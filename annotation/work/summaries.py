@@ -69,7 +69,7 @@ class StudyPart:
 
     @property
     def approved_cents(self) -> int:
-        """Include work invalidated later: it is owed all the same."""
+        """The pay of approved work, also of work invalidated later: it is owed all the same."""
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
@@ -233,7 +233,7 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
 def _effort(
     design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any], *, changed: bool
 ) -> Effort:
-    """``changed``: a HIT lost a control item, or an arena drew its units."""
+    """Return the effort of a page; ``changed``: a HIT lost a control item, or an arena drew its units."""
     grouped = KINDS[design.protocol].grouped
     if largest := notes.get(LARGEST_PAGE, 0):
         varies = not design.arena.pages and len(hits) > 1  # documents in a random order

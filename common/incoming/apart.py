@@ -1,4 +1,4 @@
-"""Read in a process of its own, with limits of memory and time, what a library reads without bounds."""
+"""Run a library that reads files without bounds in a process of its own, with limits of memory and time."""
 
 from __future__ import annotations
 

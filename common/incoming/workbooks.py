@@ -70,7 +70,7 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
 
 
 class _Cells:
-    """Take rows from a sheet's XML, or texts from that of the shared strings.
+    """Read rows from a sheet's XML, or texts from the XML of the shared strings.
 
     Args:
         dates: style of a cell -> the format of its date or time.
@@ -183,7 +183,7 @@ class _Cells:
 
 
 class _Formats(_Cells):
-    """Take from the XML of styles which cells are dates, and from that of the workbook since when they count."""
+    """Read from the XML of styles which cells are dates, and from that of the workbook the day they count from."""
 
     def __init__(self) -> None:
         super().__init__([])

@@ -200,7 +200,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _staff_page(request: HttpRequest) -> str:
-    """Return the page of an error in the admin's frame; nobody's, since asking whose could fail likewise."""
+    """Return the error page in the admin's frame, for an anonymous visitor: reading the account could fail likewise."""
     nobody = HttpRequest()
     nobody.META, nobody.path, nobody.user = request.META, request.path, AnonymousUser()
     return loader.render_to_string("admin/500.html", admin.site.each_context(nobody))

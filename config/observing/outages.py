@@ -27,7 +27,7 @@ POSTGRESQL_OUTAGES = {"08": DATABASE, "53100": DISK, "53": DATABASE, "57P": DATA
 
 
 def root_of(error: BaseException | None) -> BaseException | None:
-    """Return the error or the cause of it that shows an outage, such as that of a session not stored."""
+    """Return the first error in a chain of causes that shows an outage, as of a session that is not stored."""
     while error is not None and not outage_of(error):
         error = error.__cause__ or error.__context__
     return error

@@ -1,4 +1,4 @@
-"""What goes wrong when a release goes to an archive."""
+"""Errors of sending a release to an archive."""
 
 from common.errors import QuorumError
 

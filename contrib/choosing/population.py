@@ -1,4 +1,4 @@
-"""What could be asked, or was judged, with its scores: the candidate pairs or items to choose from."""
+"""The population to choose from, candidate pairs or items that could be or were judged, with its scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard of a study keeps between two looks."""
+"""The stored figures of a study's dashboard."""
 
 from __future__ import annotations
 

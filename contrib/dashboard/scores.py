@@ -42,7 +42,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 
 def _metrics_asked(study: Study) -> list[Any]:
-    """Return the names of metrics, the tokenizer, and the row ids of imported ones, which new scores change."""
+    """Return the metrics' names, the tokenizer, and the row ids of imported metrics; a new import has new ids."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     metrics, tokenizer = (

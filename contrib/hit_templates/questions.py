@@ -270,7 +270,9 @@ def _single_label(element: Element, control: str, label: str) -> str:
 
 
 def _take_list(element: Element, question: FormQuestion) -> None:
-    """Without an empty first entry, the first option would count as an answer."""
+    """Read the options of a list.
+
+    A list without a selected or empty first option gets an empty one, else the first would count as an answer."""
     options = [part for part in walk(element.inside) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in options)
     for part in options:

@@ -125,7 +125,7 @@ def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | s
 
 
 def _boxes_of(select: Element) -> list[Element | str]:
-    """Boxes need no modifier key."""
+    """Return checkboxes for the options of a list with several choices: they need no modifier key."""
     options = [option for option in walk(select.inside) if option.tag == "option"]
     boxes: list[Element | str] = []
     for option in options:

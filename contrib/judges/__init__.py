@@ -1,1 +1,1 @@
-"""Judges that are no people: language models and other crowds, held against people."""
+"""Judges that are no people: language models and other crowds, compared with people."""

@@ -381,7 +381,7 @@ def _mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[str, Any]:
-    """Return a value with its interval by images; (N,) influences and images are those of the rows behind it."""
+    """Return a value with its interval, clustered by image; (N,) influences and images belong to its rows."""
     half = Clusters.of_codes({ITEM: renumbered(images)}).spread(influences).half(CONFIDENCE)
     return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
 

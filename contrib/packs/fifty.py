@@ -28,7 +28,7 @@ TOKENIZER = "v15"
 
 @dataclass(frozen=True, slots=True)
 class Fifty:
-    """One of the two data sets.
+    """PASCAL-50S or ABSTRACT-50S (V15).
 
     Attributes:
         pairs: candidate pairs with the winner of the triplets; 0 for a draw.

@@ -86,7 +86,9 @@ def verdict_of(
     others: Mapping[str, float | None] | None = None,
     missing: str = "",
 ) -> NumberVerdict:
-    """Compare; ``others`` are our values by other conventions, ``missing`` says why ours is None."""
+    """Compare our value with a published one.
+
+    ``others`` are our values by other conventions; ``missing`` says why ours is None."""
     computed = None if ours is None else json_float(ours.value)
     if ours is None or computed is None:
         return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)

@@ -58,13 +58,13 @@ class Assumptions(Part):
     replaced: Share = Field(0.0, description="Pages of work paid for again, as part of all.")
 
     def as_question(self) -> Question:
-        """Raise StatisticsError."""
+        """Return the comparison to plan for. Raise StatisticsError if its numbers are invalid."""
         if self.question == "systems":
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
 
     def people(self) -> People:
-        """Raise StatisticsError."""
+        """Return the assumed voters. Raise StatisticsError if the numbers are invalid."""
         return People(
             right=self.right,
             pair_spread=self.pair_spread,

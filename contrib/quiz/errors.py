@@ -1,4 +1,4 @@
-"""Why the quiz lets nobody in."""
+"""Errors of the quiz, each with the reason for which it admits nobody."""
 
 from django.utils.translation import gettext as _
 

@@ -1,4 +1,4 @@
-"""What an attempt asks and what was answered, for pages and calls; and the answers explained."""
+"""The questions and answers of an attempt, for pages and calls, and explanations of the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that registers a plan, and says what became of it."""
+"""The command that registers a plan and compares the results with it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ENDED = (State.DELIVERED, State.GIVEN_UP)
 
 
 def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None:
-    """Write messages if a webhook hears of submissions, which was read with the assignment."""
+    """Write messages to webhooks of submissions. Whether there are any was read with the assignment."""
     if not getattr(assignment, HEARS_OF_SUBMISSIONS):
         return
     payload = {

@@ -67,7 +67,7 @@ class Webhook(models.Model):
 
     @staticmethod
     def hears_of_submissions() -> Exists:
-        """Return whether an active webhook of the outer row's study hears of submissions."""
+        """Return an expression: whether the outer row's study has an active webhook of submissions."""
         return Exists(Webhook.objects.filter(study=OuterRef("study"), active=True, submissions=True))
 
     @property

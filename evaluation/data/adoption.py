@@ -32,7 +32,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The result of an adoption; ``system`` is "" for references, ``there`` counts earlier ones."""
+    """The result of an adoption; ``system`` is "" for references, ``there`` counts captions adopted before."""
 
     dataset: str
     system: str

@@ -105,7 +105,7 @@ class IntegrityFindings:
 
 
 def _checks_of_features() -> list[Callable[[], Sentences]]:
-    """Return what features check, whether they are on or off."""
+    """Return the integrity checks of all features, also of those that are off."""
     paths = (path for app in apps.get_app_configs() for path in getattr(app, "integrity_checks", ()))
     return [import_string(path) for path in paths]
 

@@ -1,4 +1,4 @@
-"""The page "Metrics" of a study: what features say of metrics. It is there if one of them, which loads it, is on."""
+"""The page "Metrics" of a study, whose sections features add. It exists if one of these features is on and loads it."""
 
 from __future__ import annotations
 

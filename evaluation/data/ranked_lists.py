@@ -91,8 +91,8 @@ class Proposals:
     def credits(self) -> tuple[Ints, Ints]:
         """Return (K,) places and (K,) positions of units that score for them, by place.
 
-        As ``judgments.models.units.credited`` has it: a unit scores for the systems that its file credits, else for
-        all that gave its text.
+        A unit scores for the systems that its file credits, else for all that gave its text
+        (``judgments.models.units.credited``).
         """
         units = self.units
         listed = self.text_keys(self.image, self.text)
@@ -169,7 +169,7 @@ def _outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def scored_rows(study: Study) -> QuerySet[Any]:
-    """Return what of systems the study's answers score: outputs, boxes or keywords; nothing where pairs are judged."""
+    """Return the systems' rows that the study's answers score: outputs, boxes or keywords; none if pairs are judged."""
     kind = KINDS[study.protocol]
     if kind.system_content:
         return SystemContent.objects.of_study(study, kind.system_content)

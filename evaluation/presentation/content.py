@@ -437,7 +437,7 @@ def join_names(names: Sequence[str]) -> str:
 def describe_range(
     values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]
 ) -> str:
-    """Word the range of values, or one value if both ends read the same."""
+    """Return a range of values in words, or one value if both ends read the same."""
     low, high = first(min(values)), last(max(values))
     return high if last(min(values)) == high else gettext("%(low)s to %(high)s") % {"low": low, "high": high}
 

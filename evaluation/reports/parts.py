@@ -50,5 +50,5 @@ class ReportPart(ABC):
 
 
 def optional_parts() -> dict[str, ReportPart]:
-    """Return the parts that features which are on declare (``Feature.report_parts``), by name."""
+    """Return the report parts of the active features (``Feature.report_parts``), by name."""
     return {part.name: part() for part in of_features("report_parts")}

@@ -1,4 +1,4 @@
-"""Say how many new items, and people, would settle what a study leaves open: for systems and for metrics."""
+"""Compute how many new items and people would decide the comparisons of systems and of metrics that are undecided."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ NO_LARGER_STUDY = LargerStudy(more=None, more_raters=None, more_of_same=None)
 
 
 def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) -> LargerStudy:
-    """Return the study that tells both of each contrast apart, with Holm's correction.
+    """Return the size of a study that would tell both sides of each contrast apart, with Holm's correction.
 
-    Its power is that of the t test of the study's own variance by items and raters, for so many of them (Brennan 2001),
-    averaged over what that variance may be in truth.
+    Power is that of the t test with this study's variance by items and raters, scaled to the larger numbers of both
+    (Brennan 2001), and averaged over the uncertainty of that variance.
     """
     if raters is not None and raters < FEWEST:
         return NO_LARGER_STUDY
@@ -86,13 +86,13 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
 
 
 def _scales(df: float) -> list[float]:
-    """Return by what an estimated variance may be multiplied."""
+    """Return quantiles of the ratio of the true variance to an estimated one."""
     scales: list[float] = (df / scipy.special.chdtri(df, TAILS)).tolist() if df < math.inf else [1.0]
     return scales
 
 
 def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
-    """Return from how many times a study on it `settles`, to a thousandth; None if it does not at the `most`."""
+    """Return the smallest factor of a study's size that `settles`, to a thousandth; None if `most` does not suffice."""
     low, high = 0.0, math.log(most)
     if not settles(most):
         return None
@@ -105,7 +105,7 @@ def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
 
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
-    """Say it in the reader's language; "" where nothing is open."""
+    """Describe the larger study in the reader's language; "" if nothing is undecided."""
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:

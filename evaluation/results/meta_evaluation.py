@@ -374,7 +374,7 @@ class MetaEvaluation:
 
 
 def compared_kind(study: Study) -> Kind:
-    """Return the study's kind. Raise EvaluationError if its answers are not held against metrics."""
+    """Return the study's kind. Raise EvaluationError if its answers are not compared with metrics."""
     kind = kind_of(study)
     if kind.comparison.refusal:
         raise EvaluationError(

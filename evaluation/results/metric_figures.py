@@ -467,9 +467,9 @@ class HalvesWithoutRaters:
 def halves_of_pairs(
     table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints, *, anonymous: bool
 ) -> tuple[Halves, HalvesWithoutRaters | None]:
-    """Return the probabilities of (P,) pairs, by row id; and those without each rater, unless raters are anonymous.
+    """Return the halves of (P,) pairs, by row id, and the halves without each rater, None if raters are anonymous.
 
-    Votes are split; for pairs of several units (triplets), units are, each won by most of its votes.
+    A pair's votes are split in halves. A pair of several units (triplets) has its units split, each won by a majority.
     """
     units, counted = Units.of(units), table.counted
     unit = places_in(units.pk, table.unit[counted])
@@ -614,7 +614,7 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
 
 
 def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
-    """Return what page and command show beside the metrics, where a result has it."""
+    """Return the tables that page and command show beside the metrics, as far as a result has them."""
     return [*longer_tables(result), *readings_tables(result), *ties_tables(result)]
 
 
@@ -730,7 +730,7 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the reading of ties, which is no part of a report."""
+    """Return the table of metrics' accuracies by the reading of their ties. Reports do not have it."""
     ties = result.get("readings", {}).get("ties", {})
     rows = [
         (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))

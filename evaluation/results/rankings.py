@@ -148,7 +148,7 @@ def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]
 
 
 def leading(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the first of a task's systems, and those that it does not beat."""
+    """Return a task's first system and those that are not significantly worse."""
     defined = [row for row in rows if row["R-precision"]["value"] is not None]
     first = defined[0]["R-precision"]["value"] if defined else 0.0
     return [
@@ -197,7 +197,7 @@ def judged_outputs(
     *,
     credited: bool = True,
 ) -> JudgedOutputs:
-    """Return the consensus of each place in systems' lists; not ``credited``, that of the first unit of its text."""
+    """Return the consensus of each place in systems' lists; without ``credited``, of the first unit with its text."""
     pks = proposals.units.pk
     if not credited:
         return JudgedOutputs.of(proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0]))

@@ -78,7 +78,7 @@ def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
 
 
 def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> Contrasts:
-    """Return those of (K,) fitted strengths by their covariance and degrees of freedom, none of which is infinite."""
+    """Return the contrasts of (K,) fitted strengths, by covariance and degrees of freedom, infinite if empty."""
 
     def contrast(first: int, second: int) -> Contrast:
         both = np.ix_([first, second], [first, second])
@@ -92,7 +92,7 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
 
 
 def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts:
-    """Return those of what both systems have; none where that says the opposite of all that each has."""
+    """Return the contrasts on the items of both systems, but no difference where its sign contradicts the strengths."""
 
     def of_both(first: int, second: int) -> Contrast:
         difference = contrast(first, second)
@@ -103,7 +103,7 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
 
 
 def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
-    """Return contrasts whose variance is by items and raters as that of the `direct` ones, where there are any."""
+    """Return the contrasts with variance divided between items and raters as in the `direct` ones with a variance."""
 
     def of_parts(first: int, second: int) -> Contrast:
         contrast, parts = contrasts(first, second), direct(first, second).spread
@@ -135,7 +135,7 @@ class Outputs:
 
     item, system: (R,) codes. cluster: of items, their documents or themselves. score: (R,).
     deletions: scores without the outputs' raters, where these are known. ends: the lowest and the highest score.
-    proposal: (R,) positions among the proposals that these are of, if any.
+    proposal: (R,) positions of the outputs in systems' ranked lists; empty if there are none.
     """
 
     names: Sequence[str]
@@ -177,7 +177,8 @@ class Outputs:
     def compare(self, first: int, second: int) -> Contrast:
         """Compare the means of two systems on the items of both.
 
-        Where they differ by the same on each, they are compared by how often the first is better: always.
+        Where the difference is the same on every item, its variance is 0, so the share of items on which the first is
+        better, 1 or 0, is tested against a half.
         """
         mean, spread, clusters = self.contrast({first: 1.0, second: -1.0})
         if spread.variance == 0:
@@ -324,12 +325,12 @@ def standings_of_pairs(
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
-    """Return what a system at these (P,) sides of pairs gets of some: 1 where it wins, half where nobody does."""
+    """Return the credit of a system for some `pairs`, where it is on these (P,) `sides`: 1 for a win, 0.5 for a tie."""
     return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
 def measure_of(relevance: RelevanceScale) -> str:
-    """Name what the mean of such answers is."""
+    """Name the measure that the mean of a protocol's answers is: a mean, or a share of yes."""
     return MEAN if relevance.averaged else YES
 
 

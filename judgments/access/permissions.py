@@ -44,7 +44,7 @@ def studies_of(request: Request) -> QuerySet[Study]:
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """Raise NotThere if the study is not visible, PermissionDenied if the right is missing."""
+    """Return a study for a person. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})

@@ -246,7 +246,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 
 
 def own_jobs(user: User) -> Q:
-    """Match the jobs that a person started, except a study's, which its role opens: it may be taken away.
+    """Match the jobs that a person started, except those of studies: a role in the study, which may end, gives access.
 
     An import of judgments names the study that it makes.
     """

@@ -26,7 +26,7 @@ RANGE_HEADERS = [
 
 
 def body_of(request: Request) -> dict[str, Any]:
-    """Raise ValidationError if the body is no JSON object."""
+    """Return the body of a request. Raise ValidationError if it is no JSON object."""
     data = request.data
     if not isinstance(data, dict):
         raise ValidationError("The body must be a JSON object.")

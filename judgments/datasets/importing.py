@@ -167,7 +167,7 @@ class ImportSummary:
 
 @contextmanager
 def _stored_once(what: str, stored: str = "it") -> Iterator[None]:
-    """Raise DataConflict where another import has stored the same rows meanwhile."""
+    """Turn an IntegrityError within the block into DataConflict: another import has stored the same rows meanwhile."""
     try:
         yield
     except IntegrityError as error:

@@ -638,7 +638,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(request, "judgments/upload.html", title, form=form, lead=lead)
 
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
-        """Take what the columns of a table are, and what is to stand in cells with a problem; then import it."""
+        """Read a table's columns, and corrections of its invalid cells, from the form; then import the table."""
         user = signed_in(request)
         waiting = pending_imports.pending(upload) if uploads.is_of(upload, user) else None
         if waiting is None:

@@ -86,7 +86,7 @@ def is_address(images: str) -> bool:
 
 
 def picture_file_address(images: str, file: str) -> str:
-    """Raise PictureProblem if the address is too long to store."""
+    """Return the address of a picture's file below ``images``. Raise PictureProblem if it is too long to store."""
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(

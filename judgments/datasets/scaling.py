@@ -87,16 +87,15 @@ def is_scaled(item: Item) -> bool:
 
 
 def _of_file(item: Item) -> dict[str, Any]:
-    """Return what is known of the item's picture; nothing if that is another file by now."""
+    """Return ``item.scaled`` if it describes the item's present picture, else {}."""
     return item.scaled if item.picture and item.scaled.get("picture") == str(item.picture) else {}
 
 
 def scale_picture(picture: str) -> dict[str, Any]:
     """Write the scaled pictures of a file of the media folder, and return the value for ``Item.scaled``.
 
-    Animations, pictures of more than 8 bits a channel, broken ones and those that take too much memory are left to
-    their originals; so is a size that is
-    small enough as it is, or would be no smaller.
+    Animations, pictures of more than 8 bits a channel, broken ones and those that take too much memory are not scaled,
+    nor is a picture scaled to a size that it does not exceed, or at which its file would not be smaller.
 
     Returns:
         ``picture``, its ``bytes``, ``width`` and ``height`` in pixels as it is seen, and the ``widths`` there are.

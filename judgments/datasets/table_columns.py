@@ -70,7 +70,7 @@ class TableUse:
             del guesses["system"]  # what it wrote, not which it is
 
     def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
-        """Return what its template shows besides, of an import with these arguments."""
+        """Return further context for the template of the page of columns."""
         return {}
 
     def arguments(
@@ -130,7 +130,7 @@ class UploadTable:
         return all(name in names or names & set(instead.get(name, ())) for name in TABLE_USES[use].required)
 
     def has_our_names(self) -> bool:
-        """Return whether a dataset's table calls its images as we do; others of its columns may be captions."""
+        """Return whether a dataset's table has a column `image`; its other columns may have names of their own."""
         return "image" in map(str.lower, self.names)
 
     def as_mapping(self) -> dict[str, Any]:

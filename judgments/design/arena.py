@@ -1,4 +1,4 @@
-"""What draws the pages of an arena when they are taken: a feature, which may be off."""
+"""The interface by which a feature, which may be off, draws the pages of an arena when workers take them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class CrowdOffer:
 
 
 class Crowds(dict[str, CrowdOffer]):
-    """Offers by name. The offer of a crowd that is off can be read, too; one that is not installed offers nothing."""
+    """Offers of crowds by name, also of crowds whose feature is off; one that is not installed has an empty offer."""
 
     def __missing__(self, name: str) -> CrowdOffer:
         return installed_crowds().get(name, CrowdOffer(name, name, frozenset()))
@@ -71,12 +71,12 @@ def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdOffer]]:
 
 
 def installed_crowds() -> dict[str, CrowdOffer]:
-    """Return what all crowds offer, also those of features that are off."""
+    """Return the offers of all crowds, also of those whose feature is off."""
     return {name: offer for name, (_feature, offer) in _crowds_of_apps().items()} | CROWDS
 
 
 def feature_of_crowd(name: str) -> str:
-    """Return the feature that is off and has the crowd, or ""."""
+    """Return the crowd's feature if it is off, else ""."""
     feature, _offer = _crowds_of_apps().get(name, ("", None))
     return "" if name in CROWDS else feature
 
@@ -87,6 +87,6 @@ def crowd_labels() -> dict[str, str]:
 
 
 def keys_of_absent_crowds() -> frozenset[str]:
-    """Return the keys of study files that no crowd takes that is on."""
+    """Return the keys of study files that only crowds of features that are off use."""
     absent = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
     return frozenset(key for offer in absent for key in offer.keys)

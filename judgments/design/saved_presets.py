@@ -98,7 +98,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
-    """Studies made from it keep their designs."""
+    """Delete a saved preset; studies made from it keep their designs."""
     _own(slug, by).delete()
 
 

@@ -197,7 +197,7 @@ class StudyDesign(Part):
 
     @property
     def crowd_name(self) -> str:
-        """The name of its crowd: that of its panel, if it has an API."""
+        """The name of the study's crowd: that of its panel if the panel has an API, else that of the backend."""
         return self.panel.preset if self.panel.api else self.crowd.backend
 
     @property

@@ -1,4 +1,4 @@
-"""The words of a kind's page, by what is judged."""
+"""The words of a kind's page for each sort of judged text."""
 
 from __future__ import annotations
 

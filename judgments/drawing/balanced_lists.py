@@ -42,7 +42,7 @@ def balanced_lists(
 
 
 def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
-    """Use the least used items, of these the ones that met the list's items least."""
+    """Deal lists greedily: take the least used item, and among equals the one that met the list's items least."""
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)
     lists = []

@@ -211,7 +211,7 @@ class _ChangedDraw:
         return replace(self._drawn, hits=hits, pairs=pairs, notes=notes, new_texts=new_texts)
 
     def _hits(self) -> Iterator[HITSpec]:
-        """Yield the pages in order, those written by hand last; a page without judged items goes."""
+        """Yield the pages in order, those written by hand last, and drop pages without judged items."""
         for page in sorted(self._pages, key=lambda page: (page < 0, abs(page))):
             units = self._pages[page]
             if page not in self._touched:

@@ -89,7 +89,7 @@ class Division:
 
 @dataclass(slots=True)  # a frozen one takes twice as long to make, and a million are made
 class UnitSpec:
-    """A unit before it is a row. Never changed.
+    """A unit that is not stored yet. It is immutable by convention.
 
     Attributes:
         audited: whether it was filtered out and is judged for the audit.

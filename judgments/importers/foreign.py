@@ -86,7 +86,7 @@ def exploded(
 
 
 def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
-    """Yield path -> value of what nested records hold; lists stay whole."""
+    """Yield path and value of each member of nested records; lists stay whole."""
     for name, value in values.items():
         if isinstance(value, dict) and value and depth > 1:
             yield from flat(value, f"{prefix}{name}.", depth - 1)
@@ -95,7 +95,7 @@ def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterato
 
 
 def cell_text(value: object) -> str:
-    """Return a cell in the one form in which a word for it is looked up: 99.0 is 99, as a workbook has it."""
+    """Return a cell as the normalised text that mappings look up; 99.0 becomes 99, as workbooks write whole numbers."""
     text = one_text(as_cell(value))
     return whole.group(1) if (whole := _WHOLE.fullmatch(text)) else text
 

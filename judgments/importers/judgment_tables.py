@@ -259,7 +259,9 @@ class TableJudgments(JudgmentSource):
         self._lines[answered], self._revisions[answered] = record.line, row.revision
 
     def _difference(self, row: JudgmentRow, captions: Captions | None) -> str:
-        """Say in what the first row of a unit differs; once a file, as it is read again."""
+        """Describe how a row differs from the first row of its unit.
+
+        The file is read again for it, so this is done for its first such row only."""
         if self._looked_back:
             return ""
         self._looked_back = True
@@ -475,7 +477,7 @@ def _value(record: Record) -> float | None:
 
 
 def _json_or_text(record: Record, column: str) -> object:
-    """In tables, parse what is JSON."""
+    """Return a cell's value; parse a text that begins like JSON."""
     value = record.get(column)
     return json_cell(record, column) if isinstance(value, str) and value[:1] in tuple('[{"') else value
 

@@ -53,7 +53,8 @@ class MappedJudgments(TableJudgments):
 
     Attributes:
         text_of: (system, image) -> what the system wrote, for files without texts.
-        as_before: whether units and captions are named as before texts had one form, to know a stored file again.
+        as_before: whether ids of units and captions are derived from texts as written, not normalised; earlier versions
+            did so, and a file that they stored is recognised by these ids.
         items_of: source text in one form -> names of the dataset's items with it, for files without images.
     """
 
@@ -181,7 +182,7 @@ class MappedJudgments(TableJudgments):
             values["worker"] = self._worker_name(worker)
 
     def _unit(self, record: Record, values: dict[str, Any]) -> Any:
-        """Return the unit of a row; one that no column names is named by its content."""
+        """Return the id of a row's unit; without a column for it, derive the id from the unit's content."""
         if "unit" in values:
             unit, joined = values["unit"], "{" in record.origins.get("unit", "")  # from columns
             return content_key("unit", unit) if joined and len(str(unit)) > SHORT_NAME_LIMIT else unit
@@ -219,7 +220,7 @@ class MappedJudgments(TableJudgments):
         return text
 
     def _name(self, record: Record, name: str, text: str) -> str:
-        """Return a name of an image, a system or a person; refuse a word for nothing unless it is told what it is."""
+        """Return the name of an image, a system or a person. Refuse one such as NA unless ``--missing`` is given."""
         if text in MISSING_WORDS and not self.how.missing:
             expected = (
                 f"a name, or nothing, as --missing {text} reads it; beside another word it stays a name"
@@ -228,7 +229,7 @@ class MappedJudgments(TableJudgments):
         return compose_name(text)
 
     def _turn(self, values: dict[str, Any]) -> None:
-        """Turn a pair that an earlier row shows the other way round, and its answers: it is one unit."""
+        """Exchange the sides of a pair, and its answer, if an earlier row of the same unit has the other order."""
         kind = KINDS.get(str(values.get("protocol") or self.protocol))
         if kind is None or not kind.two_sided or not values.keys() >= {"first_text", "second_text"}:
             return
@@ -342,7 +343,7 @@ class MappedJudgments(TableJudgments):
         return span if category is None else span | {"category": category}
 
     def _word(self, name: str, value: Any) -> str | None:
-        """Return a severity or category as it is called here; "" if it says that there is none."""
+        """Return our name of a severity or category; "" if the cell says that there is none."""
         if isinstance(value, list):
             value = "/".join(map(str, value))
         if value is None or value == "":

@@ -30,7 +30,7 @@ class Lookalikes:
 
 
 class NamesOfImages:
-    """The names of a dataset's images, by what is left of them without case, blanks and ending."""
+    """The names of a dataset's images, found again without regard to case, blanks and file extension."""
 
     def __init__(self, names: object) -> None:
         self._by_core: defaultdict[str, list[str]] = defaultdict(list)

@@ -89,7 +89,7 @@ def owner_name() -> str:
 
 @cache
 def _machine() -> str:
-    """Return a name of all processes whose numbers differ: those of a container, or of a machine since it started."""
+    """Return a name of the space in which process numbers are unique: a container, or a machine since its start."""
     name = socket.gethostname()
     with suppress(OSError):  # another system than Linux
         boot = Path("/proc/sys/kernel/random/boot_id").read_text()
@@ -98,7 +98,7 @@ def _machine() -> str:
 
 
 def is_gone(owner: str) -> bool | None:
-    """Return whether an owner's process has ended; None for one of another machine."""
+    """Return whether an owner's process has ended; None if it runs on another machine."""
     host, _, process = owner.rpartition(":")[0].rpartition(":")
     if host != _machine():
         return None

@@ -39,7 +39,7 @@ class JobKind:
 
 @dataclass(frozen=True)
 class Round:
-    """A function that beat lets a worker call every so many seconds."""
+    """A periodic task: Celery's beat queues it, and a worker calls its function every ``every()`` seconds."""
 
     function: str
     every: Callable[[], float]
@@ -69,7 +69,7 @@ def registered_kinds() -> dict[str, JobKind]:
 
 
 def schedule(function: str, *, every: Callable[[], float], queue: str = INTERACTIVE) -> None:
-    """Register the dotted path of a function to be called every so many seconds."""
+    """Register a function, by its dotted path, to be called every ``every()`` seconds."""
     _rounds.append(Round(function, every, queue))
 
 

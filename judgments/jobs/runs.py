@@ -282,7 +282,7 @@ def is_run(job_id: int, run: str) -> bool:
 
 @contextmanager
 def interrupted() -> Iterator[None]:
-    """Interrupt what keeps other threads from running, such as a regular expression, so that the heart beats."""
+    """Interrupt the main thread regularly, as a long regular expression would keep the heartbeat's thread waiting."""
     signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # a look at the row
     signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
     try:

@@ -47,7 +47,9 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
 
 
 def _offer_unknown_kinds() -> None:
-    """Send a message for each kind: a worker that knows it sends the others, while sweeps may all come here."""
+    """Send one message for each unknown kind; a worker that knows the kind then sends the others.
+
+    All sweeps may run in workers that do not know it."""
     waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
     kinds = waiting.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
     for kind, count, sent, oldest in kinds:
@@ -89,7 +91,7 @@ def _is_lapsed(job: Job) -> bool:
 
 
 def _seconds_awake() -> float:
-    """Return how long this machine has not slept, as far as this process can tell."""
+    """Return the seconds since this machine last woke from sleep, or since this process began."""
     global _woke, _clocks_apart
     # Only the clock of the day goes on while the machine sleeps.
     apart = time.time() - time.monotonic()
@@ -99,7 +101,9 @@ def _seconds_awake() -> float:
 
 
 def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> None:
-    """Mark as not sent the oldest of more jobs than messages wait; a message sent twice does nothing."""
+    """Mark jobs as not sent if more of them wait than messages at the broker, the oldest first.
+
+    A message that is sent twice does nothing."""
     sent = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
     lost = list(sent.order_by("sent_at", "pk").values_list("pk", flat=True))
     messages = at_broker(queue) if lost else None

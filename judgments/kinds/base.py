@@ -401,7 +401,7 @@ class ErrorMarks(ABC):
 
     @abstractmethod
     def move(self, answer: Any, *, written: str, stored: str) -> Any:
-        """Return an answer to a text as it was written with its marks where they are in the writing that is kept."""
+        """Return an answer with its marks moved from offsets in the ``written`` text to those in the ``stored`` one."""
 
     @abstractmethod
     def instructions(self) -> str:

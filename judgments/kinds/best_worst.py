@@ -405,7 +405,7 @@ class BestWorst(OpenKind):
         return self.defaults | {"question": BEST_OF[CAPTION].question, "seconds_per_unit": 15.0}
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """Return the question of what is asked, unless the preset has one of its own."""
+        """Return the question for the best alone or for best and worst, unless the preset has a question of its own."""
         if not _asks_best_alone(values):
             return super().question_for(values)
         question, wording = values.get("question", ""), BEST_OF.get(str(values.get("judged", CAPTION)))

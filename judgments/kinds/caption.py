@@ -1,4 +1,4 @@
-"""Write captions, which are held against each other (WG16 §4 and §5)."""
+"""The protocol in which workers write captions, which are compared with each other (WG16 §4 and §5)."""
 
 from __future__ import annotations
 

@@ -329,7 +329,7 @@ class Keywords(OpenKind):
 
 
 def _stop_words() -> frozenset[str]:
-    """Import lazily: web processes start without the compiler."""
+    """Return the stop words. The import is lazy, so that web processes start without the compiler."""
     from quorum.metrics.text.word_lists import smart_stop_words
 
     return smart_stop_words()

@@ -240,7 +240,7 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
 
 
 class TextKeyField(_CharField):
-    """What all writings of a caption's text share; it follows the text."""
+    """The normalised form of a row's text; saving the row sets it."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         key = text_key(model_instance.text)  # type: ignore[attr-defined]
@@ -406,7 +406,7 @@ class SystemContentQuerySet(models.QuerySet["SystemContent"]):
 
 
 class SystemContent(models.Model):
-    """What a system names of an image, the best first: ids of its boxes (WG15 §3), or keywords (MC12 §3.2)."""
+    """A system's output for an image, the best first: ids of boxes (WG15 §3), or keywords (MC12 §3.2)."""
 
     class Kind(models.TextChoices):
         BOXES = "boxes", "boxes"

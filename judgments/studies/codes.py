@@ -20,7 +20,7 @@ def random_code(letters: str, length: int) -> str:
 
 
 def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Add a missing code: the one before, or a new one."""
+    """Add a missing access code to a design: its former one, or a new one."""
     access = design.access
     if before is None or access.code != before.code:
         refuse_guessable_code(access)

@@ -36,7 +36,7 @@ def was_opened(study: Study) -> bool:
 
 
 def can_be_evaluated(study: Study) -> bool:
-    """Return whether metrics are held against its answers."""
+    """Return whether metrics are compared with the study's answers."""
     return not KINDS[study.protocol].comparison.refusal
 
 

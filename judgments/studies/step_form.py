@@ -39,7 +39,7 @@ def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) 
 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
-    """Return the last refusal once."""
+    """Return the refusal of the last step, if any, and forget it."""
     stored = request.session.get(REFUSAL)
     if stored is None or stored["study"] != study.pk:
         return None

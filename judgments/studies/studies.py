@@ -25,7 +25,7 @@ from judgments.studies.designs import design_of, draws_at_claim, is_registered
 
 
 def find_study(slug: str) -> Study:
-    """Raise NotThere."""
+    """Return the study with this slug. Raise NotThere if there is none."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})

@@ -32,7 +32,7 @@ INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
 
 
 def _is_number(value: Any) -> bool:
-    """Templates pass '' for missing values."""
+    """Return whether a value is a number; templates pass '' for missing ones."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 

@@ -203,7 +203,7 @@ def _caption(value: dict[str, Any], where: str) -> str:
 
 
 def _composed(name: str) -> str:
-    """Return the one form of a name whose accents can be spelled in two, as imports store it."""
+    """Return a name with composed accents, the form in which imports store it."""
     return unicodedata.normalize("NFC", name)
 
 

@@ -159,7 +159,7 @@ def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
 
 @declare
 class Split(NamedTuple):
-    """Where n-grams that may be repeated begin in some texts: `positions[turn]`, of `tokens` from `first` on."""
+    """Positions of n-grams that may be repeated, `positions[turn]`, in texts of `tokens` tokens from `first` on."""
 
     positions: list[Numbers]
     first: int
@@ -236,7 +236,7 @@ def _split(
 
 @compiled
 def _write_numbers(longer: Numbers, positions: Numbers, first: int, numbers: Numbers, smaller: int) -> None:
-    """Write the numbers of a turn; so many numbers of other turns are smaller."""
+    """Write the numbers of a turn's n-grams, raised by `smaller`, the count of numbers in earlier turns."""
     for index in range(positions.size):
         longer[positions[index] - first] = numbers[index] + smaller
 

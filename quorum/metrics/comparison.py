@@ -203,7 +203,7 @@ class NumberedTexts:
         return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 
     def behind(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Return the words of other texts, followed by these."""
+        """Return the words of other texts, followed by the words of these texts."""
         others = changed(encode_texts(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}
         known = len(self.numbers)

@@ -190,7 +190,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
 
 
 class _LabelCounts(NamedTuple):
-    """Label l is followed by `following[row_starts[l]:row_starts[l + 1]]`, ascending, so many `times`."""
+    """Counts of successors: label l is followed by following[row_starts[l]:row_starts[l + 1]], each `times` times."""
 
     first: Ints
     row_starts: Ints

@@ -43,7 +43,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutScores:
-    """(n,) scores of each metric, of the captions left out and of what stood in their place."""
+    """Scores of captions left out, `upper`, and of the captions that replaced them, `lower`; (n,) by each metric."""
 
     upper: Mapping[str, Floats]
     lower: Mapping[str, Mapping[str, Floats]]

@@ -68,7 +68,7 @@ declare_kind(type(Path()), str, Path)
 
 
 def write(value: Any, file: BinaryIO) -> None:
-    """Raise NotPackable, and write nothing, if other processes cannot have the value."""
+    """Write a value for another process. Raise NotPackable, and write nothing, if it cannot be passed on."""
     arrays: list[Any] = []
     line = json.dumps(_pack(value, arrays))
     file.write(f"{line}\n".encode())
@@ -77,7 +77,7 @@ def write(value: Any, file: BinaryIO) -> None:
 
 
 def read(file: BinaryIO, packages: Collection[str]) -> Any:
-    """Return the value that was written; it names things of these packages alone. Raise ValueError for another."""
+    """Return the value that was written. Raise ValueError if it names an object of a package other than `packages`."""
     return _Reader(file, packages).unpacked(json.loads(file.readline()))
 
 

@@ -79,14 +79,14 @@ class Sampling(TypedDict, total=False):
 
 
 class Clustering(TypedDict, total=False):
-    """Those of functions that resample nothing."""
+    """Options of functions that resample nothing."""
 
     confidence: float
     clusters: ClusterColumns
 
 
 class RaterSampling(Sampling, total=False):
-    """Those of coefficients of units and raters, which are both random unless `clusters` says otherwise."""
+    """Options of coefficients of units and raters, which are both random unless `clusters` says otherwise."""
 
 
 # By the annotation of a function's options.
@@ -138,7 +138,7 @@ class Options:
         return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
 
     def clustered(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
-        """Return the interval with these ends, which the clusters gave."""
+        """Return the interval with these ends, which were computed from the clusters."""
         return Inference(
             low=ends[0],
             high=ends[1],

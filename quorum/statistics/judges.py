@@ -362,7 +362,7 @@ def tuned_power(people: Floats, judge: Floats) -> float:
 
 
 def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
-    """Return the name and the codes of what units share; without clusters each is `alone`."""
+    """Return the name and the codes of the only cluster column; without one, each unit is a cluster (`alone`)."""
     columns = cluster_columns(clusters)
     if not columns:
         return ITEM, alone

@@ -105,7 +105,7 @@ def bootstrap(
 
 
 def streams(generator: np.random.Generator, count: int) -> list[np.random.Generator]:
-    """Return generators of so many streams; the first goes on where ``generator`` is, which does not move."""
+    """Return ``count`` independent generators; the first starts at the state of ``generator``, which is unchanged."""
     bits: Any = generator.bit_generator  # numpy's types know no `jumped`
     return [np.random.Generator(bits.jumped(number)) for number in range(count)]
 

@@ -172,7 +172,9 @@ def _reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 def _decide(
     client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
-    """Read the state first: there is no token, and others decide too."""
+    """Approve or reject a session's work once.
+
+    The state is read first, as the call takes no token, and others may have decided."""
     session = call.session_now()
     status = _status(client, session)
     options = {"override": True} if overrides and status == Status.REJECTED else {}

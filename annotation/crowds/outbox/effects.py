@@ -118,7 +118,7 @@ def _extended(call: CrowdCall) -> None:
 
 
 def _expired(call: CrowdCall) -> None:
-    """Close to new workers. A sync releases open slots once nobody is at work."""
+    """Record that the HIT is closed to new workers. A sync releases open slots once nobody is at work."""
     publication = call.publication_now()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()

@@ -25,7 +25,7 @@ def add_consent_check(check: Check) -> None:
 
 
 def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
-    """Show jobs of other studies, such as copies, on the checklist of a study that was not opened yet."""
+    """Register a function of the jobs, such as those of copies, that the checklist of a study shows before it opens."""
     LAUNCH_JOBS.append(jobs_of)
 
 

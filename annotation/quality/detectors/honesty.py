@@ -288,7 +288,7 @@ class Phrasing(SignOfProgram):
                 }
 
     def _prefix(self, grams: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
-        """Return so many of the rarest elements that a similar set has one of them."""
+        """Return the rarest elements, as many as guarantee that every similar set contains one of them."""
         size = len(grams) - int(np.ceil(self.similar * len(grams) - 1e-9)) + 1
         return sorted(grams, key=lambda gram: (frequency.get(gram, 0), gram))[:size]
 

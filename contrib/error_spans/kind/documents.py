@@ -147,6 +147,6 @@ def _units_of(design: StudyDesign, run: _Run, *, passage: str = "") -> tuple[Uni
 
 
 def _as_part(unit: UnitSpec, part: int, of: int) -> UnitSpec:
-    """Count the parts of a document by those of both texts side by side."""
+    """Return a unit as a numbered part of its document, where parts with two texts side by side are counted as one."""
     document = {**unit.content["document"], "part": part, "of": of}
     return replace(unit, content={**unit.content, "document": document})

@@ -75,7 +75,7 @@ def _text_area(element: Element) -> Nodes:
 
 
 def _slider(element: Element) -> Nodes:
-    """Go from 0 to 100 by 1 by default, like Amazon's."""
+    """Return a slider, by default from 0 to 100 by 1, like Amazon's."""
     copied = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
     return _labelled(element, Element("input", copied | {"type": "range"}))
 
@@ -117,7 +117,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
 
 
 def _categories(text: str, tag: str) -> list[str]:
-    """Accept JSON, or Amazon's single quotation marks."""
+    """Return the categories of an attribute, in JSON or with Amazon's single quotation marks."""
     categories: object = None
     for read in (json.loads, ast.literal_eval):
         try:

@@ -90,7 +90,7 @@ class JudgmentWriter:
                     yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
-        """Replace the former answer if the file has it, else count the revision."""
+        """Replace the former answer if the file contains it, else count the revision."""
         values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
         former = Judgment.objects.filter(
             assignment_id=values["assignment_id"], unit_id=values["unit_id"], replaced_by__isnull=True

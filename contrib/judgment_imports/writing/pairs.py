@@ -36,7 +36,7 @@ class PairWriter:
         }
 
     def key_of(self, row: JudgmentRow) -> str | None:
-        """Return the pair's id; without one in the file, that of the two captions, and their systems, for the image."""
+        """Return the pair's id, else one made of the image, the two captions and their systems."""
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
         first, second = (

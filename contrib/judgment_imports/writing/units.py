@@ -1,4 +1,4 @@
-"""Write units of a file of judgments, each as its first row has it."""
+"""Write the units of a file of judgments, each as in its first row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UnitWriter:
         self.ids: dict[str, int] = {}
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
-        """Add units, each as its first row has it."""
+        """Add units, each as in its first row."""
         new: dict[str, JudgmentRow] = {}
         for row in rows:
             if row.unit not in self.ids:

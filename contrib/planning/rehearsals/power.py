@@ -46,9 +46,9 @@ def simulate_power(
     pairs: KnownPairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Simulate such studies of two systems and of two metrics that differ by so much.
+    """Simulate studies like the rehearsed one, of two systems and of two metrics with given differences.
 
-    The systems are those that meet most often; the metrics are the best two, with the agreement that they have here.
+    The systems are the two that meet most often; the metrics are the best two, with their agreement in the rehearsal.
     """
     if people is None:
         return []
@@ -112,7 +112,7 @@ def _questions_of_metrics(
 def power_of_means(
     study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision], truths: Mapping[int, Any]
 ) -> list[dict[str, Any]]:
-    """Return the power for systems whose means differ by so much, by the variance of the best two here."""
+    """Return the power for systems whose means differ by given amounts, by the variance of the best two."""
     proposals = proposals_of(study)
     outputs = outputs_of_answers(
         proposals, loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends

@@ -88,7 +88,7 @@ class ExportSnapshot:
 
 
 def take_export_snapshot(study: Study) -> ExportSnapshot:
-    """Raise ExportError if a long transaction is storing judgments."""
+    """Take a snapshot to export. Raise ExportError if a long transaction is storing judgments."""
     moment = take_snapshot(study)
     return ExportSnapshot(
         study, moment, material_of(study), uncommon_fields(study, moment=moment), _read_texts(study)
@@ -271,7 +271,7 @@ def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
 @declare
 @dataclass(frozen=True, slots=True)
 class ExportPart:
-    """Pieces of a stage, as many as ``size``: those after one and up to another, by position and row id."""
+    """A part with ``size`` pieces of a stage: those beyond ``after`` up to ``last``, each a position and a row id."""
 
     number: int
     stage: int

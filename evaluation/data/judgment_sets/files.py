@@ -55,9 +55,9 @@ class FileJudgments:
     """N included judgments, and counts of the excluded.
 
     units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
-    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested. alike: what
-    is to be said of labels that differ in type, case or blanks alone. items: (U,) what each unit is about, its
-    image or the first one of its document; empty if some row does not say it.
+    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested. alike:
+    warnings about labels that differ only in type, case or blanks. items: (U,) the item of each unit, its image or the
+    first image of its document; empty if a row lacks it.
     """
 
     units: NDArray[np.int64]
@@ -212,7 +212,7 @@ def _included_rows(
 
 
 def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, str]) -> list[str]:
-    """Return what rows are clustered by, their images or the first ones of these' documents; [] if one has no image."""
+    """Return the cluster of each row, its image or the first image of its document; [] if a row has no image."""
     documents = first_of_documents(document_of.items())
     return [] if None in images else [documents.get(image, image) for image in images if image is not None]
 

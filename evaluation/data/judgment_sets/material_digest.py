@@ -122,7 +122,7 @@ def _parts(rows: int) -> Iterator[slice]:
 
 
 def _rows_in(model: type[Model], named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
-    """Return the rows that are named, and maybe others; by row ids, 0 for none, and the query that finds them."""
+    """Return at least the rows that are named, each set by its row ids, 0 for none, and by a query for them."""
     columns, queries = zip(*named, strict=True)
     ids = np.concatenate([column[column > 0] for column in columns])
     if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading them all is faster than looking each of them up

@@ -72,7 +72,8 @@ def documents(
     facts: Mapping[str, Any],
     quorum: str,
 ) -> Iterator[tuple[str, str]]:
-    """Yield name and content of each document; ``files`` are read as they are then."""
+    """Yield name and content of each document; ``files`` are read when a document needs them, so the caller may
+    add to them meanwhile."""
     yield "datasheet.md", datasheet(about, agreement, counts, design, facts)
     yield "croissant.json", f"{indented(croissant(about, files))}\n"
     yield "CITATION.cff", citation_cff(about)

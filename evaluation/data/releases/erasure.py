@@ -1,4 +1,4 @@
-"""What an erasure does to results, exports and releases; the rows that a release was made from stay proven."""
+"""The effects of an erasure on results, exports and releases. The rows that a release was made from remain provable."""
 
 from __future__ import annotations
 

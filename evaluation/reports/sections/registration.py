@@ -1,4 +1,4 @@
-"""Registered plans in reports and releases: what became of their hypotheses, and what was done otherwise.
+"""Registered plans in reports and releases: the outcomes of their hypotheses, and the deviations from them.
 
 Releases are verified in any installation, so this needs no feature; what registers plans is one
 (``Feature.registered_plans``).

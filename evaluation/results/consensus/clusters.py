@@ -1,4 +1,4 @@
-"""What intervals and tests are clustered by, and for whom they hold then."""
+"""The clusters of intervals and tests, and the population for which the intervals then hold."""
 
 from __future__ import annotations
 

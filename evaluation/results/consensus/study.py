@@ -110,7 +110,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
 def with_decisions(
     consensus: Mapping[int, Consensus], decisions: Mapping[int, Decision]
 ) -> Mapping[int, Consensus]:
-    """Replace the values of adjudicated units, not their counts."""
+    """Replace the consensus values of adjudicated units by the decisions, and keep the counts."""
     decided = {
         unit: replace(consensus.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()

@@ -1,4 +1,4 @@
-"""What can be named of images without looking at them, in the form of what a system names.
+"""Baselines that name boxes and keywords of images without looking at them, in the form of a system's output.
 
 Boxes are ranked by size, by the distance to the centre in shares of the sides, and by how often people name their
 labels (WG15 section 4); as many are named as people name. Keywords come from the texts (MC12 section 4). A prior is

@@ -31,7 +31,7 @@ CONTENTS: dict[str, Content] = {"boxes": BoxMeasures(), "keywords": KeywordMeasu
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What people name of N images, and what is left of it without one of them.
+    """Boxes or keywords that people name of N images, and those that remain if one person is left out.
 
     units: a unit of each image. cluster: (N,) codes of their documents, or of themselves. image, rater: (V,) positions
     and row ids. without: (V,) what the others name. left_out: number of images where nobody names anything.

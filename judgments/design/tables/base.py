@@ -1,4 +1,4 @@
-"""What the tables of a study file are made of."""
+"""The base class and the field types of the tables of a study file."""
 
 from __future__ import annotations
 

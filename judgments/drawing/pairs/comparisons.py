@@ -1,4 +1,4 @@
-"""What was drawn so far: pairs of texts that are compared once an image, and systems that take part equally often."""
+"""The comparisons drawn so far, so that two texts meet once an image, and systems take part equally often."""
 
 from __future__ import annotations
 

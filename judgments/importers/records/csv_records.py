@@ -114,7 +114,7 @@ def named_cells(
 
 
 def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Detect comma, semicolon, tab or bar."""
+    """Yield the records of a CSV file; detect whether comma, semicolon, tab or bar separates its cells."""
     lines = read_lines(path, encoding=encoding, newline="")
     number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
     if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header

@@ -20,7 +20,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_chunks, 
 def read_json_lines(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
-    """Skip blank lines."""
+    """Yield a record for each line that is not blank."""
     checked: tuple[str, ...] = ()
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
@@ -36,7 +36,7 @@ def read_json_lines(
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """Refuse NaN, Infinity and repeated keys."""
+    """Return a decoded JSON text. Refuse NaN, Infinity and repeated keys."""
     try:
         check_depth(text)
         return _decode(text)
@@ -59,7 +59,7 @@ def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str
 
 
 def _refusing(path: Path, line: int | None) -> dict[str, Any]:
-    """Return a decoder's options that say what is refused."""
+    """Return the options of a JSON decoder that make it refuse invalid values, as problems of this line."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")

@@ -78,7 +78,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
 
 
 def read_image(value: Any) -> str:
-    """Refuse a name that leads out of a folder."""
+    """Return an image's name. Refuse a name that leads out of a folder."""
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
@@ -120,7 +120,7 @@ def read_integer(value: Any, textual: bool, expected: str = "a whole number from
 
 
 def read_flag(value: Any, textual: bool) -> bool:
-    """Accept 1 and 0, yes and no in CSV."""
+    """Return a flag as bool; in CSV accept 1 and 0, yes and no."""
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):

@@ -20,8 +20,8 @@ MOST_LOOKED_AT = 1_000  # records that tell whether a file names systems
 def numbering_items(read: RecordReader) -> RecordReader:
     """Return a reader that names the items of a table without a column `image` by their source texts.
 
-    Items are ``text-1``, ``text-2``, ... in the order of the file. Rows with equal texts are about one item, unless a
-    system gives something else for the same text: that is another.
+    Items are ``text-1``, ``text-2``, ... in the order of the file. Rows with equal texts are about one item. If a
+    system gives a second output for the same text, this begins another item.
     """
 
     def records(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:

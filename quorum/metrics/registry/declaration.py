@@ -1,4 +1,4 @@
-"""What a metric is: its function, its options, and what its signature says."""
+"""The declaration of a metric: its function, its options, and the contents of its signature."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

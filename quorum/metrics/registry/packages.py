@@ -104,7 +104,7 @@ def metric_named(text: str) -> Metric:
 
 
 def _zero_if_empty(metric: Metric) -> Compute:
-    """Return a computation that scores 0 for empty candidates, which a package need not expect, and others by it."""
+    """Return a computation that scores empty candidates 0 and passes only the others to the package's metric."""
 
     def scores(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
         if not comparison.empty.any():

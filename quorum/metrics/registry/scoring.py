@@ -196,7 +196,7 @@ def _empty_captions(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _without_tokens(comparison: Comparison, views: Mapping[str, View]) -> Iterator[str]:
-    """Tell of texts that a tokenizer makes nothing of, such as one that only knows ASCII of Chinese."""
+    """Warn of texts in which a tokenizer finds no token, as an ASCII tokenizer does in Chinese."""
     for tokenizer, view in views.items():
         nothing = comparison.tokens(view).lengths == 0
         captions = int((nothing[: comparison.size] & ~comparison.empty).sum())

@@ -1,4 +1,4 @@
-"""What is done to words between tokenising and counting: stop words dropped, words stemmed."""
+"""Changes of words between tokenising and counting: dropping stop words, and stemming."""
 
 from collections.abc import Callable
 from functools import partial

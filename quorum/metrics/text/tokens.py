@@ -117,7 +117,7 @@ class Pieces:
         return numbers, self.starts - np.searchsorted(inner, self.starts), distinct
 
     def _with_other_blanks(self, is_joined: Flags) -> list[int]:
-        """Return which texts with a joint have others than single blanks, as `_runs` puts between pieces."""
+        """Return the texts with joined pieces that have blanks other than the single ones that `_runs` inserts."""
         texts = np.flatnonzero(np.diff(np.searchsorted(np.flatnonzero(is_joined), self.starts)))
         return [text for text in texts.tolist() if not _has_single_blanks(self._texts[text])]
 

@@ -10,7 +10,7 @@ Trie = NDArray[np.int32]
 
 @compiled
 def trie_bits(nodes: int) -> int:
-    """Return the size of a table that so many nodes fill by half at most, as a power of two."""
+    """Return the binary logarithm of the size of a hash table that the nodes fill by half at most."""
     bits = 4
     while (1 << bits) < 2 * nodes:
         bits += 1

@@ -310,7 +310,7 @@ def maximise(
 
 
 def released(fit: Fit) -> Fit:
-    """Return a fit without the constant matrix that held the strengths in place, no part of their covariance."""
+    """Remove from a fit's covariance the constant matrix that fixed the level of the strengths."""
     items = len(fit.theta)
     covariance = fit.covariance.copy()
     covariance[:items, :items] -= 1 / (float(fit.information[:items, :items].max()) * items)

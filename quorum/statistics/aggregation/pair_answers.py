@@ -33,7 +33,7 @@ def sides_of(answers: ArrayLike) -> Ints:
 
 
 def other_side(answers: Floats) -> Floats:
-    """Return (N,) answers as they are where the two texts are exchanged."""
+    """Return the (N,) answers that say the same of the two texts in exchanged order."""
     side = sides_of(answers)
     return np.asarray(answers + np.array([0, 1, -1, 0])[side], dtype=np.float64)
 

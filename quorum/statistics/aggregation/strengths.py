@@ -75,8 +75,8 @@ _TINIEST = 1e-300
 class StrengthResult(ItemStrengths):
     """Strengths by preferences, on the scale of d.
 
-    levels: (C,) preferences that were seen, and their opposites. cuts: a_|c| of the levels from 0 on, except the lowest
-    above 0, whose a is 0; or the thresholds t above zero. coefficients: (P,) of the covariates. information: (K, K)
+    levels: (C,) observed preferences and their opposites. cuts: a_|c| of the levels c >= 0 except the lowest above 0,
+    whose a is 0; or the thresholds t above zero. coefficients: (P,) of the covariates. information: (K, K)
     about d in one more comparison.
     """
 

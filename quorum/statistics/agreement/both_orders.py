@@ -20,7 +20,7 @@ Exchange = Callable[[Floats], Floats]
 
 
 def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
-    """Return the judgments, and after them those of the other order of texts, of units of their own."""
+    """Return the judgments, followed by a copy with the texts in exchanged order, as further units."""
     ratings = ratings_of(data, numeric=True)
     labels, unit, code = _columns_of_orders(ratings, exchange)
     units, rater = np.tile(ratings.units, 2), np.tile(ratings.rater, 2)
@@ -86,7 +86,7 @@ class BothOrders:
 
 
 def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the (L,) labels of both orders, and (V,) positions of the labels and of their exchanges."""
+    """Return the (L,) labels of both orders, and the (V,) positions in them of each label and of its counterpart."""
     values = labels.astype(np.float64)
     every, places = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
     first, second = places.reshape(2, -1)

@@ -78,7 +78,7 @@ class ThresholdAgreement(Inference):
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid(Result):
-    """Every pair of thresholds, row by row of the first's; `best` has the highest defined kappa."""
+    """Kappas at every pair of thresholds, ordered by the first's; `best` has the highest kappa that is defined."""
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]

@@ -72,7 +72,7 @@ def _of_ranks(ranks: Floats, codes: Ints, others: Floats, weights: Floats) -> Fl
 
 
 def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
-    """Return (N,) sums of `others` over the observations whose mid-rank one more equal observation lifts."""
+    """Return (N,) sums of `others` over the observations whose mid-rank rises if observation n is repeated."""
     sums = np.bincount(codes, weights=others * weights)
     above = np.cumsum(sums[::-1])[::-1] - sums / 2
     return np.asarray(above[codes], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What is left of people's means, and of a coefficient with them, where a rater is left out."""
+"""People's means, and a coefficient with them, recomputed without each rater."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Clusters:
         return all(count == rows for count in self.counts.values())
 
     def weighted(self, weights: Floats) -> Clusters:
-        """Return the clusters in whose sizes each of the (N,) rows counts `weights` times."""
+        """Return the clusters with sizes that are sums of the (N,) `weights` of their rows."""
         sizes = tuple(np.bincount(codes, weights=weights).astype(np.float64) for codes in self.codes)
         return replace(self, sizes=sizes, latest={})
 
@@ -172,7 +172,7 @@ def too_few(name: str, count: int) -> str:
 
 
 def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
-    """Return the note on an interval that takes the few clusters of a kind as they are."""
+    """Return the note on an interval that takes the few clusters of a kind as fixed."""
     s, these = ("", "this") if count == 1 else ("s", "these")
     return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
 

@@ -19,11 +19,11 @@ from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector,
 
 @dataclass(frozen=True, slots=True)
 class RaterDeletions:
-    """What each rater's answers do to people's winners or means of rows.
+    """The effect of leaving a rater out on people's winners or means of rows.
 
     row, rater: (V,) positions of rows, and codes of raters from 0 on. value: of winners, (V, 2) how much more often the
     first, and the second, wins with the rater's vote than without; of means, (V,) the mean without the rater, nan for
-    none. means: whether they are of means.
+    none. means: whether the values are means.
     """
 
     row: Ints
@@ -33,10 +33,10 @@ class RaterDeletions:
 
     @classmethod
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
-        """Return it from (N,) leads of the first over the second, and the (V,) parts of answers in them.
+        """Return the deletions by (N,) leads of the first over the second, and (V,) parts of the answers in the leads.
 
-        One vote seldom decides a clear majority, which raters of other taste would still change together. So where a
-        row's lead is that of its votes, as many of the others as `jackknife_size` says leave first, at random (the
+        One vote seldom decides a clear majority, though raters of another taste could change it together. So where a
+        row's lead is a difference of votes, `jackknife_size` other votes, chosen at random, are left out as well (the
         delete-d jackknife: Shao, Wu 1989).
         """
         parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
@@ -59,18 +59,18 @@ class RaterDeletions:
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
-        """Return those of some of the (N,) rows, which keep their positions; raters are numbered anew."""
+        """Return the deletions of some of the (N,) rows. Rows keep their positions; raters are numbered anew."""
         here = rows[self.row]
         return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.value[here], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
-        """Return those of the rows to `keep` of all (N,), by the positions that these have then."""
+        """Return the deletions of the rows to `keep` of all (N,), and number the rows anew."""
         self.check(len(keep), name)
         left = self.subset(keep)
         return replace(left, row=(np.cumsum(keep) - 1)[left.row])
 
     def check(self, rows: int, name: str) -> None:
-        """Raise BadShape if there are positions beyond so many rows."""
+        """Raise BadShape if a position is not below `rows`."""
         last = int(self.row.max(initial=-1))
         if last >= rows:
             raise BadShape(f"clusters[{RATER!r}] names {name} {last}, expected one of {rows} from 0 on")
@@ -97,8 +97,8 @@ class RaterDeletions:
     def spread(self, items: Spread, changes: Floats) -> Spread:
         """Add the raters' variance to that of the items.
 
-        `changes` (V,): how much of the estimate is lost where a rater leaves a row. Its mean over what the others
-        answer is the part of the estimate that is the rater's (Hoeffding 1948).
+        `changes` (V,): the decrease of the estimate if a rater's answer to a row is left out. Its mean over the
+        answers of the others is the rater's part in the estimate (Hoeffding 1948).
         """
         return crossed(items, self._squares(changes))
 
@@ -124,17 +124,18 @@ class RaterDeletions:
 
 
 def jackknife_size(votes: Any) -> Any:
-    """Return how many of the other votes leave with a rater's: at most the root, and even, so as to tie no more."""
+    """Return how many other votes are left out with a rater's: the square root of their number, rounded down to an even
+    number, so that no ties arise that an odd number would cause."""
     return np.sqrt(votes).astype(np.int64) // 2 * 2
 
 
 def _gains(lead: Floats, part: Floats | float) -> Floats:
-    """Return (V, 2) how much more often the first, and the second, wins with the parts in leads than without."""
+    """Return the (V, 2) wins, 1 or 0, of the first and of the second with the parts in leads, less those without."""
     return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
 
 
 def _gains_of_vote(counts: Ints, vote: float) -> Floats:
-    """Return (2,) `_gains` where others have left, each set as likely, in the share of the votes that stay.
+    """Return the (2,) mean of `_gains` over all sets of other votes left out, times the share of the votes left.
 
     counts: (3,) votes for the first, the second, and neither.
     """
@@ -149,7 +150,7 @@ def _gains_of_vote(counts: Ints, vote: float) -> Floats:
 
 
 def _log_ways(number: Any, choices: Any) -> Any:
-    """Return the logarithm of the ways to choose so many of a number, as there may be too many; -inf for none."""
+    """Return the logarithm of the binomial coefficient, which itself may overflow; -inf where it is 0."""
     gammaln = scipy.special.gammaln
     return gammaln(number + 1) - gammaln(choices + 1) - gammaln(number - choices + 1)
 
@@ -179,7 +180,7 @@ def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
 
 
 def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, RaterDeletions | None]:
-    """Return the columns, and apart from them the consensus without each rater, if there is one."""
+    """Return the columns without the raters' deletions, and these deletions, None if there are none."""
     if not isinstance(clusters, Mapping):
         return clusters, None
     deletions = [column for column in clusters.values() if isinstance(column, RaterDeletions)]

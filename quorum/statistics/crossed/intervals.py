@@ -126,7 +126,7 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
 class DifferenceOfShares:
     """How much more often the first of two metrics is right than the second, on the same rows.
 
-    apart: (share, number) of the rows on which one alone is right; all rows where there are none.
+    apart: share and number of the rows on which exactly one metric is right; those of all rows if there is no such row.
     """
 
     value: float

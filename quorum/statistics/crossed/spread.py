@@ -53,7 +53,8 @@ class Spread:
         return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
 
     def of_larger_study(self, items: float, raters: float) -> Spread:
-        """Return it for so many times the items and the raters, with as many answers an item (Brennan 2001)."""
+        """Return the spread in a study with multiples of the items and the raters, and equally many answers an item
+        (Brennan 2001)."""
         number, effective = self.number * items, self.raters * raters
         by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
         within, people = self.within / items, self.people * raters
@@ -69,7 +70,7 @@ class Spread:
         return self.df + 1 if math.isnan(self.items) else self.items
 
     def power(self, difference: float, level: float) -> float:
-        """Return the chance that a two-sided t test at `level` finds such a difference, with its sign."""
+        """Return the power of a two-sided t test at `level`: the chance that it finds the difference with its sign."""
         if math.isnan(difference) or math.isnan(self.variance):
             return math.nan
         if not self.variance > 0:
@@ -112,7 +113,7 @@ class Contrast:
 
     @property
     def p(self) -> float:
-        """Two-sided."""
+        """The two-sided p value."""
         return self.spread.p(self.difference)
 
 
@@ -132,8 +133,8 @@ def quantile_of(confidence: float, df: float = math.inf) -> float:
 def crossed(items: Spread, squares: Squares) -> Spread:
     """Return the spread of an estimate over new items and new raters, with Satterthwaite's degrees of freedom.
 
-    Few raters do not show well what they add, so the most that their answers allow counts for it. Where that is much, t
-    has about the degrees of freedom of the raters.
+    The part of few raters is estimated badly, so its upper limit is used for the degrees of freedom. Where that limit
+    is large, they are about those of the raters.
     """
     added = float(credible(squares.added, squares.error))
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
@@ -148,7 +149,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
 
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
-    """Return `crossed` of (K, K) covariance over items and (K,) degrees of freedom."""
+    """Return the (K, K) covariance over new items and new raters, and (K,) degrees of freedom, as `crossed` does."""
     raters_df = max(squares.raters, FEWEST) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
     values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)

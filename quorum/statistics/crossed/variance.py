@@ -1,7 +1,7 @@
-"""The variance that items and raters add, and how well so few of them show it.
+"""The variance of an estimate that is due to items and to raters, and how well a small sample shows it.
 
-What raters add counts as far as it is more than chance (`credible`). Its t has the degrees of freedom of such a sum
-(Satterthwaite 1946), and at least those of the rarer of both, as many as there are effective clusters, less one
+The raters' part counts only as far as it exceeds chance (`credible`). The t distribution of the sum has the degrees of
+freedom of Satterthwaite 1946, but no fewer than the smaller of the two effective numbers of clusters, less one
 (Cameron, Miller 2015).
 """
 
@@ -44,9 +44,10 @@ class Squares:
     def added(self) -> Any:
         """Return the variance that the raters add to that of the items; it may be negative by chance.
 
-        An item that moves all raters' answers alike tells nothing of them, so its mean over all raters is left out.
-        Taking away the answers takes a rater's own part in each of them, too. It is added again as far as the variance
-        by items does not hold it: wholly where all raters answer every item, as the analysis of variance has it.
+        An item that moves all raters' answers alike says nothing about the raters, so its mean over all raters is
+        removed. Removing the variance of answers also removes each rater's own part in them. The scale restores it as
+        far as the variance by items does not contain it: wholly where all raters answer every item, as in the analysis
+        of variance.
         """
         return self.by_rater * self._scale - self.within
 
@@ -57,9 +58,9 @@ class Squares:
 
     @property
     def error(self) -> Any:
-        """The standard deviation of what raters add where their answers are independent (see `credible`).
+        """The standard error of the raters' part if all answers are independent (see `credible`).
 
-        Of R raters with n answers, that of the sum over pairs of a rater's answers.
+        It is the standard deviation of the sum over all pairs of answers by one rater.
         """
         sizes = np.asarray(self.sizes, dtype=np.float64)
         return self.by_answer / sizes.sum() * math.sqrt(2 * (sizes * (sizes - 1)).sum()) * self._scale
@@ -85,15 +86,15 @@ def effective_number(sizes: Floats | Ints) -> float:
 
 
 def enlarged(number: float) -> float:
-    """Return n / (n - 1) for an effective number of clusters: what an estimate from so few leaves out of a variance."""
+    """Return n / (n - 1) for n effective clusters, the factor by which a variance estimated from them is too small."""
     return max(number, FEWEST) / (max(number, FEWEST) - 1)
 
 
 def credible(added: Any, error: Any) -> Any:
-    """Return what raters add, none below 0, in the share that is more than the error of its estimate.
+    """Return the raters' part, at least 0, shrunk by the share of it that is not error of its estimate.
 
-    The share of the variance of what they add in that of its estimate (Buehlmann 1967), with its square for the former
-    (empirical Bayes). Where hardly anybody answers twice it is nearly nothing.
+    The share is Buehlmann's (1967), a^2 / (a^2 + error^2) for an estimated part a (empirical Bayes). It is nearly 0
+    where hardly anybody answers twice.
     """
     added = np.maximum(added, 0.0)
     total = np.square(added) + np.square(error)
@@ -103,7 +104,7 @@ def credible(added: Any, error: Any) -> Any:
 def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> Any:
     """Return the upper limit of what raters add to a variance, by the chi-squared distribution of that by raters.
 
-    It is infinite for few people, by whose number t goes then.
+    It is infinite for few people; their number then gives the degrees of freedom of t.
     """
     if people < FEW_RATERS:
         return np.full_like(by_rater, math.inf, dtype=np.float64)

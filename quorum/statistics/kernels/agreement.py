@@ -1,4 +1,8 @@
-"""Agreement within units: codes (N,) into ascending positions (V,); starts bound each unit or group."""
+"""Compiled loops over the pairs of answers within units.
+
+Codes (N,) are indices into ascending positions (V,) on the scale. Unit or group g holds
+codes[starts[g]:starts[g + 1]].
+"""
 
 import numpy as np
 

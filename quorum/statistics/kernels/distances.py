@@ -1,4 +1,4 @@
-"""How far apart answers are: codes (N,) into ascending positions (V,), with amounts (V,)."""
+"""Distances between answers: codes (N,) are indices into ascending positions (V,) with amounts (V,)."""
 
 import math
 

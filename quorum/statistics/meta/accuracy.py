@@ -80,7 +80,7 @@ class Halves:
     def ceiling(self, rows: Flags) -> Floats:
         """Return (P,) values whose sum over `rows`, by that of `decided`, is the most that answers can reach there.
 
-        Picking each pair's answer by the votes that score it would reach more than any answer that is there before.
+        Choosing each pair's answer by the votes that score it would exceed what answers given in advance can reach.
         With x the difference of the chances that a half names the better and the worse answer, knowing the better ones
         reaches (sum decided + sum |x|) / (2 sum decided), and sum |x| <= sqrt(pairs * sum x^2) (Jensen; equal where
         pairs are equally hard). The halves share no vote, so agree - apart has the expectation x^2.
@@ -342,7 +342,7 @@ class PeoplesWinners:
 
 
 def credits_apart(first: Ints, second: Ints) -> Credit:
-    """Return what the winners that a first metric names get above those of a second."""
+    """Return the difference in credit, 1 or 0 a pair, between the winners named by a first and by a second metric."""
     return lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners)
 
 

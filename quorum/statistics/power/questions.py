@@ -1,4 +1,4 @@
-"""What a study is to tell apart, and the sizes that it may have."""
+"""The comparison that a planned study is to decide, and the sizes that it may have."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class BestResult:
 
     @property
     def leaders(self) -> list[str]:
-        """The first, and those that it does not beat."""
+        """The best system, and those that are not significantly worse."""
         return [name for name, behind in zip(self.names, self._behind, strict=True) if not behind]
 
     @property
@@ -65,13 +65,13 @@ class BestResult:
 
     @property
     def compared(self) -> dict[str, float | None]:
-        """The p of the first's comparison with each other one, None without a test."""
+        """The p value of the best system's comparison with each other system, by name; None without a test."""
         p = zip(self.names[1:], self.p[1:].tolist(), strict=True)
         return {name: None if math.isnan(value) else value for name, value in p}
 
     @property
     def p_of_rest(self) -> float | None:
-        """The largest p of those behind; None if there are none."""
+        """The largest p of the systems that are not leaders; None if all are."""
         return float(self.p[self._behind].max()) if self._behind.any() else None
 
     @property

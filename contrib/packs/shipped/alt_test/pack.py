@@ -19,7 +19,7 @@ PEOPLE, MODELS = "human_annotations.json", "llm_annotations.json"
 
 
 def analyse(run: Run) -> None:
-    """Hold each model against each expert on the instances that two or more experts judged."""
+    """Compare each model with each expert on the instances that two or more experts judged."""
     if not run.has("mtbench"):
         return
     folder = run.data["mtbench"]

@@ -152,7 +152,7 @@ def _section_7_2(
 
 
 def _authors_scores(run: Run, data: Fifty) -> None:
-    """Hold our CIDEr against the authors' own scores of each pair's first candidate, by all fifty references."""
+    """Compare our CIDEr with the authors' own scores of each pair's first candidate, by all fifty references."""
     if not run.has(SCORES):
         return
     references = references_by_image(FiftyDataset(PASCAL, run.data[PASCAL]).rows())

@@ -90,7 +90,7 @@ class Credits:
         return {pk: name for pk, name in rows if fixed is None or pk in fixed}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
-        """Share equal credits, which thousands of captions repeat."""
+        """Return one object for equal credits, as thousands of captions have the same ones."""
         credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), credit)
 

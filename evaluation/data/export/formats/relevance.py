@@ -54,7 +54,7 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """Yield each unit's line, or None to omit it."""
+        """Yield a line for each unit, None for a unit that the file omits."""
 
 
 class Qrels(LineParts):

@@ -188,7 +188,7 @@ class DesignForm(forms.Form):
             return None
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
-        """Follow the order of the fields; None stands for the whole form."""
+        """Return each field with its errors, in the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         problems: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
         return problems + [

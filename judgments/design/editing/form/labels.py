@@ -1,4 +1,4 @@
-"""What the form calls the keys of a study file and their values, also where a sentence names them."""
+"""Labels of the keys of a study file and their values, in the form and in sentences about them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OF_SOURCE_TEXTS = {
 
 
 def in_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
-    """Put the labels of the form where a sentence names keys of a study file, and the words of their choices.
+    """Replace the keys of a study file in a sentence, and their choices, by the labels of the form.
 
     Args:
         design: whose form it is, or its study file, right or wrong.
@@ -74,7 +74,7 @@ def in_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
 
 @cache
 def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
-    """Return the fields by key, and the pattern of keys in a sentence: a word alone is one only where it begins."""
+    """Return the fields by key, and a pattern that finds keys in a sentence; a single word only at its beginning."""
     fields = dict(_all_fields("", StudyDesign.model_fields))
     if protocol in KINDS:
         fields |= {

@@ -156,7 +156,7 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def count_now(editor: EditorPage, request: HttpRequest) -> None:
-    """Count for browsers without scripts."""
+    """Add the design's figures to the page for browsers without scripts."""
     design = find_preview(request.session, editor.key) if editor.key else None
     if design is None or not editor.counts_now:
         return

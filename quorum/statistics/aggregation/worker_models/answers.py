@@ -121,9 +121,9 @@ def note_of(workers: int, most: int) -> str:
 def even(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
     """Return the figures of a solution, and whether they are means over several solutions.
 
-    The (U, L) posterior, a (W,) probability of each worker, and others. `early` has them a few steps from a start that
-    favours nobody: figures are equal there if the answers alone cannot tell them apart. A solution where they differ
-    is one of several, which exchange them; the mean over all is that of the figures that they exchange.
+    Figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has the figures a few steps
+    after a symmetric start: those equal there cannot be told apart by the answers alone. If they differ in `best`, it
+    is one of several equally good solutions, which permute them, and their mean stands for the mean over solutions.
     """
     means = [_mean_of_equals(*both) for both in zip(best, early, strict=True)]
     tied = winners(early[0]) < 0
