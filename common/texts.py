@@ -55,7 +55,7 @@ def _around(text: str, at: int) -> str:
     return repr(f"{'…' * (start > 0)}{text[start:end]}{'…' * (end < len(text))}")
 
 
-def moved(offset: int, written: str, other: str) -> int:
+def move_offset(offset: int, written: str, other: str) -> int:
     """Return the offset in ``other`` that corresponds to an offset in ``written``, another form of the same text."""
     wanted, offsets = _place(written, offset), range(len(other.rstrip()) + 1)
     return max(0, bisect_right(offsets, wanted, key=lambda index: _place(other, index)) - 1)

@@ -33,7 +33,7 @@ COST = 10.0  # share of time for computing: what takes 12 s is recomputed every 
 JOB = "figures"
 
 
-def are_many(rows: QuerySet[Any]) -> bool:
+def has_many_rows(rows: QuerySet[Any]) -> bool:
     return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
 

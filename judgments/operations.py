@@ -31,7 +31,7 @@ from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.parameters import Parameters, RowId
 from judgments.access.roles import Right, give_role, person_named, take_role
-from judgments.cached_figures import are_many
+from judgments.cached_figures import has_many_rows
 from judgments.design import saved_presets
 from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study, StudyRole
@@ -235,7 +235,7 @@ def _can_be_drawn(study: Study) -> None:
     """Check the dataset only if that is quick."""
     if study.state != Study.State.DRAFT:
         raise generated_already(study)
-    if not are_many(study.dataset.captions.all()):
+    if not has_many_rows(study.dataset.captions.all()):
         plan_study(design_of(study), study.dataset, maker=study.created_by_id)
 
 

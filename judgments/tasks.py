@@ -53,7 +53,7 @@ def add_job_task(kind: str, queue: str) -> None:
 def _as_task(run: JobRun) -> Iterator[None]:
     try:
         memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
-        with using(AllWorkers(run)), runs.interrupted(), at_most_memory(memory):
+        with using(AllWorkers(run)), runs.interrupt_regularly(), at_most_memory(memory):
             yield
     except SoftTimeLimitExceeded:
         raise runs.TookTooLong(run.queue) from None
@@ -81,7 +81,7 @@ def sweep_jobs() -> None:
     sweep.requeue_lost_jobs(messages_at_broker)
 
 
-def _add_round(scheduled: registry.Round) -> None:
+def _add_round(scheduled: registry.PeriodicTask) -> None:
     _queues[scheduled.task] = scheduled.queue
 
     @shared_task(name=scheduled.task)

@@ -39,7 +39,7 @@ def judgments_of(table: Any, *names: str) -> list[Column]:
     return [column.filter(counted).to_numpy() for column in columns]
 
 
-def like(table: Any, result: pa.Table) -> Any:
+def match_table_type(table: Any, result: pa.Table) -> Any:
     """Return the result as a DataFrame if the given table is one, else as an Arrow table."""
     return result.to_pandas() if type(table).__module__.partition(".")[0] == "pandas" else result
 
@@ -47,7 +47,7 @@ def like(table: Any, result: pa.Table) -> Any:
 def table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[str, Any]) -> Any:
     if unit in columns:
         raise BadShape(f"unit is {unit!r}, expected another name than {', '.join(columns)}")
-    return like(judgments, pa.table({unit: units, **columns}))
+    return match_table_type(judgments, pa.table({unit: units, **columns}))
 
 
 def fit_to_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ from quorum.columns import (
     fit_to_tables,
     is_table,
     judgments_of,
-    like,
+    match_table_type,
     named_columns,
     refuse_beside_table,
     required_column,
@@ -61,7 +61,7 @@ def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METR
     scores = score_texts(texts, lists, metrics, **options)
     for name, of_metric in scores.scores.items():
         table = table.append_column(name, pa.array(of_metric.images))
-    return like(candidates, table)
+    return match_table_type(candidates, table)
 
 
 def alpha(
@@ -147,4 +147,6 @@ def bradley_terry(comparisons: Any, **options: Any) -> Any:
     if not np.isfinite(fit.log_strength).all():
         raise BadValue(fit.reason)
     columns = {"item": fit.items, "log_strength": fit.log_strength, "low": fit.low, "high": fit.high}
-    return like(comparisons, pa.table({name: column[fit.order] for name, column in columns.items()}))
+    return match_table_type(
+        comparisons, pa.table({name: column[fit.order] for name, column in columns.items()})
+    )

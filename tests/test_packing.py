@@ -63,12 +63,12 @@ def test_values_come_out_as_they_went_in() -> None:
     found = through_a_file([table, np.array(["a", "bc"])])
     assert (found[0].dtype, found[0].tolist()) == (table.dtype, table.tolist())
     assert found[1].tolist() == ["a", "bc"]
-    packing.declare(power.without_noise)
+    packing.declare(power.true_share)
     generator = np.random.default_rng(4)
     generator.random(3)
     assert through_a_file(generator).random(5).tolist() == generator.random(5).tolist()
-    call = through_a_file(partial(power.without_noise, 0.6, right=np.float64(0.8)))
-    assert call() == power.without_noise(0.6, 0.8)
+    call = through_a_file(partial(power.true_share, 0.6, right=np.float64(0.8)))
+    assert call() == power.true_share(0.6, 0.8)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.texts import is_empty, moved, one_text, parting
+from common.texts import is_empty, move_offset, one_text, parting
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_mark_covers_the_same_letters_in_every_writing(text: str) -> None:
     for start in range(len(text)):
         for end in range(start + 1, len(text) + 1):
             for other in writings(text):
-                marked = other[moved(start, text, other) : moved(end, text, other)]
+                marked = other[move_offset(start, text, other) : move_offset(end, text, other)]
                 assert one_text(f"|{marked}|") == one_text(f"|{text[start:end]}|")
 
 

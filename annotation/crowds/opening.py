@@ -17,7 +17,7 @@ from annotation.crowds.publishing import ask_to_expire, plan_publications, refus
 from annotation.crowds.sync import close_if_all_refused, sync_if_calls_wait
 from annotation.models import Budget, at_crowd
 from annotation.money.ledger import budget_of, set_budget
-from annotation.money.limits import as_one_order
+from annotation.money.limits import commit_as_one_order
 from annotation.quality.rules import copy_rules
 from annotation.work.seats import take_pause_lock
 from annotation.work.slots.release import expire_overdue, release_reserved
@@ -76,7 +76,7 @@ def look_ahead(*, study: Study) -> None:
         return  # the crowd is away: the message to publish asks again
 
 
-@as_one_order
+@commit_as_one_order
 def begin_opening(*, study: Study, by: User | None = None) -> str:
     """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)

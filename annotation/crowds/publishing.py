@@ -15,7 +15,7 @@ from annotation.crowds.outbox.effects import apply_failure
 from annotation.crowds.outbox.messages import ask_to_take_down, call_key, write_message
 from annotation.models import Budget, CrowdCall, Publication, at_crowd
 from annotation.money.ledger import budget_of
-from annotation.money.limits import as_one_order
+from annotation.money.limits import commit_as_one_order
 from common.amounts import spell_cents
 from common.errors import WrongState
 from judgments.access.roles import note_event
@@ -27,7 +27,7 @@ OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 PUBLISHED_THERE = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
-@as_one_order
+@commit_as_one_order
 def plan_publications(*, study: Study, by: User | None = None, besides: Collection[int | None] = ()) -> int:
     """Write publish messages and reserve their price; return the number of new external HITs.
 
@@ -135,7 +135,7 @@ def ask_to_extend(
     )
 
 
-@as_one_order
+@commit_as_one_order
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
     """Keep all published external HITs open for ``hours`` from now; return their number."""
     if study.state != Study.State.OPEN:
@@ -167,7 +167,7 @@ def _released_screen_outs(publication: Publication) -> int:
     return max(0, publication.screen_outs - publication.screen_outs_held - paid)
 
 
-@as_one_order
+@commit_as_one_order
 def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, why: str = "") -> None:
     """Ask to pay ``count`` more people who are screened out; a study that paused for want of them goes on."""
     rows = at_crowd(Publication, study).exclude(screen_out_cents=0)
@@ -197,7 +197,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     return len(up)
 
 
-@as_one_order
+@commit_as_one_order
 def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
     """Reopen what was taken down since then, and publish what was held back. Return the number."""
     backend = backend_of(study)

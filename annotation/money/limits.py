@@ -101,7 +101,7 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
         _order.reset(token)
 
 
-def as_one_order(service: Callable[P, R]) -> Callable[P, R]:
+def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
     """Decorate a service so that all that one call commits counts as one order; it takes ``study`` and maybe ``by``."""
 
     @wraps(service)

@@ -14,7 +14,7 @@ from annotation.crowds.outbox.effects import settle_session
 from annotation.crowds.outbox.messages import call_key, write_message
 from annotation.models import CrowdCall, CrowdSession
 from annotation.money.ledger import OverBudget
-from annotation.money.limits import as_one_order, one_order
+from annotation.money.limits import commit_as_one_order, one_order
 from annotation.money.wages import pay_of_sessions
 from common.amounts import spell_cents
 from common.errors import WrongState
@@ -121,7 +121,7 @@ class TopUps(NamedTuple):
     left_out: list[str]
 
 
-@as_one_order
+@commit_as_one_order
 def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = None) -> TopUps:
     """Ask for a bonus for each approved session below the study's floor, of all people or of one.
 

@@ -30,7 +30,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import AssignmentQuerySet
-from annotation.money.limits import as_one_order
+from annotation.money.limits import commit_as_one_order
 from annotation.money.payments import ENDED, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence
@@ -100,7 +100,7 @@ def reasons_against(
     return dict(reasons)
 
 
-@as_one_order
+@commit_as_one_order
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 

@@ -38,7 +38,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import LEASED_STATES
-from annotation.money.limits import as_one_order
+from annotation.money.limits import commit_as_one_order
 from annotation.money.orders import confirmable
 from annotation.work.joining import MOST_INVITATIONS, create_invitations
 from annotation.work.seats import take_pause_lock
@@ -83,7 +83,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     note_event(study=study, what="paused", sentence=f"Paused: no more claims.{crowd}", why=why, by=by)
 
 
-@as_one_order
+@commit_as_one_order
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Offer work again, here and at the crowd. Resuming twice changes nothing.
 
@@ -118,7 +118,7 @@ def _one_or_many(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"{number:,} {what}s"
 
 
-@as_one_order
+@commit_as_one_order
 def extend_study(
     *,
     study: Study,

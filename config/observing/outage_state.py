@@ -10,7 +10,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse
 
 from config.observing.figures import ERRORS
-from config.observing.outages import DATABASE, DISK, outage_of, root_of
+from config.observing.outages import DATABASE, DISK, outage_cause_of, outage_of
 from config.observing.requests import Middleware
 
 RETRY_SECONDS = 10
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 def note_outage(error: BaseException) -> bool:
     """Return whether the error comes from an outage; log a new one."""
-    root = root_of(error)
+    root = outage_cause_of(error)
     if root is not None:
         STATE.begin(outage_of(root), root)
         ERRORS.labels(LABELS[outage_of(root)]).inc()

@@ -26,7 +26,7 @@ SQLITE_OUTAGES = {
 POSTGRESQL_OUTAGES = {"08": DATABASE, "53100": DISK, "53": DATABASE, "57P": DATABASE, "58": DISK}
 
 
-def root_of(error: BaseException | None) -> BaseException | None:
+def outage_cause_of(error: BaseException | None) -> BaseException | None:
     """Return the first error in a chain of causes that shows an outage, as of a session that is not stored."""
     while error is not None and not outage_of(error):
         error = error.__cause__ or error.__context__
@@ -55,4 +55,4 @@ class WithoutOutages(logging.Filter):
     """Drop the tracebacks of requests during an outage, which its first line explains."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.exc_info and root_of(record.exc_info[1]))
+        return not (record.exc_info and outage_cause_of(record.exc_info[1]))

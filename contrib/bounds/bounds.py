@@ -159,7 +159,7 @@ def leave_one_out_bounds(
     bounds = compute_bounds(
         list(by_item.values()),
         ranked=list(by_item).index(item) if item else 0,
-        metrics=metrics or computable(WG16_METRICS),
+        metrics=metrics or computable_metrics(WG16_METRICS),
         tokenizer=tokenizer,
         others={name: _read_other_captions(name, dataset) for name in others},
         corpus=read_corpus(corpus, tokenizer) if corpus is not None else (),
@@ -190,7 +190,7 @@ def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
     return [text for texts in captions_by_image(find_dataset(name)).values() for text in texts]
 
 
-def computable(metrics: Iterable[str]) -> list[str]:
+def computable_metrics(metrics: Iterable[str]) -> list[str]:
     """Return the metrics whose tables are installed."""
     names = []
     for text in metrics:

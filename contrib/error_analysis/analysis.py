@@ -19,7 +19,7 @@ from common.errors import NotThere
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import Analysis, Consensus, MetricScore
-from judgments.cached_figures import are_many, cached_figures, required_figures
+from judgments.cached_figures import cached_figures, has_many_rows, required_figures
 from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
@@ -170,7 +170,7 @@ def _cache_key(study: Study, analysis: Analysis) -> tuple[Any, ...]:
 
 
 def _is_large(study: Study) -> bool:
-    return are_many((study.pairs if KINDS[study.protocol].compares_pairs else study.units).all())
+    return has_many_rows((study.pairs if KINDS[study.protocol].compares_pairs else study.units).all())
 
 
 @lru_cache(maxsize=CACHED_RANKINGS)

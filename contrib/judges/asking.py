@@ -41,7 +41,7 @@ from contrib.judges.models import Judge, JudgeAnswer
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from judgments.access.roles import note_event
-from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.picture_metadata import strip_metadata
 from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding
 from judgments.design.numbers import number_text, plain_number
 from judgments.design.study_design import StudyDesign
@@ -281,7 +281,7 @@ def picture_of(item: Item) -> str:
         return item.url
     try:
         with item.picture.open("rb") as file:
-            served = BytesIO(without_metadata(file.read()))  # what people see
+            served = BytesIO(strip_metadata(file.read()))  # what people see
         with Image.open(served, formats=list(FORMATS)) as image:
             large = image.width * image.height > MOST_WHOLE
             prepare_decoding(image, (WIDEST, WIDEST) if large else image.size)

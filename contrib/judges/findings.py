@@ -46,7 +46,7 @@ from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.numeric.signatures import signature
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 from quorum.statistics.agreement import ratings_of_judgments
-from quorum.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumbered, share_of_rows
+from quorum.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumber_codes, share_of_rows
 from quorum.statistics.judges import (
     ACCURACY,
     EPSILON,
@@ -382,7 +382,7 @@ def _mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
 
 def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[str, Any]:
     """Return a value with its interval, clustered by image; (N,) influences and images belong to its rows."""
-    half = Clusters.of_codes({ITEM: renumbered(images)}).spread(influences).half(CONFIDENCE)
+    half = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half(CONFIDENCE)
     return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
 
 

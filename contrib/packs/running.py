@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from contrib.bounds.bounds import computable
+from contrib.bounds.bounds import computable_metrics
 from contrib.packs.reading import MODULE, Number, Pack, ReplicationError
 from contrib.packs.verdicts import NumberVerdict, verdict_of
 from evaluation.presentation.content import Cell, Column, Estimate, Plot, Section, Table, plain_table
@@ -174,7 +174,7 @@ def _verdict(run: Run, number: Number) -> NumberVerdict:
         reason = f"missing is {files} ({data.what}; published: {data.source})"
         reason += f"; with it the pack {data.use}" if data.use else ""
         return verdict_of(run.pack, number, None, missing=reason)
-    if "meteor" in number.id.split("/") and not computable(["meteor"]):
+    if "meteor" in number.id.split("/") and not computable_metrics(["meteor"]):
         return verdict_of(run.pack, number, None, missing=NO_TABLES)
     if number.missing:
         return verdict_of(run.pack, number, None)

@@ -33,7 +33,7 @@ from quorum.statistics.power import (
     TwoSystems,
     fit_people,
     power_of,
-    without_noise,
+    true_share,
 )
 
 PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus is right
@@ -194,7 +194,7 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
             )
             % {"slug": study.slug, "first": first, "second": second, "value": ", ".join(known) or "none"}
         )
-    return {"win_rate": without_noise(wins / (wins + losses), right), "ties": 0.0}
+    return {"win_rate": true_share(wins / (wins + losses), right), "ties": 0.0}
 
 
 def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
@@ -210,7 +210,7 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
         for metric in winners
     }
     n = len(consensus)
-    accuracy = {metric: without_noise(sum(hits[metric].values()) / n, right) for metric in hits}
+    accuracy = {metric: true_share(sum(hits[metric].values()) / n, right) for metric in hits}
     a, b = accuracy[first], accuracy[second]
     same = sum(hits[first][pair] == hits[second][pair] for pair in consensus) / n
     return {

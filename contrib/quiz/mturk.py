@@ -12,7 +12,7 @@ from annotation.crowds.mturk.questions import (
     SCHEMAS,
     QuestionProblem,
     add_element,
-    root,
+    root_element,
     serialized,
 )
 from annotation.work.quiz import QualificationTest
@@ -58,7 +58,7 @@ def percent_needed(questions: int, pass_mark: float) -> int:
 
 
 def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
-    document = root("QuestionForm", QUESTION_FORM)
+    document = root_element("QuestionForm", QUESTION_FORM)
     add_element(add_element(document, "Overview"), "Title", title)
     for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
         part = add_element(document, "Question")
@@ -77,7 +77,7 @@ def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[i
 
 
 def _key(questions: Sequence[Question]) -> Element:
-    document = root("AnswerKey", ANSWER_KEY)
+    document = root_element("AnswerKey", ANSWER_KEY)
     for number, question in enumerate(questions, start=1):
         part = add_element(document, "Question")
         add_element(part, "QuestionIdentifier", _identifier(number))

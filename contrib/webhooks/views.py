@@ -40,7 +40,7 @@ from judgments.studies.study_page import study_page
 CHANGING = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 
 
-def changeable(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
+def changeable_webhook_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
     """Filter the studies that the person may change."""
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):
@@ -99,7 +99,7 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
     def rows_for(
         self, queryset: QuerySet[Webhook], studies: QuerySet[Study], request: Request
     ) -> QuerySet[Webhook]:
-        return queryset.filter(study__in=changeable(studies, request))
+        return queryset.filter(study__in=changeable_webhook_studies(studies, request))
 
     create = create_action(
         operations.add,
@@ -132,7 +132,7 @@ class DeliveryResource(Resource):
     def rows_for(
         self, queryset: QuerySet[WebhookDelivery], studies: QuerySet[Study], request: Request
     ) -> QuerySet[WebhookDelivery]:
-        return queryset.filter(webhook__study__in=changeable(studies, request))
+        return queryset.filter(webhook__study__in=changeable_webhook_studies(studies, request))
 
     retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
 

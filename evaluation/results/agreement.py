@@ -40,7 +40,7 @@ from quorum.statistics.crossed import (
     RATER,
     ClusterColumns,
     Clusters,
-    renumbered,
+    renumber_codes,
     share_of_rows,
 )
 from quorum.statistics.inputs import encode
@@ -402,7 +402,7 @@ def side_bias(
     if of_counted is None:
         columns = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
         columns = columns or {"judgment": np.arange(len(sides))}
-        clusters = Clusters.of_codes({name: renumbered(column) for name, column in columns.items()})
+        clusters = Clusters.of_codes({name: renumber_codes(column) for name, column in columns.items()})
     else:
         clusters = of_counted.subset(table.sided[table.counted])
     chosen = table.left[rows].astype(np.float64)

@@ -24,7 +24,7 @@ from evaluation.results.standings import (
     MEAN,
     Outputs,
     figures_of,
-    mapped,
+    map_distinct_values,
     measure_of,
 )
 from judgments.kinds import Consensus, Kind, RelevanceScale
@@ -185,7 +185,7 @@ class JudgedOutputs:
 
     def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
         """Map the values, computing each distinct one once."""
-        values = mapped(np.concatenate([self.value, self.of_text]), into)
+        values = map_distinct_values(np.concatenate([self.value, self.of_text]), into)
         return replace(self, value=values[: len(self.value)], of_text=values[len(self.value) :])
 
 

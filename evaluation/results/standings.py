@@ -32,7 +32,7 @@ from quorum.statistics.crossed import (
     Contrast,
     RaterDeletions,
     Spread,
-    renumbered,
+    renumber_codes,
     share_interval,
 )
 from quorum.statistics.inputs import ROUNDING
@@ -116,7 +116,7 @@ def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
     return of_parts
 
 
-def mapped(values: Floats, into: Callable[[float], float]) -> Floats:
+def map_distinct_values(values: Floats, into: Callable[[float], float]) -> Floats:
     """Map the values that are not nan, computing each distinct one once."""
     distinct, number = np.unique(values, return_inverse=True)
     results: Floats = np.array(
@@ -192,8 +192,8 @@ class Outputs:
         """Return the outputs with each score, and what it is without a rater, mapped."""
         deletions = self.deletions
         if deletions is not None:
-            deletions = replace(deletions, value=mapped(deletions.value, into))
-        return replace(self, score=mapped(self.score, into), deletions=deletions)
+            deletions = replace(deletions, value=map_distinct_values(deletions.value, into))
+        return replace(self, score=map_distinct_values(self.score, into), deletions=deletions)
 
     def subset(self, rows: Flags) -> Outputs:
         """Return some of the (R,) outputs."""
@@ -255,7 +255,7 @@ class Outputs:
         gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
         changes[gone] = influence[key[gone] // raters]
         value = np.where(gone, math.nan, changes)
-        of_items = RaterDeletions(key // raters, renumbered(key % raters), value, deletions.means)
+        of_items = RaterDeletions(key // raters, renumber_codes(key % raters), value, deletions.means)
         return of_items.widen(spread, items, lambda: changes)[0]
 
 

@@ -50,7 +50,7 @@ from judgments.datasets.upload_parts import (
     SYSTEM,
     Understood,
     UploadPart,
-    as_understood,
+    load_understood,
 )
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem, read_layouts
 from judgments.jobs.queues import enqueue
@@ -514,7 +514,7 @@ class DatasetAdmin(QuorumAdmin):
         if choices is None:
             return self._ask_for_files_again(request, "add")
         return self._show_understood(
-            request, job.args["upload"], choices, as_understood((job.result or {})["understood"])
+            request, job.args["upload"], choices, load_understood((job.result or {})["understood"])
         )
 
     def _show_understood(
@@ -538,7 +538,7 @@ class DatasetAdmin(QuorumAdmin):
         choices = request.session.get(UNDERSTOOD, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
-        understood = as_understood(choices["understood"])
+        understood = load_understood(choices["understood"])
         form = UnderstoodForm(request.POST, understood=understood)
         tables = {name: UploadTable(**table) for name, table in understood.tables.items()}
         try:
@@ -640,7 +640,7 @@ class DatasetAdmin(QuorumAdmin):
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Read a table's columns, and corrections of its invalid cells, from the form; then import the table."""
         user = signed_in(request)
-        waiting = pending_imports.pending(upload) if uploads.is_of(upload, user) else None
+        waiting = pending_imports.find_pending_import(upload) if uploads.is_of(upload, user) else None
         if waiting is None:
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":

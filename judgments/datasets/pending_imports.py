@@ -46,7 +46,7 @@ ROW_OPTIONS = ("header_row", "where", "missing")
 MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
 
 
-def pending(upload: str) -> dict[str, Any] | None:
+def find_pending_import(upload: str) -> dict[str, Any] | None:
     """Return the import that waits for its columns, or None: its job's kind and arguments, and its table."""
     try:
         waiting: dict[str, Any] = load_json(job_file(upload).read_text())

@@ -29,7 +29,7 @@ GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF
 ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 
 
-def without_metadata(data: bytes) -> bytes:
+def strip_metadata(data: bytes) -> bytes:
     """Return a JPEG, PNG, WebP or GIF without metadata, up to the first broken place.
 
     A JPEG keeps its colour profile and orientation. Other data are returned unchanged.

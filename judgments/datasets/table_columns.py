@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop
 from common.files import as_cell
 from judgments.importers import WITH_HEADER, ColumnMapping, read_layouts, reader_of
 from judgments.importers.mapping import LEFT_OUT as NOT_USED
-from judgments.importers.mapping import first_rows, guessed
+from judgments.importers.mapping import first_rows, guess_columns
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 
@@ -187,7 +187,7 @@ def table_of(
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in TABLE_USES[use].wanted if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
-    known = used if used and set(used.values()) <= set(names) else guessed(names, wanted)
+    known = used if used and set(used.values()) <= set(names) else guess_columns(names, wanted)
     TABLE_USES[use].check_guesses(known)
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
     return UploadTable(names, cells, known, header_row=header_row, is_folder=path.is_dir())

@@ -150,6 +150,6 @@ class Understood:
         return any(part.texts for part in self.parts)
 
 
-def as_understood(values: Mapping[str, Any]) -> Understood:
+def load_understood(values: Mapping[str, Any]) -> Understood:
     """Return what ``dataclasses.asdict`` took apart."""
     return replace(Understood(**values), parts=[UploadPart(**part) for part in values["parts"]])

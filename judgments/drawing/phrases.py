@@ -118,7 +118,7 @@ def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> lis
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
-def as_written(text: str, grams: Sequence[str]) -> list[str]:
+def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
     tokens, written = words_of(text), spoken_words(text)
     first: dict[str, int] = {}
     for gram, start in ngrams(tokens):

@@ -63,7 +63,7 @@ def members_of(container: object) -> Iterator[tuple[str, Any]]:
         yield from ((str(at), member) for at, member in enumerate(container))
 
 
-def exploded(
+def explode_rows(
     values: Mapping[str, Any], steps: Sequence[Sequence[str]], level: int = 1
 ) -> Iterator[Mapping[str, Any]]:
     """Yield a row for each member of the lists or objects, walked together, that the first step names; and so on.
@@ -80,7 +80,7 @@ def exploded(
     first = containers[steps[0][0]]
     for key in range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ():
         members_of_key = {path: _member(container, str(key)) for path, container in containers.items()}
-        yield from exploded(
+        yield from explode_rows(
             {**values, KEY: key, f"{KEY}{level}": key, **members_of_key}, steps[1:], level + 1
         )
 

@@ -354,7 +354,7 @@ class _Reading:
                 if unchecked:
                     self._check_header(record, opened)
                     unchecked = False
-                for values in foreign.exploded(opened, how.rows):
+                for values in foreign.explode_rows(opened, how.rows):
                     if any(
                         re.search(rule, str(foreign.look_up(values, name) or ""))
                         for name, rule in how.skip.items()
@@ -642,12 +642,12 @@ def first_rows(
         dict(foreign.flat(values))
         for file in reading.files()
         for record in read(file, reading.raw, reading.notes, encoding)
-        for values in foreign.exploded(reading.opened(record), how.rows)
+        for values in foreign.explode_rows(reading.opened(record), how.rows)
     )
     return list(islice(rows, FIRST_ROWS))
 
 
-def guessed(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+def guess_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
     """Return our column -> the one of ``names`` that is probably meant, each once."""
     left = {re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))}
     synonyms = _synonyms()

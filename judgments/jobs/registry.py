@@ -8,7 +8,7 @@ from dataclasses import dataclass
 INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
 
 job_kinds: dict[str, JobKind] = {}
-_rounds: list[Round] = []
+_rounds: list[PeriodicTask] = []
 
 
 class UnknownJobKind(Exception):
@@ -38,7 +38,7 @@ class JobKind:
 
 
 @dataclass(frozen=True)
-class Round:
+class PeriodicTask:
     """A periodic task: Celery's beat queues it, and a worker calls its function every ``every()`` seconds."""
 
     function: str
@@ -70,10 +70,10 @@ def registered_kinds() -> dict[str, JobKind]:
 
 def schedule(function: str, *, every: Callable[[], float], queue: str = INTERACTIVE) -> None:
     """Register a function, by its dotted path, to be called every ``every()`` seconds."""
-    _rounds.append(Round(function, every, queue))
+    _rounds.append(PeriodicTask(function, every, queue))
 
 
-def scheduled_rounds() -> tuple[Round, ...]:
+def scheduled_rounds() -> tuple[PeriodicTask, ...]:
     return tuple(_rounds)
 
 

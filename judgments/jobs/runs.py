@@ -268,7 +268,7 @@ def during(job_id: int, run: str) -> Iterator[None]:
     heart = threading.Thread(target=watch, name=f"job-{job_id}-part", daemon=True)
     heart.start()
     try:
-        with interrupted():
+        with interrupt_regularly():
             yield
     finally:
         stopped.set()
@@ -281,7 +281,7 @@ def is_run(job_id: int, run: str) -> bool:
 
 
 @contextmanager
-def interrupted() -> Iterator[None]:
+def interrupt_regularly() -> Iterator[None]:
     """Interrupt the main thread regularly, as a long regular expression would keep the heartbeat's thread waiting."""
     signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # a look at the row
     signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)

@@ -23,9 +23,9 @@ from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.drawing.phrases import (
-    as_written,
     frequent_phrases,
     normalise_phrase,
+    spellings_of_grams,
     spread_of,
     titles_in,
     vocabulary,
@@ -272,7 +272,7 @@ class Keywords(OpenKind):
             grams = {
                 image.name: frequent_phrases(image.text, spread, stop_words, longest) for image in images
             }
-        return {image.name: as_written(image.text, grams[image.name]) for image in images}
+        return {image.name: spellings_of_grams(image.text, grams[image.name]) for image in images}
 
     def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
         title = dict(image.fields).get("title")

@@ -30,7 +30,7 @@ from common.files import can_be_stored
 from judgments.access.roles import Right, has_right, note_event
 from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
 from judgments.cached_figures import FiguresPending
-from judgments.design.editing.form.labels import in_labels
+from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.views import design, from_file, numbers, reuse, start
 from judgments.kinds import KINDS, AbsentKind
 from judgments.models import Study, StudyEvent
@@ -152,7 +152,7 @@ class StudyAdmin(QuorumAdmin):
                 )
             answer = step.run(request, study)
         except QuorumError as error:
-            refusal = in_labels(str(error), study.design)
+            refusal = replace_keys_by_labels(str(error), study.design)
             if step.beside:
                 store_refusal(request, study, step.name, refusal)
                 return self._back(request, study, f"#{step.name}")

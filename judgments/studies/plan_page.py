@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from common.errors import DesignError, QuorumError
-from judgments.cached_figures import are_many, cached_figures
+from judgments.cached_figures import cached_figures, has_many_rows
 from judgments.design.editing.form.design_form import field_of_key
-from judgments.design.editing.form.labels import in_labels
+from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.drawing.controls.pool import ControlPool
 from judgments.figures import Figures, add_figures
 from judgments.models import Study, System
@@ -42,7 +42,7 @@ def plan_context(study: Study) -> Context:
             plan = DesignError(str(error))
     return {
         "design": design,
-        "problem": in_labels(str(plan), design),
+        "problem": replace_keys_by_labels(str(plan), design),
         "problem_link": place_of_problem(study, plan.field),
         "step_waits": generate.name,
     }
@@ -76,7 +76,7 @@ def _drawn_from(study: Study) -> object:
 
 
 def _is_large(study: Study) -> bool:
-    return are_many(study.dataset.captions.all())
+    return has_many_rows(study.dataset.captions.all())
 
 
 PLAN: Figures[StudyPlan | DesignError] = add_figures(

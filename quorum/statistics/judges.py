@@ -26,7 +26,7 @@ from quorum.statistics.crossed import (
     check_confidence,
     cluster_columns,
     column_codes,
-    renumbered,
+    renumber_codes,
     share_interval,
 )
 from quorum.statistics.inference import Inference, Result, signed
@@ -154,7 +154,7 @@ def alternative_annotator_test(
     counts = np.bincount(rater[usable], minlength=len(names))
     tested = np.flatnonzero(counts >= least)
     keep = usable & np.isin(rater, tested)
-    unit, rater, cluster = unit[keep], renumbered(rater[keep]), cluster[keep]
+    unit, rater, cluster = unit[keep], renumber_codes(rater[keep]), cluster[keep]
     # Who is nearer to the others, row by row, and how often.
     judge_wins = (judge_nearness >= nearness)[keep].astype(np.float64)
     person_wins = (nearness >= judge_nearness)[keep].astype(np.float64)
@@ -181,7 +181,7 @@ def alternative_annotator_test(
     low = high = math.nan
     counted: Mapping[str, int] = {}
     if len(tested):
-        shared = Clusters.of_codes({name: renumbered(cluster)})
+        shared = Clusters.of_codes({name: renumber_codes(cluster)})
         influences = (judge_wins - by_judge[rater]) / (n[rater] * len(tested))
         low, high = share_interval(advantage, shared.spread(influences), shared.counts[name], CONFIDENCE)
         counted = shared.counts
@@ -395,14 +395,14 @@ class _Parts:
         cls, label: Floats, prediction: Floats, labelled: Ints, alone: Ints, codes: tuple[str, Ints]
     ) -> _Parts:
         name, cluster = codes
-        of_labelled = Clusters.of_codes({name: renumbered(cluster[labelled])})
+        of_labelled = Clusters.of_codes({name: renumber_codes(cluster[labelled])})
         labels = (label - label.mean()) / len(label)
         beside = (prediction[labelled] - prediction[labelled].mean()) / len(labelled)
         counts, reason = dict(of_labelled.counts), of_labelled.reason
         if not len(alone):
             nothing: Floats = np.empty(0)
             return cls(labels, beside, nothing, 0.0, of_labelled, None, (0.0, 0.0), counts, reason)
-        of_alone = Clusters.of_codes({name: renumbered(cluster[alone])})
+        of_alone = Clusters.of_codes({name: renumber_codes(cluster[alone])})
         rest = (prediction[alone] - prediction[alone].mean()) / len(alone)
         size = int(cluster.max()) + 1
         sums = np.bincount(cluster[alone], weights=rest, minlength=size)

@@ -43,7 +43,9 @@ KINDS = job_kinds.__name__
 def enqueue(installation: Installation, kind: str = "make-groups", **args: Any) -> int:
     """Asks for work from a process of its own; the job's id."""
     return int(
-        installation.python(f"from {KINDS} import queues\nprint(queues.enqueue(kind={kind!r}, args={args!r}).pk)")
+        installation.python(
+            f"from {KINDS} import queues\nprint(queues.enqueue(kind={kind!r}, args={args!r}).pk)"
+        )
     )
 
 
@@ -619,9 +621,7 @@ def test_a_broker_that_does_not_answer_is_tried_once_for_many_jobs(
     installation_on: Callable[[str], Installation], scheme: str
 ) -> None:
     installation = installation_on("sqlite")
-    code = (
-        f"from {KINDS} import queues\nfor _ in range(9): queues.enqueue(kind='make-groups', args={{'count': 1}})"
-    )
+    code = f"from {KINDS} import queues\nfor _ in range(9): queues.enqueue(kind='make-groups', args={{'count': 1}})"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         installation.env["CELERY_BROKER_URL"] = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/"
         fine, _, said = forking.run(code, installation.env)
@@ -653,7 +653,7 @@ def test_a_broker_whose_name_nobody_knows_costs_no_page(
 
 def refused(installation: Installation) -> None:
     fine, _, log = forking.run(
-        f"from {KINDS} import queues\njobs.enqueue(kind='make-groups')", installation.env
+        f"from {KINDS} import queues\nqueues.enqueue(kind='make-groups')", installation.env
     )
     assert fine, log
     assert "Job 1 is stored, but the broker cannot be reached" in log

@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 
 from judgments.drawing.phrases import (
-    as_written,
     clauses,
     frequent_phrases,
     known_titles,
     ngrams,
     normalise_phrase,
+    spellings_of_grams,
     spread_of,
     titles_in,
     vocabulary,
@@ -64,7 +64,7 @@ def test_the_titles_of_the_papers_own_example_are_all_found_with_their_parts():
     }
     found = titles_in(CAMPUS, titles)
     assert set(found) == titles - {"dallas cowboys"}
-    assert as_written(CAMPUS, ["university of texas at dallas"]) == ["University of Texas at Dallas"]
+    assert spellings_of_grams(CAMPUS, ["university of texas at dallas"]) == ["University of Texas at Dallas"]
 
 
 def test_a_title_may_run_across_a_comma_but_a_frequent_run_may_not():

@@ -11,7 +11,7 @@ import pytest
 from PIL import ExifTags, GifImagePlugin, Image, PngImagePlugin
 
 from common.incoming import limits
-from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.picture_metadata import strip_metadata
 from judgments.datasets.pictures import PictureProblem, picture_format
 from judgments.datasets.scaling import scale_picture, scaled_path
 
@@ -42,7 +42,7 @@ def picture(form: str) -> bytes:
 def test_nothing_but_the_picture_is_left(form: str) -> None:
     given = picture(form)
     assert SECRET in given
-    bare = without_metadata(given)
+    bare = strip_metadata(given)
     assert SECRET not in bare
     before, after = Image.open(io.BytesIO(given)), Image.open(io.BytesIO(bare))
     assert (after.format, after.size) == (before.format, before.size)
@@ -54,14 +54,14 @@ def test_nothing_but_the_picture_is_left(form: str) -> None:
         assert after.info["icc_profile"] == b"profile of colours"
     if isinstance(after, GifImagePlugin.GifImageFile):
         assert (after.n_frames, after.info["loop"]) == (2, 0)
-    assert without_metadata(bare) == bare
+    assert strip_metadata(bare) == bare
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF"])
 def test_what_stands_behind_a_picture_is_left_out(form: str) -> None:
     one = picture(form)
     for more in (one, SECRET, b"VP8 \x0d\x00\x00\x00" + SECRET):
-        assert without_metadata(one + more) == without_metadata(one)
+        assert strip_metadata(one + more) == strip_metadata(one)
 
 
 def test_a_part_of_the_file_that_is_no_part_of_the_picture_is_left_out() -> None:
@@ -69,22 +69,22 @@ def test_a_part_of_the_file_that_is_no_part_of_the_picture_is_left_out() -> None
     one = picture("WEBP")
     chunk = b"NOTE" + len(SECRET + b" ").to_bytes(4, "little") + SECRET + b" "
     told = b"RIFF" + (len(one) - 8 + len(chunk)).to_bytes(4, "little") + one[8:] + chunk
-    assert without_metadata(told) == without_metadata(one)
+    assert strip_metadata(told) == strip_metadata(one)
     one = picture("PNG")
     for name in (b"caBX", b"zxIf", b"prVW"):
         chunk = len(SECRET).to_bytes(4, "big") + name + SECRET + zlib.crc32(name + SECRET).to_bytes(4, "big")
-        assert without_metadata(one[:33] + chunk + one[33:]) == without_metadata(one)
+        assert strip_metadata(one[:33] + chunk + one[33:]) == strip_metadata(one)
     one = picture("JPEG")
     thumbnail = b"JFXX\x00\x10" + SECRET
     segment = b"\xff\xe0" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail
-    assert without_metadata(one[:2] + segment + one[2:]) == without_metadata(one)
+    assert strip_metadata(one[:2] + segment + one[2:]) == strip_metadata(one)
 
 
 def test_an_animated_png_stays_animated() -> None:
     frames = [Image.effect_noise((20, 10), 90) for _ in range(3)]
     stream = io.BytesIO()
     frames[0].save(stream, "PNG", save_all=True, append_images=frames[1:])
-    after = Image.open(io.BytesIO(without_metadata(stream.getvalue())))
+    after = Image.open(io.BytesIO(strip_metadata(stream.getvalue())))
     assert isinstance(after, PngImagePlugin.PngImageFile)
     assert after.n_frames == 3
 
@@ -93,7 +93,7 @@ def test_an_animated_png_stays_animated() -> None:
 def test_a_picture_that_is_cut_off_anywhere_is_served_up_to_there(form: str) -> None:
     given = picture(form)
     for length in range(0, len(given), 61):
-        assert SECRET not in without_metadata(given[:length])
+        assert SECRET not in strip_metadata(given[:length])
 
 
 def test_a_picture_of_too_many_bytes_is_refused(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from quorum.statistics.correlation import COEFFICIENTS, ValuePairs, correlation,
 from quorum.statistics.crossed import (
     Clusters,
     Spread,
-    renumbered,
+    renumber_codes,
     share_interval,
     share_of_rows,
     spread_of_mean,
@@ -476,8 +476,8 @@ def test_clusters_made_once_may_be_forgotten_by_another_thread_at_any_time() -> 
     "high", [4, 10**12, 2**62]
 )  # counted, sorted with their places, or sorted by their places
 def test_codes_are_numbered_without_gaps(high: int) -> None:
-    assert renumbered(np.array([high, 0, 2, high, 0])).tolist() == [2, 0, 1, 2, 0]
-    assert renumbered(np.array([high])).tolist() == [0]
+    assert renumber_codes(np.array([high, 0, 2, high, 0])).tolist() == [2, 0, 1, 2, 0]
+    assert renumber_codes(np.array([high])).tolist() == [0]
 
 
 def test_wrong_clusters_are_named() -> None:

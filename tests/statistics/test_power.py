@@ -20,7 +20,7 @@ from quorum.statistics.power import (
     fresh_seed,
     plan_design,
     power_of,
-    without_noise,
+    true_share,
 )
 
 NEVER_WRONG = People(right=1.0, pair_spread=0.0, pairs_each=1)
@@ -251,10 +251,10 @@ def test_people_who_always_agree_are_always_right() -> None:
 
 
 def test_noise_is_taken_off_a_counted_share() -> None:
-    assert without_noise(0.75 * 0.8 + 0.25 * 0.2, 0.8) == pytest.approx(0.75)
-    assert without_noise(0.1, 0.8) == 0.0
+    assert true_share(0.75 * 0.8 + 0.25 * 0.2, 0.8) == pytest.approx(0.75)
+    assert true_share(0.1, 0.8) == 0.0
     with pytest.raises(BadOption, match="at most 1"):
-        without_noise(0.6, 0.5)
+        true_share(0.6, 0.5)
 
 
 def price(size: Size) -> int:

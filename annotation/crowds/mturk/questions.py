@@ -32,7 +32,7 @@ def storable(text: str) -> str:
     return FORBIDDEN.sub(INSTEAD, text)
 
 
-def root(name: str, namespace: str) -> Element:
+def root_element(name: str, namespace: str) -> Element:
     return Element(name, {"xmlns": namespace})
 
 
@@ -59,7 +59,7 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
         loopback: allow an address of this machine without https, for rehearsals.
     """
     _check_address(url, hit=hit, loopback=loopback)
-    document = root("ExternalQuestion", EXTERNAL_QUESTION)
+    document = root_element("ExternalQuestion", EXTERNAL_QUESTION)
     add_element(document, "ExternalURL", url)
     add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     return _check_question_size(serialized(document), hit=hit)
@@ -67,7 +67,7 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
 
 def html_question_of(page: str, *, hit: str) -> str:
     """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
-    document = root("HTMLQuestion", HTML_QUESTION)
+    document = root_element("HTMLQuestion", HTML_QUESTION)
     add_element(document, "HTMLContent", CONTENT)
     add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     before, _, after = serialized(document).partition(CONTENT)

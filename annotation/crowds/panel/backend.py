@@ -262,10 +262,10 @@ def note_page(*, assignment: Assignment) -> None:
     """
     session = panel_sessions(assignment.study).filter(assignments=assignment).first()
     if session is not None and pages_handed_in(session) >= design_of(assignment.study).panel.hits:
-        end_with(session=session, status=Status.SUBMITTED)
+        end_session_with_status(session=session, status=Status.SUBMITTED)
 
 
-def end_with(*, session: CrowdSession, status: str, why: str = "") -> bool:
+def end_session_with_status(*, session: CrowdSession, status: str, why: str = "") -> bool:
     """End a running session with its code. Return False if it was over."""
     now = timezone.now()
     ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(

@@ -26,7 +26,7 @@ from annotation.crowds.panel.backend import (
     LinkProblem,
     PanelIds,
     code_for,
-    end_with,
+    end_session_with_status,
     idle_since,
     pages_handed_in,
     panel_sessions,
@@ -255,10 +255,12 @@ def _settle_arrival(
 ) -> None:
     worker = session.worker
     if any(previous.status in TOOK_PART for previous in earlier):
-        end_with(session=session, status=Status.RETURNED, why="The person took part before.")
+        end_session_with_status(session=session, status=Status.RETURNED, why="The person took part before.")
         return
     if any(previous.status == Status.SCREENED_OUT for previous in earlier):
-        end_with(session=session, status=Status.SCREENED_OUT, why="The person was screened out before.")
+        end_session_with_status(
+            session=session, status=Status.SCREENED_OUT, why="The person was screened out before."
+        )
         return
     if country and not worker.country:  # the first declaration stays
         Worker.objects.filter(pk=worker.pk, country="").update(country=country)
@@ -266,18 +268,18 @@ def _settle_arrival(
     try:
         check_requirements(requirements=design.checked_here, worker=worker)
     except RequirementNotMet as error:
-        end_with(session=session, status=Status.SCREENED_OUT, why=str(error))
+        end_session_with_status(session=session, status=Status.SCREENED_OUT, why=str(error))
         return
     publication = session.publication
     if session.study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
-        end_with(session=session, status=Status.FULL)
+        end_session_with_status(session=session, status=Status.FULL)
         return
     if _has_place(session, design):
         return
     if replace is None:
         raise PlacesTaken
     if not (replace and _replace_silent(session)):
-        end_with(session=session, status=Status.FULL)
+        end_session_with_status(session=session, status=Status.FULL)
 
 
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
@@ -364,7 +366,7 @@ def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> b
     work = Assignment.objects.filter(session=session)
     # assignments are locked before sessions, as in a submission
     list(work.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
-    if not end_with(session=session, status=status, why=why):
+    if not end_session_with_status(session=session, status=status, why=why):
         return False
     release_slots(work, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
     release_unfilled(publication=session.publication)

@@ -17,7 +17,7 @@ from annotation.models import Budget, at_crowd
 from annotation.money.wages import cents_below_floor
 from common.amounts import thousands
 from judgments.design.crowds import CROWDS
-from judgments.design.editing.form.labels import in_labels
+from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.quiz import asks_anything
 from judgments.design.tables.controls import CAREFUL, usual_least
 from judgments.models import Item, Study
@@ -53,7 +53,7 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
     if study.state == Study.State.OPEN:
         return
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
-        problem = in_labels(obstacle.sentence, launch.design)
+        problem = replace_keys_by_labels(obstacle.sentence, launch.design)
         if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
                 sentence = _("%(words)s That freezes the design.") % {"words": problem}

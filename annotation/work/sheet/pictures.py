@@ -16,7 +16,7 @@ from django.utils.http import http_date, quote_etag
 from annotation.models import Assignment
 from annotation.work.sheet.units import PageUnit
 from common.incoming import limits
-from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.picture_metadata import strip_metadata
 from judgments.datasets.scaling import attributes_of, served_path
 from judgments.models import HITUnit, Item
 
@@ -86,7 +86,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         kind = mimetypes.guess_type(picture.name or "")[0] or ""
         # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
         with picture.open("rb") as file:
-            content = without_metadata(file.read())
+            content = strip_metadata(file.read())
         response = HttpResponse(
             content, content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
         )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.incoming.json_documents import load_json
-from common.texts import moved
+from common.texts import move_offset
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, Span, character_f1
 from contrib.error_spans.kind.mqm import Mqm
 from contrib.error_spans.kind.options import SpanOptions
@@ -62,6 +62,6 @@ def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
     """Return a mark where it is in the writing that is kept; one of outer blanks alone marks the letter beside."""
     if span[START] is None or span[END] is None:
         return dict(span)
-    start, end = (moved(span[name], written, stored) for name in (START, END))
+    start, end = (move_offset(span[name], written, stored) for name in (START, END))
     start = min(start, len(stored.rstrip()) - 1)
     return {**span, START: start, END: max(end, start + 1)}

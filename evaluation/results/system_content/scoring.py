@@ -23,7 +23,7 @@ from evaluation.results.system_content.measures import MODES, BoxMeasures, Keywo
 from evaluation.results.systems import SystemsVerdict, verdict_on_systems
 from judgments.kinds import IncludedJudgment, Kind
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.crossed import RaterDeletions, renumbered
+from quorum.statistics.crossed import RaterDeletions, renumber_codes
 
 Content = BoxMeasures | KeywordMeasures
 CONTENTS: dict[str, Content] = {"boxes": BoxMeasures(), "keywords": KeywordMeasures()}
@@ -175,7 +175,7 @@ def _outputs(content: Content, gold: Gold, scores: Sequence[Floats], measure: in
         source, answer = np.nonzero(row[:, gold.image] >= 0)
         deletions = RaterDeletions(
             row[source, gold.image[answer]],
-            renumbered(gold.rater[answer]),
+            renumber_codes(gold.rater[answer]),
             of_measure[source, images + answer],
             content.means,
         )

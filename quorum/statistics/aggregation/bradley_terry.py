@@ -309,7 +309,7 @@ def maximise(
     return Fit(theta, at.parameters, covariance, information, value, iterations, converged, gradient)
 
 
-def released(fit: Fit) -> Fit:
+def remove_fixed_level(fit: Fit) -> Fit:
     """Remove from a fit's covariance the constant matrix that fixed the level of the strengths."""
     items = len(fit.theta)
     covariance = fit.covariance.copy()
@@ -348,7 +348,7 @@ def fit(tables: OutcomeCounts, ties: bool, order: bool, limits: tuple[int, float
         items,
         limits,
     )
-    return released(maximum)
+    return remove_fixed_level(maximum)
 
 
 def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> float:

@@ -29,7 +29,7 @@ from quorum.statistics.aggregation.bradley_terry import (
     connected_groups,
     group_names,
     maximise,
-    released,
+    remove_fixed_level,
     shares_of,
 )
 from quorum.statistics.crossed import (
@@ -248,4 +248,4 @@ def _fit(rows: _Lists, prior: float, limits: tuple[int, float]) -> Fit:
         return _derivatives(candidate.parameters, candidate.chances, won, prior)
 
     free = np.ones(items, dtype=np.bool_)
-    return released(maximise(evaluate, derivatives, np.zeros(items), free, items, limits))
+    return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(items), free, items, limits))

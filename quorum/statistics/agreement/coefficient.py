@@ -20,7 +20,7 @@ from quorum.statistics.crossed import (
     RATER,
     ClusterColumns,
     Clusters,
-    renumbered,
+    renumber_codes,
 )
 from quorum.statistics.inference import Inference, Options
 from quorum.statistics.inputs import BadOption, one_of
@@ -179,4 +179,4 @@ def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) ->
     codes = {name: labels for name in names if (labels := by_name[name]) is not None}
     if not codes:
         raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
-    return Clusters.of_codes({name: renumbered(labels) for name, labels in codes.items()})
+    return Clusters.of_codes({name: renumber_codes(labels) for name, labels in codes.items()})

@@ -18,7 +18,7 @@ from quorum.statistics.crossed.clusters import (
     Clusters,
     column_codes,
     moving_together,
-    renumbered,
+    renumber_codes,
     spread_of_mean,
     too_few,
 )

@@ -12,7 +12,7 @@ import scipy  # its parts load when they are first used
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed.spread import NO_SPREAD, Spread, crossed, crossed_covariance
-from quorum.statistics.crossed.variance import FEWEST, Squares, effective_number, enlarged
+from quorum.statistics.crossed.variance import FEWEST, Squares, cluster_correction, effective_number
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
 
 NAIVE, BOTH = "naive", "both"
@@ -59,7 +59,7 @@ class Clusters:
         coded: dict[str, Ints] = {}
         for name, values in columns.items():
             codes = column_codes(values, name, rows)
-            coded[name] = codes if keep is None else renumbered(codes[keep])
+            coded[name] = codes if keep is None else renumber_codes(codes[keep])
         return cls.of_codes(coded)
 
     def subset(self, rows: Flags) -> Clusters:
@@ -73,7 +73,7 @@ class Clusters:
             self.latest.clear()
             cells = self.codes[2][rows] if len(self.codes) > 2 else None
             subset = self.of_codes(
-                {name: renumbered(codes[rows]) for name, codes in self.columns.items()}, cells
+                {name: renumber_codes(codes[rows]) for name, codes in self.columns.items()}, cells
             )
             self.latest[key] = subset
         return subset
@@ -93,7 +93,7 @@ class Clusters:
         codes = tuple(used.values())
         if len(codes) == 2:
             both = codes[0] * np.int64(codes[1].max() + 1) + codes[1] if cells is None else cells
-            codes = (*codes, renumbered(both))
+            codes = (*codes, renumber_codes(both))
         sizes = tuple(np.bincount(of_kind).astype(np.float64) for of_kind in codes)
         return cls(columns, counts, tuple(used), codes, sizes, reason, note)
 
@@ -147,7 +147,7 @@ class Clusters:
             sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
             forms.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
         number = effective_number(self.sizes[0])
-        covariance: Floats = forms[0] * enlarged(number)
+        covariance: Floats = forms[0] * cluster_correction(number)
         freedom = np.full(size, max(number, FEWEST) - 1)
         if len(forms) > 1:
             by_item, by_rater, by_answer = forms
@@ -211,7 +211,7 @@ def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Flo
     return expected
 
 
-def renumbered(codes: Ints) -> Ints:
+def renumber_codes(codes: Ints) -> Ints:
     """Return codes from 0 on without gaps."""
     highest, bits = int(codes.max(initial=0)), len(codes).bit_length()
     if highest < len(codes):  # counted, not sorted

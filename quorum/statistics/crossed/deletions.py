@@ -11,9 +11,16 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.crossed.clusters import NAIVE, RATER, ClusterColumns, Clusters, fixed_note, renumbered
+from quorum.statistics.crossed.clusters import (
+    NAIVE,
+    RATER,
+    ClusterColumns,
+    Clusters,
+    fixed_note,
+    renumber_codes,
+)
 from quorum.statistics.crossed.spread import Spread, crossed, crossed_covariance
-from quorum.statistics.crossed.variance import FEWEST, Squares, effective_number, enlarged
+from quorum.statistics.crossed.variance import FEWEST, Squares, cluster_correction, effective_number
 from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector, refuse_values, same_length
 
 
@@ -61,7 +68,7 @@ class RaterDeletions:
     def subset(self, rows: Flags) -> RaterDeletions:
         """Return the deletions of some of the (N,) rows. Rows keep their positions; raters are numbered anew."""
         here = rows[self.row]
-        return RaterDeletions(self.row[here], renumbered(self.rater[here]), self.value[here], self.means)
+        return RaterDeletions(self.row[here], renumber_codes(self.rater[here]), self.value[here], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
         """Return the deletions of the rows to `keep` of all (N,), and number the rows anew."""
@@ -112,7 +119,7 @@ class RaterDeletions:
         if self.means:
             # A mean loses a rater's distance from the others: R / (R - 1) times that from all (the jackknife's factor).
             # A row without another rater is lost whole.
-            centred[~np.isnan(self.value)] /= enlarged(effective_number(sizes))
+            centred[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
 
         def squares_of(codes: Ints) -> Any:
             sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))

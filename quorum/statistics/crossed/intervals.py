@@ -12,7 +12,7 @@ import numpy as np
 from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.crossed.clusters import Clusters
 from quorum.statistics.crossed.spread import Spread, quantile_of
-from quorum.statistics.crossed.variance import enlarged
+from quorum.statistics.crossed.variance import cluster_correction
 from quorum.statistics.inputs import ROUNDING, BadOption, is_real
 
 CONFIDENCE = 0.95
@@ -90,7 +90,7 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
         return cells
     by_items = spread.variance - spread.by_raters
     if not math.isnan(spread.items):
-        by_items /= enlarged(spread.items)
+        by_items /= cluster_correction(spread.items)
     return spread_of_row / (by_items + spread.by_raters)
 
 

@@ -12,10 +12,10 @@ from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed.variance import (
     FEWEST,
     Squares,
-    credible,
-    enlarged,
+    cluster_correction,
     most_by_raters,
     satterthwaite,
+    shrink_to_credible,
 )
 from quorum.statistics.inputs import ROUNDING
 
@@ -45,7 +45,7 @@ class Spread:
     @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
         """Return it from the sum of squares of influences by cluster, and the clusters' effective number."""
-        return cls(squares * enlarged(number), max(number, FEWEST) - 1, items=number)
+        return cls(squares * cluster_correction(number), max(number, FEWEST) - 1, items=number)
 
     def scaled(self, variance: float) -> Spread:
         """Return it with another variance, of which raters add the same part."""
@@ -136,7 +136,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
     The part of few raters is estimated badly, so its upper limit is used for the degrees of freedom. Where that limit
     is large, they are about those of the raters.
     """
-    added = float(credible(squares.added, squares.error))
+    added = float(shrink_to_credible(squares.added, squares.error))
     if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
         added = 0.0
     independent = math.nan if items.df < math.inf else float(squares.items)
@@ -154,4 +154,4 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
     values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)
     errors = (vectors * (squares.error @ vectors)).sum(axis=0)
-    return items + (vectors * credible(values, errors)) @ vectors.T, df
+    return items + (vectors * shrink_to_credible(values, errors)) @ vectors.T, df

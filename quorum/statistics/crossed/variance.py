@@ -77,7 +77,7 @@ class Squares:
         raters = len(self.sizes)
         missing = max(raters - answers / self.items, 0.0) / (raters - 1)
         scale = (squares - answers * missing) / (squares - answers) if squares > answers else 1.0
-        return enlarged(self.raters) * float(scale)
+        return cluster_correction(self.raters) * float(scale)
 
 
 def effective_number(sizes: Floats | Ints) -> float:
@@ -85,12 +85,12 @@ def effective_number(sizes: Floats | Ints) -> float:
     return float(sizes.sum()) ** 2 / float(np.square(sizes, dtype=np.float64).sum())
 
 
-def enlarged(number: float) -> float:
+def cluster_correction(number: float) -> float:
     """Return n / (n - 1) for n effective clusters, the factor by which a variance estimated from them is too small."""
     return max(number, FEWEST) / (max(number, FEWEST) - 1)
 
 
-def credible(added: Any, error: Any) -> Any:
+def shrink_to_credible(added: Any, error: Any) -> Any:
     """Return the raters' part, at least 0, shrunk by the share of it that is not error of its estimate.
 
     The share is Buehlmann's (1967), a^2 / (a^2 + error^2) for an estimated part a (empirical Bayes). It is nearly 0

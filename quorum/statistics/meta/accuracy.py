@@ -29,7 +29,7 @@ from quorum.statistics.crossed import (
     Spread,
     column_codes,
     positions_and_raters,
-    renumbered,
+    renumber_codes,
     share_interval,
     spread_if_even,
 )
@@ -315,7 +315,7 @@ class PeoplesWinners:
         n = len(rows)
         credits = credit(rows, self.winners[rows])
         mean = float(credits.mean())
-        columns = {name: renumbered(column[rows]) for name, column in self.columns.items()}
+        columns = {name: renumber_codes(column[rows]) for name, column in self.columns.items()}
         items = Clusters.of_codes(columns or {"pair": np.arange(n)})
         spread = items.spread((credits - mean) / n)
         if is_share and items.alone(n) and not (credits % 1).any():

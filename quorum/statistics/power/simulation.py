@@ -11,7 +11,7 @@ import numpy as np
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
-from quorum.statistics.crossed import ITEM, RATER, RaterDeletions, renumbered
+from quorum.statistics.crossed import ITEM, RATER, RaterDeletions, renumber_codes
 from quorum.statistics.inputs import BadOption
 from quorum.statistics.meta.accuracy import PeoplesWinners
 from quorum.statistics.power.questions import Question, Size, TwoSystems
@@ -172,7 +172,7 @@ class _Votes:
             # The first system is the first of each pair.
             lead, part = lead * gains, part * gains[:, np.newaxis]
         row = np.repeat(pairs, rater.shape[1])
-        deletions = RaterDeletions.of_leads(row, renumbered(rater.ravel()), part.ravel(), lead)
+        deletions = RaterDeletions.of_leads(row, renumber_codes(rater.ravel()), part.ravel(), lead)
         people = PeoplesWinners.of(_as_winner(lead), clusters={ITEM: pairs, RATER: deletions})
         everywhere = np.ones(len(pairs), dtype=np.bool_)
         if isinstance(self.question, TwoSystems):

@@ -162,7 +162,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
     return log_likelihood
 
 
-def without_noise(observed: float, right: float) -> float:
+def true_share(observed: float, right: float) -> float:
     """Return the true share s behind observed = s r + (1 - s)(1 - r), r = ``right``."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from common.amounts import json_float
-from contrib.bounds.bounds import computable
+from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import estimate_from
 from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
@@ -130,7 +130,7 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
 def _rhos(run: Run, graded: GradedCaptions) -> None:
     """V15 §7.2: rho on all expert pairs, an image's own captions among its references."""
     documents = [caption.references for caption in graded.captions]
-    metrics = computable(RHOS.values())
+    metrics = computable_metrics(RHOS.values())
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
     for name, metric in RHOS.items():
         if metric in metrics:
@@ -140,7 +140,7 @@ def _rhos(run: Run, graded: GradedCaptions) -> None:
 
 def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
     documents = [caption.references for caption in graded.captions]  # one for each row
-    metrics = computable(METRICS)
+    metrics = computable_metrics(METRICS)
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
     images = [caption.key for caption in graded.captions]
     by_image = score_captions(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contrib.bounds.bounds import computable
+from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of
 from contrib.packs.fifty import (
     ABSTRACT,
@@ -68,7 +68,7 @@ def analyse(run: Run) -> None:
             run.signed(f"{SETS[name]}: {metric}", signature)
         run.progress(0.5 * index + 0.1, f"subsets of references of {SETS[name]}")
         by_size = scores_by_shared_subsets(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
-        if "meteor" in computable(["meteor"]):
+        if "meteor" in computable_metrics(["meteor"]):
             run.progress(0.5 * index + 0.3, f"METEOR on {SETS[name]}")
             by_size |= scores_by_shared_subsets(
                 data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from contrib.bounds.bounds import computable
+from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of, in_per_cent, share_by_image
 from contrib.packs.fifty import (
     ABSTRACT,
@@ -73,7 +73,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
     metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
     names = dict(AT_FIVE)
-    if "meteor" in computable(["meteor"]):
+    if "meteor" in computable_metrics(["meteor"]):
         tables |= scores_by_shared_subsets(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
         names["meteor"] = "meteor"
     kinds = [*pair_kinds(data.kinds), "all"]

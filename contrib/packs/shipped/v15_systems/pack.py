@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contrib.bounds.bounds import computable
+from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import of_draws, share_by_image
 from contrib.packs.fifty import ABSTRACT, PASCAL, SETS, TOKENIZER, Fifty, read_fifty, read_triplet_votes
 from contrib.packs.running import Run
@@ -42,7 +42,7 @@ def analyse(run: Run) -> None:
     run.judged(
         f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
     )
-    _halves(run, ABSTRACT, abstract, computable(ON_HALVES))
+    _halves(run, ABSTRACT, abstract, computable_metrics(ON_HALVES))
     if run.has(VOTES):
         votes = read_triplet_votes(run.data[VOTES] / "consensus_pascal.mat", pascal.pairs)
         run.judged(f"PASCAL-50S: {votes.size:,} triplets of {len(votes):,} pairs, majorities of three.")

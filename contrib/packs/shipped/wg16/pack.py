@@ -11,7 +11,7 @@ from contrib.bounds.bounds import (
     WG16_METRICS,
     Bound,
     Bounds,
-    computable,
+    computable_metrics,
     compute_bounds,
     read_corpus,
 )
@@ -51,7 +51,7 @@ ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 def analyse(run: Run) -> None:
     sets = dict(_sets(run))
     corpus = read_corpus(run.data["brown"]) if run.has("brown") else []
-    metrics = computable((*WG16_METRICS, PRECISION))
+    metrics = computable_metrics((*WG16_METRICS, PRECISION))
     run.judged(
         f"None. {sum(len(captions) for images in sets.values() for captions in images):,} captions that people wrote "
         f"for {len(sets)} datasets are held against each other."

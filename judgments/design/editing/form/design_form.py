@@ -17,7 +17,12 @@ from django.utils.translation import gettext
 from common.amounts import AmountField
 from common.errors import DesignError
 from judgments.design.editing.form.fields import form_field, html_name
-from judgments.design.editing.form.labels import OF_SOURCE_TEXTS, describe_value, in_labels, label_of
+from judgments.design.editing.form.labels import (
+    OF_SOURCE_TEXTS,
+    describe_value,
+    label_of,
+    replace_keys_by_labels,
+)
 from judgments.design.editing.form.sections import IN_SIGHT, FormSection, sections_for
 from judgments.design.editing.form.values import NAMES, put_value, value_at
 from judgments.design.editing.rows import MOST_ROWS, RowsField
@@ -153,7 +158,7 @@ class DesignForm(forms.Form):
             field = self._field_of(problem.field)
             # what the field itself refused was replaced by the value it had before
             if field not in self.errors:
-                self.add_error(field, in_labels(str(problem), self.values))
+                self.add_error(field, replace_keys_by_labels(str(problem), self.values))
         if not self.errors:
             self.design = make_design(self.values)
         if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():

@@ -39,7 +39,7 @@ OF_SOURCE_TEXTS = {
 }
 
 
-def in_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
+def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
     """Replace the keys of a study file in a sentence, and their choices, by the labels of the form.
 
     Args:

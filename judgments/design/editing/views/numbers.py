@@ -22,7 +22,7 @@ from judgments.design.crowds import (
     RESIDENCE,
 )
 from judgments.design.editing.form.design_form import field_of_key
-from judgments.design.editing.form.labels import in_labels
+from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.previews import find_preview
 from judgments.design.editing.views.settings import describe_design
 from judgments.design.requirements import requirements_not_stated, requirements_of
@@ -70,19 +70,19 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
         context |= {
-            "problem": in_labels(str(error), design),
+            "problem": replace_keys_by_labels(str(error), design),
             "misfit": error.field.startswith(("sampling", "controls", "filter")),
         }
         problems.append(error)
     except QuorumError as error:
-        context["problem"] = in_labels(str(error), design)
+        context["problem"] = replace_keys_by_labels(str(error), design)
     else:
         problems += _not_checkable(design)
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
     context["notes"] = [
-        {"field": field_of_key(problem.field, design), "words": in_labels(str(problem), design)}
+        {"field": field_of_key(problem.field, design), "words": replace_keys_by_labels(str(problem), design)}
         for problem in problems
     ]
     return context

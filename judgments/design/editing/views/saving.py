@@ -15,7 +15,7 @@ from judgments.access.roles import rights_of
 from judgments.admin.base import signed_in
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
-from judgments.design.editing.form.labels import in_labels
+from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.study_page import PAGES, STEPS, study_page_address
@@ -36,11 +36,11 @@ def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Stu
         return store(form.design)
     except DesignError as error:
         name = html_name(error.field)
-        form.add_error(name if name in form.fields else None, in_labels(str(error), form.values))
+        form.add_error(name if name in form.fields else None, replace_keys_by_labels(str(error), form.values))
     except DataConflict as error:
         form.add_error("slug", str(error))
     except QuorumError as error:
-        form.add_error(None, in_labels(str(error), form.values))
+        form.add_error(None, replace_keys_by_labels(str(error), form.values))
     return None
 
 

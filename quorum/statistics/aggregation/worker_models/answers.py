@@ -118,7 +118,7 @@ def note_of(workers: int, most: int) -> str:
     return ONE_EACH if most == 1 else ""
 
 
-def even(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
+def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
     """Return the figures of a solution, and whether they are means over several solutions.
 
     Figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has the figures a few steps

@@ -16,7 +16,12 @@ import numpy as np
 
 from quorum.numeric.arrays import Floats, ratio
 from quorum.statistics.aggregation.joint_answers import WorkerModel
-from quorum.statistics.aggregation.worker_models.answers import SEVERAL, even, note_of, winners
+from quorum.statistics.aggregation.worker_models.answers import (
+    SEVERAL,
+    average_equal_solutions,
+    note_of,
+    winners,
+)
 from quorum.statistics.aggregation.worker_models.climbing import EARLY_STEPS
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import (
@@ -160,7 +165,7 @@ def dawid_skene(
         resting = _at_rest(changes, tolerance)
         converged = change <= _ROUNDING or (resting and _is_steady(changes))
     (posterior, accuracy, confusion, shares), several = (
-        even(figures(), early) if early else (figures(), False)
+        average_equal_solutions(figures(), early) if early else (figures(), False)
     )
     note = note_of(len(worker_names), int(np.diff(starts).max()))
     return DawidSkeneResult(

@@ -10,7 +10,11 @@ import numpy as np
 import scipy  # its parts load when they are first used
 
 from quorum.numeric.arrays import Floats
-from quorum.statistics.aggregation.worker_models.answers import ClimbedModel, WorkerAnswers, even
+from quorum.statistics.aggregation.worker_models.answers import (
+    ClimbedModel,
+    WorkerAnswers,
+    average_equal_solutions,
+)
 from quorum.statistics.aggregation.worker_models.climbing import climb
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import above_zero, positive
@@ -92,7 +96,9 @@ def glad(
         hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
         return answers.posterior(right + others)[0], hits / judgments, ability, 1.0 / easy
 
-    (posterior, accuracy, ability, difficulty), several = even(figures(optimum.point), figures(optimum.early))
+    (posterior, accuracy, ability, difficulty), several = average_equal_solutions(
+        figures(optimum.point), figures(optimum.early)
+    )
     return GladResult(
         ability=ability,
         difficulty=difficulty,

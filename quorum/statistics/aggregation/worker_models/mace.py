@@ -10,7 +10,11 @@ import numpy as np
 import scipy  # its parts load when they are first used
 
 from quorum.numeric.arrays import Floats
-from quorum.statistics.aggregation.worker_models.answers import ClimbedModel, WorkerAnswers, even
+from quorum.statistics.aggregation.worker_models.answers import (
+    ClimbedModel,
+    WorkerAnswers,
+    average_equal_solutions,
+)
 from quorum.statistics.aggregation.worker_models.climbing import climb
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import above_zero, one_of, positive
@@ -80,7 +84,9 @@ def mace(
     def figures(point: Floats) -> tuple[Floats, ...]:
         return _expect(answers, *objective.weights(point))[0], *objective.means(point)
 
-    (posterior, competence, guesses), several = even(figures(optimum.point), figures(optimum.early))
+    (posterior, competence, guesses), several = average_equal_solutions(
+        figures(optimum.point), figures(optimum.early)
+    )
     return MaceResult(
         entropy=scipy.special.entr(posterior).sum(axis=1),
         competence=competence,
