@@ -65,7 +65,7 @@ UPLOADS = {
     "judgments/study/bring_template.html": "/admin/judgments/study/bring-template/",
     "judgments/study/from_file.html": "/admin/judgments/study/from-file/",
     "admin/annotation/study_panel.html": "/admin/judgments/study/7/do/reconcile/",
-    "evaluation/study_metrics.html": "/admin/judgments/study/7/do/import-scores/",
+    "evaluation/imported_scores.html": "/admin/judgments/study/7/do/import-scores/",
     "evaluation/study_soft_labels.html": "/admin/judgments/study/7/do/import-predictions/",
     "challenges/submit.html": "/challenges/lawns/submit/",
 }

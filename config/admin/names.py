@@ -60,6 +60,3 @@ def _own_apps() -> list[AppConfig]:
 
 def _own_models() -> list[type[Model]]:
     return [model for model in admin.site._registry if model._meta.app_config in _own_apps()]
-
-
-translate_names()
