@@ -16,7 +16,7 @@ from tests.studies import make_study
 
 study = make_study("pairwise", opened=False, slug="planned")
 assumptions = read_assumptions({"simulations": 20, "pairs": [50]})
-store_plan(study=study, assumptions=assumptions, result=compute_plan(assumptions=assumptions))
+store_power_plan(study=study, assumptions=assumptions, result=compute_plan(assumptions=assumptions))
 copy_for_rehearsal(study=study)
 copy = copy_for_rehearsal(study=study)
 assert run_job(Job.objects.create(kind="rehearse", args={"study": copy.slug, "workers": 4}).pk)
