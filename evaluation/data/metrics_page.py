@@ -1,4 +1,4 @@
-"""The page "Metrics" of a study: what features say of metrics. It is there if one of them, which loads it, is on."""
+"""The page "Metrics" of a study, to which features add their parts. They import it, so without them it is not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What draws the pages of an arena when they are taken: a feature, which may be off."""
+"""Tell whether arenas work here: a feature that may be off draws their pages when they are taken."""
 
 from __future__ import annotations
 
