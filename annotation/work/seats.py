@@ -32,7 +32,7 @@ FEWEST_SEATS = 5  # of an address in any study: a household, a small office
 # a seat that was given up counts so long, or it could be taken again and again
 COOLING = timedelta(minutes=5)
 MARK_DIGITS = 32  # of the mark of an address
-# How the server's own address begins, from a trial or a proxy that names no visitors. It is never refused, but makes room
+# How the server's own address begins: a trial, or a proxy that names no visitors. It is never refused, but makes room
 # as others do.
 HERE = ("127.", "::/48")
 
