@@ -35,7 +35,7 @@ PAGES = {
     "annotation:save", "annotation:start", "annotation:submit", "annotation:work",
     *(page for feature in settings.FEATURES.values() for page in feature.framed_pages),
 }  # fmt: skip
-SAID_SALT = "config.middleware.said"
+SAID_SALT = "config.middleware.said"  # of messages that travel in an address
 SAID_SECONDS = 3600
 
 

@@ -34,7 +34,7 @@ from judgments.studies.studies import lock_study, mark_closed, mark_open, refuse
 About = Literal["state", "requirements", "quiz", "crowd", "budget"]
 
 Doubt = Callable[[Study, User | None], str]
-DOUBTS: list[Doubt] = []
+DOUBTS: list[Doubt] = []  # which the apps add
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:

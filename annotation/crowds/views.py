@@ -406,25 +406,17 @@ def _syncs(study: Study) -> bool:
 
 
 add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
-
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
 add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
-
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )
-
 add_operation(worker_operations.block, label="Block")
-
 add_operation(worker_operations.unblock, label="Take the block back")
-
 add_operation(worker_operations.qualify, label="Qualify")
-
 add_operation(operations.more_screen_outs, label="Pay more")
-
 add_operation(worker_operations.write_to_workers, label="Send")
-
 add_operation(call_decisions.retry, name="retry-call", label="Try again", fields=())
 add_operation(call_decisions.confirm_call, name="call-was-done", label="It was done", fields=())
 add_operation(call_decisions.repeat_call, name="call-was-not-done", label="It was not done", fields=())

@@ -12,7 +12,8 @@ from common.rows import AppendOnlyRow
 from judgments.models import Study
 from judgments.models.datasets import account_key
 
-ids_forgotten = Signal()  # sends ``study``, in the transaction that deletes its raw ids
+# sends ``study``, in the transaction that deletes its raw ids
+ids_forgotten = Signal()
 
 # sends ``study`` and ``worker``, to be erased; receivers return another name by which the person is known
 identifying_word_wanted = Signal()
@@ -20,7 +21,7 @@ identifying_word_wanted = Signal()
 # sends ``study`` and ``replacements`` (words that name people -> others), in the transaction that erases them
 person_erased = Signal()
 
-# sends ``study`` and ``withdraw``, after that transaction; may be sent again
+# sends ``study`` and ``withdraw``, after the transaction that erased a person; may be sent again
 erasure_committed = Signal()
 
 

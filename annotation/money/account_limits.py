@@ -18,6 +18,7 @@ from common.errors import NotThere, WrongState
 
 MOST_SHOWN = 30
 
+# sums of the row without an account, which holds for the installation
 FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
 SUMS = ("day_cents", "total_cents", *FOR_ALL)
 SEE_LIMITS = "annotation.view_spendinglimit"

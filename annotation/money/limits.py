@@ -31,6 +31,7 @@ from judgments.models import Study
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# the order that reservations of the current block belong to, and the cents that a second person has confirmed
 _order: ContextVar[Order | None] = ContextVar("order", default=None)
 _agreed: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
 

@@ -1,4 +1,4 @@
-"""The pages "Review" (flags, exclusions) and "Adjudication" (disputed units)."""
+"""The pages "Review" (flags, exclusions; a figure of each worker's answers) and "Adjudication" (disputed units)."""
 
 from __future__ import annotations
 
@@ -48,10 +48,13 @@ from judgments.studies.study_page import study_page
 
 ANSWERS_DRAWN = 100
 TIMES_SAMPLED = 1_000  # latest times of the study, for their median
+# lengths in the figure: from answer to answer, then the places of the highest and the lowest answer, of the foot of the
+# bars of seconds, and of the first answer
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
-TALLEST = 34
-ON_A_PAGE = 10
+TALLEST = 34  # length of the longest bar
+ON_A_PAGE = 10  # cases
 EXCLUSIONS_SHOWN = 200
+# action of a detector -> what it did to the worker
 ACTION_WORDS = {
     "flag": pgettext_lazy("staff", "flagged, goes on"),
     "pause": pgettext_lazy("staff", "paused"),
@@ -247,12 +250,6 @@ def _texts_of(case: Case) -> list[dict[str, Any]]:
     return texts
 
 
-add_operation(confirm_case, label="Exclude", fields=())
-add_operation(dismiss_case, label="Dismiss", fields=())
-add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())
-add_operation(exclude, name="exclude-worker", label="Exclude a participant", fields=())
-
-
 def _require_adjudicator(request: HttpRequest) -> None:
     if not services.may_adjudicate(signed_in(request)):
         raise PermissionDenied
@@ -344,3 +341,9 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
     }
     return render(request, "annotation/adjudication/decide.html", context, status=400 if problem else 200)
+
+
+add_operation(confirm_case, label="Exclude", fields=())
+add_operation(dismiss_case, label="Dismiss", fields=())
+add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())
+add_operation(exclude, name="exclude-worker", label="Exclude a participant", fields=())

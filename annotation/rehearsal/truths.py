@@ -19,7 +19,7 @@ from judgments.studies.designs import design_of, kind_of
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-# Of the best and the worst system, from one in the middle: where two meet, and where captions are judged alone.
+# distance of the best and of the worst system from one in the middle: where systems meet, and where captions are graded
 APART, GRADES_APART = 2.0, 0.5
 
 

@@ -1,4 +1,4 @@
-"""A study's page, the page before the first work, and a worker's own page."""
+"""The pages around the work: the home page, a study's page, the page before the first work, and a worker's own page."""
 
 from __future__ import annotations
 

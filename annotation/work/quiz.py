@@ -1,4 +1,4 @@
-"""The interface of the quiz before the work, which a feature implements."""
+"""The interface to the quiz that workers pass before the work; a feature implements it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class QualificationTest:
 
 
 class QuizBackend:
-    """The quizzes of an installation. This class is for one without: a study that asks for a quiz lets nobody in.
+    """What the platform asks about quizzes. A feature subclasses it.
+
+    This class answers where the feature is off: a study that asks for a quiz lets nobody in.
 
     Attributes:
         address: the name of the address of a study's quiz.
@@ -54,5 +56,5 @@ class QuizBackend:
 
 
 def quiz_backend() -> QuizBackend:
-    """Return the quizzes of the feature that is on."""
+    """Return the backend of the feature, or the one without quizzes if it is off."""
     return next((backend() for backend in of_features("quiz_backends")), QuizBackend())

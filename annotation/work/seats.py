@@ -3,6 +3,9 @@
 A seat is a page of work that somebody holds, or a place at a panel. One address may hold a share of a study's seats. Of
 the address a keyed hash is stored, another one in each study, apart from the answers; ``forget_addresses`` deletes it
 minutes after the seat is free.
+
+Transactions that give out or take in work share the pause lock of a study. One that pauses or closes the study takes
+the lock alone, so it waits for those under way and none begins meanwhile.
 """
 
 from __future__ import annotations
@@ -21,15 +24,16 @@ from common.rows import PreparedQuery, insert_rows, query_parameter
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-PAUSE_LOCK = 0x51D0  # first key of our advisory locks; the second is the study's id
+PAUSE_LOCK = 0x51D0  # first key of a study's advisory lock; the second is the study's id
+SEAT_LOCK = 0x5EA7  # first key of an address's advisory lock; the second is of its mark
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
-SEAT_LOCK = 0x5EA7  # first key of the advisory locks; the second is the address's
 FEWEST_SEATS = 5  # of an address in any study: a household, a small office
 # a seat that was given up counts so long, or it could be taken again and again
 COOLING = timedelta(minutes=5)
-MARK_DIGITS = 32  # of an address
-# the server's own address: a trial, or a proxy that names no visitors; never refused, but it makes room as others do
+MARK_DIGITS = 32  # of the mark of an address
+# How the server's own address begins: a trial, or a proxy that names no visitors. It is never refused, but makes room
+# as others do.
 HERE = ("127.", "::/48")
 
 
@@ -40,6 +44,7 @@ def share_pause_lock(study: Study) -> None:
 
 
 def take_pause_lock(study: Study) -> None:
+    """Take the pause lock alone, which ends with the transaction."""
     _advisory_lock(LOCK_EXCLUSIVE, PAUSE_LOCK, study.pk % 2**31)
 
 

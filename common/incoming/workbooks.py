@@ -18,25 +18,15 @@ from common.incoming.archives import DAMAGE, UploadRefused, check_archive, listi
 from common.incoming.excel_dates import BUILT_IN, is_date_format, shown_date
 
 MOST_COLUMNS = 16_384
-
 MOST_CELL = 131_072  # characters, as in CSV
-
 MOST_SHARED = 2**27  # bytes of texts that cells share
-
 LONGEST_MARK = 2**20  # bytes of XML in which nothing ends, such as an attribute; expat keeps and rereads them
-
 MOST_NAMES = 10_000  # of elements, attributes, prefixes and namespaces, which expat keeps
-
 MOST_OF_NAMES = 2**20  # characters of all of them
-
 MOST_LISTING = 2**21  # bytes of a workbook's table of contents, of which ten times as many are kept
-
 MOST_STYLES = 65_536  # as Excel has
-
 MOST_OF_FORMAT = 255  # characters, as Excel has
-
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
-
 DAMAGE_OF_WORKBOOKS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *DAMAGE)
 
 

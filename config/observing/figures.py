@@ -27,6 +27,7 @@ from common.features import declared_by_features
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
+# states of work
 WAITING = ("queued", "running", "waiting", "started", "sending")
 
 FAILED = ("failed", "parked", "given-up")

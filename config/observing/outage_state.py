@@ -14,13 +14,9 @@ from config.observing.outages import DATABASE, DISK, outage_cause_of, outage_of
 from config.observing.requests import Middleware
 
 RETRY_SECONDS = 10
-
 MARK = "X-Quorum-Outage"  # never leaves the server
-
 QUIET_SECONDS = 5  # without an outage, before "is back" is logged: reads may work while writes do not
-
 LABELS = {DATABASE: "away", DISK: "disk"}  # of the figures
-
 logger = logging.getLogger(__name__)
 
 

@@ -19,13 +19,9 @@ from config.observing.figures import DURATIONS, REQUESTS
 from config.observing.logs import KNOWN
 
 HEADER = "X-Request-ID"
-
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # of a proxy; any other is replaced
-
 WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # as some proxies write an address
-
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-
 access = logging.getLogger("quorum.access")
 
 

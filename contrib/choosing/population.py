@@ -1,4 +1,4 @@
-"""The population to choose from, candidate pairs or items that could be or were judged, with its scores."""
+"""The candidate pairs or captions to choose from, of a draft or of a judged study, with their scores by metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.material import load_material
 from quorum.numeric.arrays import Floats, Ints
 
-PEOPLE = "people"
+PEOPLE = "people"  # in place of a system's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Population:
 
     @cached_property
     def item(self) -> Ints:
-        """Return (N,) item positions: a pair is its own item, a caption's is its image."""
+        """Return (N,) positions of the rows' items: each pair is an item, and each image with all its captions."""
         if self.pairs:
             return np.arange(len(self.pairs))
         positions = {image: position for position, image in enumerate(dict.fromkeys(self.images))}
@@ -91,8 +91,9 @@ class Population:
         return ScoredPopulation(self.by_system(rows), rows, signatures)
 
     def by_system(self, rows: Floats) -> Floats:
-        """Arrange (N, 2 or 1, M) scores by item and system; a system's second caption of an item has its
-        own column.
+        """Arrange (N, 2 or 1, M) scores by item and system.
+
+        A system's second caption of an item has a column of its own.
         """
         columns: dict[tuple[str, int], int] = {}
         seen: Counter[tuple[int, str]] = Counter()

@@ -1,4 +1,4 @@
-"""Find where a metric and people disagree."""
+"""Rank where a metric and people disagree, and read what both say of one pair or caption."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
 from quorum.numeric.arrays import Floats, Ints
 
-CACHED_RANKINGS = 64  # rankings
+CACHED_RANKINGS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

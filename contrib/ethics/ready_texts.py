@@ -1,4 +1,4 @@
-"""Consent texts of usual cases, and what a board asks that follows from the case, filled in from the design."""
+"""Ready texts for usual cases: a consent text and answers to a board's questions, filled in from the design."""
 
 from __future__ import annotations
 

@@ -157,6 +157,4 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
 add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))
 
 add_operation(next_batch, label="Make the next batch from these", leads_away="change", beside=False)
-
-# On the pages of results, which lie below this room.
 add_operation(more_items, label="Order new items", leads_away="change", beside=False)

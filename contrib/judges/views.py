@@ -122,11 +122,8 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
 
 
 add_operation(start_judge_comparison, label="Compute now")
-
 add_operation(import_judge, label="Import")
-
 add_operation(start_judge_run, label="Ask")
-
 add_operation(remove_judge, label="Remove a judge", fields=())
 
 

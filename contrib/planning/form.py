@@ -1,4 +1,4 @@
-"""The form of what is assumed."""
+"""The form of a plan's assumptions."""
 
 from __future__ import annotations
 

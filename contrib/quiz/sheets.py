@@ -1,4 +1,4 @@
-"""The questions and answers of an attempt, for pages and calls, and explanations of the answers."""
+"""Sheets of quiz attempts, for pages and calls: what each asks, what was answered, and why an answer is right."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ class ShownQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuizSheet:
+    """An attempt with its questions and its known items by their positions, from 1."""
+
     attempt: QuizAttempt
     design: StudyDesign
     questions: dict[int, ShownQuestion]

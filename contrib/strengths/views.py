@@ -1,4 +1,4 @@
-"""The page "Ranking"."""
+"""The page "Ranking" of a study."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ CONTROLS_IN_WORDS = (
     ("none", pgettext_lazy("staff", "Nothing")),
     (LENGTH, pgettext_lazy("staff", "Length of the texts")),
 )
+# figure of a share -> what ends its name in a row
 ENDS = {"value": "", "low": "_low", "high": "_high"}
 
 

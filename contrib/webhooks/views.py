@@ -37,6 +37,8 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
+ON_A_PAGE = 50
+TEMPLATE = "admin/annotation/study_webhooks.html"
 CHANGING = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 
 
@@ -137,10 +139,6 @@ class DeliveryResource(Resource):
     retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
 
 
-ON_A_PAGE = 50
-TEMPLATE = "admin/annotation/study_webhooks.html"
-
-
 @study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=StudyPlace.SHARE)
 def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
@@ -165,13 +163,8 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
 
 
 add_operation(operations.add, label="Add a webhook", fields=(), shows=show_secret)
-
 add_operation(operations.ping, label="Try a webhook", fields=())
-
 add_operation(operations.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
-
 add_operation(operations.switch, label="Switch a webhook", fields=())
-
 add_operation(operations.remove, label="Remove a webhook", fields=())
-
 add_operation(operations.retry, label="Send a message again", fields=())

@@ -1,1 +1,1 @@
-"""Rows of results in the admin. `pages` loads all pages."""
+"""Results in the admin: `pages` has their lists, and loads the pages of a study that show results."""

@@ -1,4 +1,4 @@
-"""The page "Metrics" of a study, whose sections features add. It exists if one of these features is on and loads it."""
+"""The page "Metrics" of a study, to which features add their parts. They import it, so without them it is not there."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ TEX = {
 }  # fmt: skip
 LAST_LATIN = "\u017f"
 FOLDER = Path(__file__).parent
-# The number of the wording below and of the templates of releases; each states its own. `verify` writes texts of this
-# one again, and compares sections of others: change it with the templates.
+# The number of the wording of reports and of the templates of releases; each states its own. `verify` writes texts of
+# this one again, and compares sections of others: change it with wording.toml or the templates.
 WORDING = 1
 WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""Roles in a study and in a dataset, their rights, visible rows, a dataset's readers, publishing systems, and the log.
+"""Roles in studies and in datasets, the rights and the rows that they open, and the log of a study.
 
 A Django permission counts for every study or dataset, a role for its own.
 """
@@ -32,36 +32,20 @@ from judgments.models import (
 from judgments.models.datasets import is_staff, pre_share, sees_all_datasets
 from judgments.models.jobs import IMPORTS_STUDY, of_studies
 
-
-def note_event(
-    *, study: Study, what: str, sentence: str, by: User | None = None, why: str = "", **details: Any
-) -> StudyEvent:
-    """Log an action, in the caller's transaction, by the current actor (``common.audit``) if ``by`` is None.
-
-    Args:
-        what: its code, such as ``opened``.
-        sentence: what was done, with the amounts.
-        details: JSON values.
-    """
-    return StudyEvent.objects.create(
-        study=study,
-        slug=study.slug,
-        what=what,
-        words=sentence[:1000],
-        why=why[:500],
-        by=by or acting_person(),
-        details=details,
-    )
-
-
 Role = StudyRole.Role
-
 Person = AbstractBaseUser | AnonymousUser
+M = TypeVar("M", bound=Model)
 
 _KEPT = "_takes_part"  # an attribute of the user object
 
-M = TypeVar("M", bound=Model)
+# roles in a dataset from the least to the most, with what each may do
+DATASET_ROLES = [
+    ("viewer", "looks at images, captions and published systems, and designs studies of them"),
+    ("editor", "also adds systems, rankings, judgments and pictures"),
+    ("owner", "also gives roles and decides who else may read the dataset"),
+]
 
+# models whose rows belong to a dataset
 OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
@@ -263,13 +247,6 @@ def _of_jobs(user: Person) -> Q:
     return started | of_studies(*studies.values_list("slug", flat=True))
 
 
-DATASET_ROLES = [
-    ("viewer", "looks at images, captions and published systems, and designs studies of them"),
-    ("editor", "also adds systems, rankings, judgments and pictures"),
-    ("owner", "also gives roles and decides who else may read the dataset"),
-]
-
-
 def has_role(user: Person, dataset: Dataset, least: str) -> bool:
     """Return whether a person has this role, or a higher one."""
     if sees_all_datasets(user):
@@ -370,3 +347,24 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
     system.private = False
     system.save(update_fields=["private"])
     return system
+
+
+def note_event(
+    *, study: Study, what: str, sentence: str, by: User | None = None, why: str = "", **details: Any
+) -> StudyEvent:
+    """Log an action, in the caller's transaction, by the current actor (``common.audit``) if ``by`` is None.
+
+    Args:
+        what: its code, such as ``opened``.
+        sentence: what was done, with the amounts.
+        details: JSON values.
+    """
+    return StudyEvent.objects.create(
+        study=study,
+        slug=study.slug,
+        what=what,
+        words=sentence[:1000],
+        why=why[:500],
+        by=by or acting_person(),
+        details=details,
+    )

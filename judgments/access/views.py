@@ -196,7 +196,6 @@ GOOD_FOR = [
 ]
 
 admin.site.unregister(User)
-
 admin.site.unregister(AccountGroup)
 
 
@@ -215,7 +214,7 @@ class AccountAdmin(UserAdmin, ModelAdmin):
 
 @admin.register(AccountGroup)
 class AccountGroupAdmin(GroupAdmin, ModelAdmin):
-    filter_horizontal = ()  # as above
+    filter_horizontal = ()  # as in AccountAdmin
     list_fullwidth = True
     list_per_page = PER_PAGE
     paginator = BoundedPaginator

@@ -19,15 +19,10 @@ from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes
 
 MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
-
 ROWS_A_REPORT = 1_000
-
 MOST_SYSTEMS = 50  # of one file
-
 SHOWN = 3  # first rows
-
 ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
-
 OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
 
 

@@ -1,4 +1,4 @@
-"""Serve pictures without metadata.
+"""Remove the metadata of pictures that are served.
 
 Cameras and phones write where and when a picture was taken. Pixels are not encoded again here. The imported file stays
 as it is; only what is served changes.
@@ -18,7 +18,7 @@ EXIF = b"Exif\x00\x00"
 NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data of a scan
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
 PNG_START = b"\x89PNG\r\n\x1a\n"
-# those that a browser needs to show it; others hold texts, positions, thumbnails or an editor's own data
+# chunks that a browser needs to show the picture; others hold texts, positions, thumbnails or an editor's own data
 PNG_PICTURE = {
     *(b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"bKGD", b"pHYs", b"acTL", b"fcTL", b"fdAT"),
     *(b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP", b"mDCV", b"cLLI"),

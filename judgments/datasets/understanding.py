@@ -23,25 +23,15 @@ from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
 MOST_TABLES = 10  # with our names, whose columns are shown all the same
-
 MOST_PARTS = 200
-
 MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
-
 MOST_PROBLEMS = 20  # in full
-
 MOST_NAMED = 5  # of the images without a picture
-
 HEAD = 65_536  # bytes of a JSON document that tell what it is
-
 PACKED = {".xlsx": "xlsx", ".parquet": "parquet"}
-
 TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *PACKED}
-
 SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
-
 SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
-
 SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 
 GENERAL_NAMES = {

@@ -13,7 +13,7 @@ from judgments.importers.tables.parts import Taken
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
 
-IMAGES = "images"  # what a system says names the images of a dataset without captions by people
+IMAGES = "images"  # a system's captions, which tell the images of a dataset without captions by people
 
 # encodings that a person may choose, with the words for them
 ENCODINGS = {

@@ -1,4 +1,4 @@
-"""The interface by which a feature, which may be off, draws the pages of an arena when workers take them."""
+"""Tell whether arenas work here: a feature that may be off draws their pages when they are taken."""
 
 from __future__ import annotations
 

@@ -36,11 +36,8 @@ DEVICES_ASKED = {
 }
 
 DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
-
 LONGEST_QUALIFICATION = 80
-
 QUALIFICATION = "[-a-zA-Z0-9_.]"  # its characters
-
 QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=LONGEST_QUALIFICATION)]
 
 

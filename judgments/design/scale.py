@@ -284,7 +284,11 @@ class Extent:
         return _scale_between(Fraction(low), Fraction(max(high, low + 1)), self.step)
 
     def scale(self) -> Scale:
-        """Return the scale from the lowest to the highest number. Raise ValueError as ``usual_scale``."""
+        """Return the scale from the lowest to the highest number.
+
+        Raises:
+            ValueError: it has too many points, or too large numbers.
+        """
         return _scale_between(self.low, self.high, self.step)
 
 

@@ -14,19 +14,12 @@ from common.incoming.json_documents import TooDeep, load_json
 from common.texts import one_text
 
 BETWEEN = "|"  # several answers
-
 KEY = "key"  # of the object that rows come from
-
 RECORD = "*"
-
 _TRUTHS = ("true", "false")
-
 _UNCHOSEN = (None, "", False, "false")
-
 _MARK = re.compile(r"</?v>")
-
 Groups = Mapping[str, Sequence[tuple[str, str]]]
-
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 
 

@@ -36,8 +36,8 @@ from quorum.numeric.parallel import PartFunction, Results, Serial, using
 QUEUE = "parts"
 TAKE_OVER = 3  # times the longest part so far, before a part of a silent worker is computed here
 LEAST_WAIT = 10.0  # seconds
-LOOK_EVERY = 0.02
-TASK = "task"
+LOOK_EVERY = 0.02  # seconds
+TASK = "task"  # the file with the function and its arguments
 FOLDER = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")  # job, run, and turn
 
 packing.declare_kind(Study, lambda study: study.pk, lambda pk: Study.objects.get(pk=pk))

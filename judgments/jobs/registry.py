@@ -1,4 +1,4 @@
-"""The kinds of jobs with their handlers and queues, and the functions that beat repeats, as the apps register them."""
+"""What the apps register: kinds of jobs with their handlers and queues, and functions that Celery beat calls."""
 
 from __future__ import annotations
 

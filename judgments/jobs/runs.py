@@ -37,7 +37,7 @@ BACKOFF = 5  # seconds before the first retry after the database failed; doubled
 BUSY_AFTER = 30.0  # seconds before a retry while something else is in the way
 
 LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
-# Of a worker that stops, before it leaves work that reports no progress; a lost reply of a crowd costs people time.
+# A worker that stops waits so long for work that reports no progress; a lost reply of a crowd costs people time.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
 LOST_SECONDS = 1.0  # of a run whose job was cancelled or given to another worker, before its process ends
 BEATS = 6  # heartbeats for each lease

@@ -1,4 +1,4 @@
-"""Find lost messages and dead workers."""
+"""Find lost messages and dead workers, and queue their jobs again."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by then is lost
 
+# when this machine woke last, by the monotonic clock, and by how much the clock of the day is ahead of that one
 _woke, _clocks_apart = float("-inf"), time.time() - time.monotonic()
 
 

@@ -55,6 +55,7 @@ RESULT_LABELS = {
     "controls_spammers": "check questions that spammers got right",
 }
 
+# results that are shares, shown in percent
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 
 QUEUE_TITLES = {
@@ -64,8 +65,9 @@ QUEUE_TITLES = {
     "heavy": "long work",
 }
 
-CAPTIONS_OF = "captions of "  # and the name of a system
+CAPTIONS_OF = "captions of "  # begins the name of a result; the name of a system follows
 
+# entries of a result that no page shows
 FOR_MACHINES = {"what", "analysis", "created"}
 
 

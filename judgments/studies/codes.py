@@ -9,7 +9,7 @@ from judgments.design.reading import refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.participants import SHORTEST_CODE, Access
 
-# of codes that people type: without letters that look alike
+# characters of codes that people type: without those that look alike
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 10  # of a code that is made: 49 bits

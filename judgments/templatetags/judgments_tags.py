@@ -107,7 +107,6 @@ def hours(value: float) -> str:
 
 register.filter("describe_note", describe_note)
 register.filter("readable", readable)
-
 register.filter("describe_work", describe_work)
 
 

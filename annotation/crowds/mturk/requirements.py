@@ -10,11 +10,12 @@ from typing import Any
 from annotation.crowds.mturk.questions import QuestionProblem
 from judgments.design.requirements import Workers
 
+# ids of the built-in qualification types
 LOCALE = "00000000000000000071"
 PERCENT_APPROVED = "000000000000000000L0"
 NUMBER_APPROVED = "00000000000000000040"
 
-# the only built-in one with another id in the sandbox
+# the only type with another id in the sandbox
 MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
 MASTERS_LIVE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
 MOST_REQUIREMENTS = 10

@@ -33,6 +33,7 @@ TRIES = 6  # per call and run
 ALL_TRIES = 60  # per call, before a person has to look
 IN_A_ROW = 25  # unanswered calls that end a run
 LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
+# calls that are not made once the money is used up
 COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
 UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
 UNDECIDED_CALLS = (*UNDER_WAY, CrowdCall.State.FAILED)  # a slower runner may complete a failed call

@@ -1,7 +1,7 @@
-"""The panel's page of a study: link and codes to copy there, the panel's list beside our sessions, lists for paying.
+"""The page "Panel" of a study: links and codes for the panel, its list compared with our sessions, and lists to pay by.
 
-An uploaded list is not stored, but for a large one until a job read it and its page was shown: until it is confirmed
-it travels in the page, signed.
+An uploaded list is not stored: until it is confirmed, it travels in the page, signed. A large one is kept until a job
+has read it and its page was shown.
 """
 
 from __future__ import annotations
@@ -70,11 +70,12 @@ from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.studies import find_study
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
-SALT = "quorum.panel-list"
-AN_HOUR = 3600
-MOST_BYTES = 5_000_000
+SALT = "quorum.panel-list"  # of a list that travels in the page
+AN_HOUR = 3600  # seconds in which such a list can be confirmed
+MOST_BYTES = 5_000_000  # of an uploaded list
 READ_LIST = "read_panel_list"  # the kind of job
 SHOWN = 300  # lines of each group on the page; the list to download has all
+# outcome of a session -> when it comes about
 WORDS = {
     "completed": gettext_noop("all pages of the session are submitted"),
     "screened-out": gettext_noop("a requirement, the quiz or a detector stopped the person"),
@@ -82,6 +83,7 @@ WORDS = {
     "returned": gettext_noop("the person gave the session back, or did not agree"),
     "full": gettext_noop("nothing was left"),
 }
+# verdict on a session, title and explanation of the group, in the order of the page
 GROUPS = (
     ("pay", gettext_noop("To pay"), gettext_noop("Finished here, and not approved there yet.")),
     ("no", gettext_noop("Not to pay"), gettext_noop("With the reason.")),

@@ -1,4 +1,4 @@
-"""The pages for people sent by a panel: the study, the entry, and the way back."""
+"""The pages for people sent by a panel: the entry with the study and its start, and the end with the way back."""
 
 from __future__ import annotations
 

@@ -259,17 +259,10 @@ def _cost(launch: Launch) -> Iterable[Point]:
 
 
 add_check(0, _obstacles)
-
 add_check(10, _consent)
-
 add_check(15, _contact)
-
 add_check(20, _attention)
-
 add_check(25, _pictures)
-
 add_check(30, _links)
-
 add_check(50, _pay)
-
 add_check(60, _cost)

@@ -18,9 +18,9 @@ from annotation.work.slots.release import release_slots
 from judgments.models import Study
 from judgments.studies.designs import design_of, stops_early
 
-# after which an unanswered page of somebody who answered others makes room, or later if it takes longer
+# A page without an answer makes room after the time that it takes, but not before this if its worker answered others.
 LONGEST_UNANSWERED = timedelta(minutes=5)
-
+# Answers have stopped after this time, or after the time that so many items take, if that is longer.
 SHORTEST_PAUSE = timedelta(minutes=1)
 ITEMS_IN_A_PAUSE = 3
 

@@ -6,7 +6,7 @@ import nh3
 
 from contrib.hit_templates.html.crowd_elements import PLAIN_OF
 
-# shown as they are
+# elements that are shown as they are
 PLAIN = {
     "a", "abbr", "audio", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
     "del", "details", "dfn", "div", "dl", "dt", "em", "fieldset", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
@@ -17,7 +17,7 @@ PLAIN = {
 }  # fmt: skip
 # Page landmarks are ours: a template's own become plain boxes.
 BOXES = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
-# go with everything in them
+# elements that are removed with everything in them
 DROPPED = {
     "applet", "base", "canvas", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes",
     "noscript", "object", "param", "portal", "script", "style", "svg", "template", "title", "button",
@@ -62,7 +62,7 @@ ATTRIBUTES = {
     "crowd-tab": {"header"},
     "crowd-card": {"heading", "image"},
 }  # fmt: skip
-# What a filled page may contain, for the second cleaning.
+# Elements of a filled page with their attributes, for the second cleaning.
 SHOWN = {
     **{
         tag: names

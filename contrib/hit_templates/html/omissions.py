@@ -44,6 +44,14 @@ _COUNTED = {
 }
 
 
+def left_out_of(source: str) -> list[str]:
+    """Return one sentence per sort of omitted element, in a stable order."""
+    scan = _Scan()
+    scan.feed(source)
+    scan.close()
+    return list(_sentences(scan))
+
+
 class _Scan(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -105,14 +113,6 @@ class _Scan(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.counts["liquid"] += bool(LIQUID.search(FIELD.sub("", data)))
-
-
-def left_out_of(source: str) -> list[str]:
-    """Return one sentence per sort of omitted element, in a stable order."""
-    scan = _Scan()
-    scan.feed(source)
-    scan.close()
-    return list(_sentences(scan))
 
 
 def _sentences(scan: _Scan) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Export a study's judgments with a manifest, and the operation that does it."""
+"""Export a study's judgments with a manifest: to any path, or by an operation to a file that is downloaded."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 FIRST_LEFT, SECOND_LEFT = 1, 2
 SET_ASIDE, OPEN = 3, 6  # beside the side, in one number
-FLAGS = 16  # what the side, SET_ASIDE and OPEN come to is below
+FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
 NO_VALUE = -1e9
 SPAN = 100_000  # row ids, also of other studies, after which a block is added
 UNITS_AT_ONCE = 20_000
 MOST = 250_000  # rows in a block
-FORMAT = 2  # of the columns below: a change of names, types or meanings takes the next number
+FORMAT = 2  # of COLUMNS: a change of names, types or meanings takes the next number
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.What.UNITS: Unit, ColumnBlock.What.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     ColumnBlock.What.UNITS: {

@@ -33,11 +33,11 @@ FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-se
 
 WIDTH = 7.2  # inches; 72 units of the drawing each
 COLUMN = 3.4  # inches: a column of a paper
-ROW = 0.27
-SMALL, NORMAL = 9.0, 10.0
-SIMULATED = "Simulated answers, not people's. "
+ROW = 0.27  # inches of a row of dots
+SMALL, NORMAL = 9.0, 10.0  # points of type
+LONGEST_LABEL = 34  # characters
 DASH = (0, (2, 2.5))
-LONGEST_LABEL = 34
+SIMULATED = "Simulated answers, not people's. "  # begins the description of such a plot
 SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # names of axes, notes
 LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # a line of comparison
 

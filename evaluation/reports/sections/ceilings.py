@@ -21,10 +21,6 @@ FEWEST = 2  # judgments that have others
 NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
 
 
-def _sign(values: NDArray[Any]) -> Ints:
-    return np.sign(np.round(values, 9)).astype(np.int64)
-
-
 def agreement_of_halves(
     unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int
 ) -> dict[str, Estimate]:
@@ -76,6 +72,10 @@ def agreement_of_halves(
                 )
             )
     return {name: _mean(counts) for name, counts in same.items()}
+
+
+def _sign(values: NDArray[Any]) -> Ints:
+    return np.sign(np.round(values, 9)).astype(np.int64)
 
 
 def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:

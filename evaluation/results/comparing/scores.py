@@ -22,19 +22,6 @@ NO_CUTS = gettext_noop("{} has no thresholds of its own: name one")
 TEXTS = gettext_noop("the answers of {} are texts, which have no mean")
 
 
-def _why_no_scores(matched: Matched) -> str:
-    for source in (matched.first, matched.second):
-        if not source.is_numeric:
-            return TEXTS.format(source.name)
-    return ""
-
-
-def _cuts(source: SourceJudgments, chosen: float | None) -> Sequence[float]:
-    if chosen is not None:
-        return (chosen,)
-    return () if source.kind is None else sorted(source.kind.comparison.cuts)
-
-
 def kappa_at_thresholds(
     matched: Matched,
     first_at_least: float | None,
@@ -55,6 +42,19 @@ def kappa_at_thresholds(
     images = items_of_units(matched.first, matched.second)[compared]
     options = drawing.options(item=images)
     return kappa_grid(first[compared], second[compared], *cuts, missing=missing, **options), ""
+
+
+def _why_no_scores(matched: Matched) -> str:
+    for source in (matched.first, matched.second):
+        if not source.is_numeric:
+            return TEXTS.format(source.name)
+    return ""
+
+
+def _cuts(source: SourceJudgments, chosen: float | None) -> Sequence[float]:
+    if chosen is not None:
+        return (chosen,)
+    return () if source.kind is None else sorted(source.kind.comparison.cuts)
 
 
 def figures_at_thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:

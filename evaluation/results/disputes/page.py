@@ -1,4 +1,4 @@
-"""The page "Disputes" of a study, and more votes for its units."""
+"""The page "Disputes" of a study, whose units are sent to adjudicators or get more votes."""
 
 from __future__ import annotations
 
@@ -133,10 +133,7 @@ def _describe_decision(adjudication: Adjudication) -> str:
 
 
 add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
-
 add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
-
-# Among the forms that run a study.
 add_operation(
     reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
 )

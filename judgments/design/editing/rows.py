@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 MOST_ROWS = 60  # more are changed in the study file: each row is several fields of the form
 BLANK = "__row__"  # number of the row that the button "Add" copies
-DETECTORS: dict[str, str] = {}  # name -> title, filled by the app above that has them
+DETECTORS: dict[str, str] = {}  # name -> title, which annotation fills
 SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
 LABELS = {
     "by": "Trait",

@@ -12,15 +12,10 @@ from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Image, Text
 
 MOST_RIGHT = 3  # H13: one to three right captions among ten
-
 LEAST_EXCHANGED = 2
-
 SHARE_EXCHANGED = 0.5  # share of a text's content words to exchange for comparison with the intact text
-
 SHORT = 2  # words of so few letters say little
-
 MOST_DONORS = 40  # number of other images searched for words
-
 _WORD = re.compile(r"[^\W\d_]+")
 
 

@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 
 
 REPEATS = "repeats"  # content key of a repeated unit: the key of the original
-
 LEAST_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
-
 T = TypeVar("T")
-
 Dealer = Callable[[int, Sequence[Group]], list[Group]]
 
 

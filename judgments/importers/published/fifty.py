@@ -39,11 +39,8 @@ from judgments.importers.textio import ImportNotes, ImportProblem
 
 # PASCAL-50S excludes its last two references from every triplet.
 TRIPLET_REFERENCES = 48
-
 _PAIRWISE_VOTES = 11
-
 _REFERENCES = Columns(("image", "references"))
-
 _PAIR_COLUMNS = ("pair", "image", "kind", "first", "second")
 
 _PAIRS = {

@@ -1,4 +1,4 @@
-"""The rows of every format."""
+"""The rows that importers yield, alike for all formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judgments.importers.records.column_types import (
 from judgments.importers.records.validators import name
 from judgments.importers.records.values import BadCell, read_number
 
-RULE_LIMIT = 40
+RULE_LIMIT = 40  # characters of the rule that invalidated an answer
 
 HUMAN = "human"
 HUMAN_OTHER = "human-other"

@@ -11,15 +11,10 @@ from judgments.importers.records.rows import BoxRow
 from judgments.importers.records.values import read_number
 
 MOST_BOXES = 100
-
 SIZE = ("image_width", "image_height")
-
 KEYS = ("id", "label", "x", "y", "width", "height")
-
 BEYOND = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
-
 DECIMALS = 6
-
 _BOX = Shape(BoxRow)
 
 

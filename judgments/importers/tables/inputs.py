@@ -14,18 +14,13 @@ from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import read_image, read_name, read_text
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
-PAIR_COLUMNS = Columns(("image", "caption"))
-
 INPUTS = Columns((), loose=True)
+PICTURE = "picture"  # the column with the picture of a row of inputs
+MOST_INPUTS = 200  # columns
+LONGEST_COLUMN = 100  # characters of a column's name
+MOST_CELL = 100_000  # characters
 
-# Of the inputs of HIT templates:
-PICTURE = "picture"
-
-MOST_INPUTS = 200
-
-MOST_CELL = 100_000
-
-LONGEST_COLUMN = 100
+PAIR_COLUMNS = Columns(("image", "caption"))
 
 
 class InputTable(DatasetSource):

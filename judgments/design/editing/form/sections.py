@@ -17,7 +17,7 @@ from judgments.design.quiz import is_quiz_on
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 
-# Those that hold fields, in order; "Check" and "Launch" follow.
+# The steps that hold fields, in order; "Check" and "Launch" follow.
 DESIGN_STEPS = {
     "Data": "What is judged, and how much of it.",
     "Question": "What participants read.",
@@ -25,7 +25,7 @@ DESIGN_STEPS = {
     "Quality": "How careful answers are told from careless ones.",
     "Cost": "How long a page of work is, and what it pays.",
 }
-# In sight at first; all other fields are folded under "Advanced".
+# Fields in sight at first; all others are folded under "Advanced".
 IN_SIGHT = {
     "name", "dataset", "sampling.pairs_from", "sampling.options", "question", "crowd.backend", "template.html",
     "judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit",
@@ -34,7 +34,7 @@ IN_SIGHT = {
 
 KIND_SECTION = "This kind"
 
-# Keys, tables and mappings that only some kinds use, or none while a feature is off.
+# Key, table or mapping -> whether a kind uses it; some are used by none while a feature is off.
 USED_BY: dict[str, Callable[[Kind], object]] = {
     "captions_per_image": lambda kind: kind.grouped,
     "filter": lambda kind: kind.judges_one_caption,

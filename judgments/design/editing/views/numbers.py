@@ -31,6 +31,7 @@ from judgments.models import Dataset, Study
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.study_page import PLAN_PARTS, parts_of_plan
 
+# requirement of workers -> the key of the design that states it
 REQUIREMENT_FIELDS = {
     RESIDENCE: "workers.countries",
     APPROVAL_RATE: "workers.approval_above",
@@ -89,6 +90,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
 
 
 def numbers_of(key: str) -> str:
+    """Return the address of the numbers of a design that is edited."""
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 

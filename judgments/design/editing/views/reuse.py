@@ -86,5 +86,4 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
 
 
 add_operation(duplicate, label="Duplicate", also="judgments.add_study", leads_away="change")
-
 add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reuse")
