@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from common.amounts import counted
 from common.incoming import quoted
-from judgments.importers.published.folders import inside
+from contrib.published_sets.folders import inside
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from judgments.importers.records.sources import DatasetSource, JudgmentSource
