@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from common.errors import QuorumError
 from contrib.disagreement.analysis import (
     ALWAYS,
-    CROWD,
+    DEMOGRAPHIC_PREFIX,
     EQUALLY,
     PredictionsName,
     cached_disagreement,
@@ -49,7 +49,7 @@ BASELINES = {
     EQUALLY: gettext_noop("Every answer equally likely"),
     ALWAYS: gettext_noop("The same shares for all items"),
 }
-KNOWN = {"country": gettext_noop("Country"), "source": gettext_noop("Where people came from")}
+ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Where people came from")}
 
 
 @study_page("soft-labels", order=55, shown=has_soft_labels, group=StudyPlace.FINDINGS, under="results")
@@ -103,7 +103,11 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
 
 
 def _describe_attribute(name: str) -> str:
-    return _(KNOWN[name]) if name in KNOWN else f"{_('Crowd')}: {name.removeprefix(CROWD)}"
+    return (
+        _(ATTRIBUTE_LABELS[name])
+        if name in ATTRIBUTE_LABELS
+        else f"{_('Crowd')}: {name.removeprefix(DEMOGRAPHIC_PREFIX)}"
+    )
 
 
 def _labels(study: Study, values: list[Any]) -> list[str]:

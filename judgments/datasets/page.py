@@ -33,7 +33,7 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError
-from common.incoming import BeyondHead
+from common.incoming import RequestBytesExceeded
 from common.rate_limits import TooMany
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.access.views import offered_accounts
@@ -494,7 +494,7 @@ class DatasetAdmin(QuorumAdmin):
         }
         try:
             understood = uploads.look_at(**args)
-        except BeyondHead:
+        except RequestBytesExceeded:
             job = enqueue(kind=LOOK, args=args, user=signed_in(request))
             self._remember(request, upload, choices)
             return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
@@ -738,7 +738,7 @@ def import_or_queue(
     try:
         with uploads.open_upload(upload) as files:
             sentence = read(files.path)
-    except BeyondHead:
+    except RequestBytesExceeded:
         enqueue(kind=kind, args={"upload": upload, **args}, user=signed_in(request))
         sentence = gettext("A job reads the file now; the list of jobs tells what came of it.")
     else:

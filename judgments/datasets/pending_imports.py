@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
-from common.incoming import BeyondHead
+from common.incoming import RequestBytesExceeded
 from common.incoming.json_documents import load_json
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.table_columns import (
@@ -113,7 +113,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
                 offered=last_mapping(kind, dataset=find_dataset(args["dataset"])),
                 header_row=header_row,
             )
-        except BeyondHead:
+        except RequestBytesExceeded:
             return False
         except ImportProblem as problem:
             if not has_title(lines):

@@ -174,7 +174,7 @@ def table_of(
     offered: Mapping[str, str] | None = None,
     header_row: int = 0,
 ) -> UploadTable:
-    """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
+    """Look at the first rows of a table. Raise ImportProblem, or RequestBytesExceeded in a request.
 
     Args:
         offered: our column -> the file's, of the last mapping; it counts if the file has all of them.

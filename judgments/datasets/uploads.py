@@ -22,7 +22,7 @@ from common.amounts import thousands
 from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_stale_files
-from common.incoming import BeyondHead, check_head
+from common.incoming import RequestBytesExceeded, check_head
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
 from judgments.datasets.understanding import understand
 from judgments.datasets.upload_parts import Understood
@@ -168,7 +168,7 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files
                 unpacked = _unpack_files(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
                 pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
             yield Files(path=path, pictures=pictures, root=work / "files")
-        except BeyondHead:
+        except RequestBytesExceeded:
             raise
         except QuorumError as error:
             if not job_file(upload).exists():  # a page shows what is to be put right

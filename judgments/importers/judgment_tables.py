@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from common.files import unguard_formula
 from common.incoming import quoted
-from common.texts import one_text, parting
+from common.texts import one_text, quote_difference
 from judgments.design.numbers import number_text, range_of
 from judgments.design.scale import Extent, Scale, ScaleEnds, limits_of, scale_of
 from judgments.design.tables.sampling import SIDES
@@ -377,7 +377,7 @@ def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> 
         first, second = getattr(before, column), getattr(row, column)
         if column.endswith("_text") and first is not None and second is not None:
             if one_text(first) != one_text(second):
-                first, second = parting(first, second)
+                first, second = quote_difference(first, second)
                 return f" ({column} is {first} {where}, and {second} here)"
         elif first != second:
             return f" ({column} is {quoted(first)} {where}, and {quoted(second)} here)"

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import QuorumError
-from common.incoming import READ_AT_ONCE, Excess, limits
-from common.incoming.bounded_files import DAMAGE, open_bounded
+from common.incoming import READ_AT_ONCE, LimitExceeded, limits
+from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 
 _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -218,9 +218,9 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
     except UnicodeDecodeError as error:
         with _reading(path, lines_read):  # again, from the beginning
             raise _undecodable(path, error, lines_read()) from error
-    except Excess as error:
+    except LimitExceeded as error:
         raise ImportProblem(path, lines_read() + 1, None, error.actual, error.expected) from error
-    except DAMAGE as error:
+    except GZIP_ERRORS as error:
         raise ImportProblem(
             path, lines_read() + 1, None, "compressed data that is damaged or cut off", "a complete gzip file"
         ) from error

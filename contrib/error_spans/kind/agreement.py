@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, placed
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, spans_with_place
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from judgments.drawing.documents import first_of_documents
 from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results, or_none
@@ -50,7 +50,7 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
     texts = [judgment.unit.pk for judgment in judged]
     workers = [judgment.worker for judgment in judged]
     lengths = [len(judgment.unit.first.text) for judgment in judged]
-    marked = [placed(judgment.answer["spans"]) for judgment in judged]
+    marked = [spans_with_place(judgment.answer["spans"]) for judgment in judged]
     spans = [[(span[START], span[END]) for span in marks] for marks in marked]
     items = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judged}
     documents = first_of_documents(items.items())

@@ -33,7 +33,7 @@ from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-OTHERS = "application/octet-stream"
+DEFAULT_CONTENT_TYPE = "application/octet-stream"
 CONTENT_TYPES = {
     ".svg": "image/svg+xml",
     ".pdf": "application/pdf",
@@ -48,7 +48,7 @@ CONTENT_TYPES = {
     ".toml": "application/toml",
 }
 FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
-GONE = OpenApiResponse(description="No such file, or it is not kept here.")
+NO_FILE_RESPONSE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
 @extend_schema_view(
@@ -119,12 +119,15 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
     return extend_schema_view(
         files=extend_schema(
             operation_id=f"{resource}_files_list",
-            responses={200: FilesSerializer, 404: GONE},
+            responses={200: FilesSerializer, 404: NO_FILE_RESPONSE},
             description=files,
         ),
         file=extend_schema(
             parameters=[name, *RANGE_HEADERS],
-            responses={**file_responses(*CONTENT_TYPES.values(), OTHERS), 404: GONE},
+            responses={
+                **file_responses(*CONTENT_TYPES.values(), DEFAULT_CONTENT_TYPE),
+                404: NO_FILE_RESPONSE,
+            },
             description=file,
         ),
         download=extend_schema(
@@ -187,7 +190,7 @@ def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> 
 
 
 def content_type(name: str) -> str:
-    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix, DEFAULT_CONTENT_TYPE)
 
 
 NEWEST = 20

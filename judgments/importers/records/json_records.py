@@ -10,7 +10,7 @@ from json import JSONDecoder
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.incoming import Excess, quoted
+from common.incoming import LimitExceeded, quoted
 from common.incoming.json_documents import JSONStream, TooDeep, check_depth, load_json
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
@@ -89,7 +89,7 @@ def _json_problems(path: Path, line: int | None) -> Iterator[None]:
         raise ImportProblem(path, at, None, actual, expected) from error
     except TooDeep as error:
         raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
-    except Excess as error:
+    except LimitExceeded as error:
         raise ImportProblem(path, line, None, error.actual, error.expected) from error
     except ValueError as error:  # an integer of thousands of digits
         raise ImportProblem(path, line, None, "a number too long to read", "a JSON number") from error
