@@ -242,7 +242,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     from evaluation.presentation.rendering import WORDING_TEMPLATES
     from evaluation.results import agreement, rankings, worker_models
     from judgments.design.quiz import QUIZ_PRESETS
-    from judgments.importers.textio import QUIRKS
+    from judgments.importers.textio import QUIRK_NOTES
     from judgments.kinds import KINDS
     from quorum import statistics
 
@@ -262,7 +262,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     )
     yield from (("evaluation/data/export/formats", export_format.what) for export_format in FORMATS.values())
     yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
-    yield from (("judgments/importers", sentence) for sentence in QUIRKS.values())
+    yield from (("judgments/importers", sentence) for sentence in QUIRK_NOTES.values())
     for kind in KINDS.values():
         sentences = (kind.comparison.refusal, kind.aggregation.no_alpha)
         yield from (("judgments/kinds", text) for text in sentences if text)

@@ -49,15 +49,15 @@ from contrib.challenges.submissions import (
     submit_upload,
 )
 from judgments.access.permissions import token_of
-from judgments.access.tokens import FOR_PARTICIPANTS, create_token, revoke_token, scope_allows
+from judgments.access.tokens import PARTICIPANT_SCOPES, create_token, revoke_token, scope_allows
 from judgments.api.bodies import FormParser
 from judgments.api.resources import (
     SLUG,
     JobSerializer,
     Related,
     RowSerializer,
-    changing,
     filters_of,
+    job_action,
     job_response,
 )
 from judgments.jobs.queues import cancel_job
@@ -183,7 +183,7 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
         User.objects.select_for_update().get(pk=user.pk)
         for token in ApiToken.objects.filter(user=user, name=SUBMISSION_TAG, revoked_at=None):
             revoke_token(token=token)
-        _token, key = create_token(user=user, name=SUBMISSION_TAG, scopes=FOR_PARTICIPANTS)
+        _token, key = create_token(user=user, name=SUBMISSION_TAG, scopes=PARTICIPANT_SCOPES)
     return _own_page(request, challenge, user, key=key)
 
 
@@ -496,7 +496,7 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
     def get_queryset(self) -> QuerySet[Job]:
         return super().get_queryset().filter(created_by=self.request.user.pk)
 
-    @changing("It has ended.")
+    @job_action("It has ended.")
     def cancel(self, request: Request, pk: str) -> Response:
         """Ends it; nothing is submitted, and nothing counted."""
         job = self.get_object()

@@ -28,7 +28,7 @@ from evaluation.results.comparing.comparison import MISSING
 from evaluation.results.comparing.wording import describe_compared_sources
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import studies_of, study_for
-from judgments.api.resources import COUNTING
+from judgments.api.resources import COUNTING_RESPONSE
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.designs import kind_of
@@ -195,7 +195,7 @@ class ComparisonView(APIView):
         ],
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
-            202: COUNTING,
+            202: COUNTING_RESPONSE,
             400: OpenApiResponse(description="The studies cannot be compared."),
             404: OpenApiResponse(description="No such study that you may see and that can be compared."),
         },

@@ -34,7 +34,14 @@ from evaluation.models import Prediction
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import require, staff_of, study_for
 from judgments.admin.base import signed_in
-from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.resources import (
+    COUNTING_RESPONSE,
+    Related,
+    Resource,
+    RowSerializer,
+    filters_of,
+    study_filter,
+)
 from judgments.datasets.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
@@ -155,7 +162,7 @@ class SoftLabelsView(APIView):
     @extend_schema(
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
-            202: COUNTING,
+            202: COUNTING_RESPONSE,
             400: OpenApiResponse(description="There are no results yet, or answers are no few labels."),
             404: OpenApiResponse(description="No such study that you may see."),
         },

@@ -90,7 +90,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "compared": ranked.ranking.compared,
         "rows": [_row(study, metric, disagreement) for disagreement in disagreements],
         "can_choose": "next-batch" in context["steps"]
-        and KINDS[study.protocol].chosen_by_id
+        and KINDS[study.protocol].supports_unit_ids
         and (pairs or study.source == Study.Source.DESIGNED),
     }
     return TemplateResponse(request, "evaluation/study_closer.html", context)

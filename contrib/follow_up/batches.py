@@ -52,7 +52,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             _("No batch was made: %(chosen)s rows are chosen, at most %(most)s fit in one design.")
             % {"chosen": thousands(len(chosen)), "most": thousands(MOST_ITEMS)}
         )
-    if not kind.chosen_by_id:
+    if not kind.supports_unit_ids:
         raise WrongState(
             _("No batch was made: %(name)s has no units that could be chosen one by one.")
             % {"name": kind.name}

@@ -44,7 +44,7 @@ from judgments.kinds.base import (
     Results,
     Shown,
     by_count,
-    or_none,
+    nan_as_none,
 )
 from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 
@@ -135,9 +135,9 @@ def _alpha(result: AgreementResult | None) -> dict[str, Any]:
         nothing = {"value": None, "low": None, "high": None}
         return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
     return {
-        "value": or_none(result.value),
-        "low": or_none(result.low),
-        "high": or_none(result.high),
+        "value": nan_as_none(result.value),
+        "low": nan_as_none(result.low),
+        "high": nan_as_none(result.high),
         "level": result.level,
         "n": result.pairable,
         "reason": result.reason,

@@ -66,7 +66,7 @@ from judgments.drawing.keys import content_key
 from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
-from judgments.kinds.pairs import HOW_SURE
+from judgments.kinds.pairs import CONFIDENCE_CHOICES
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of
 from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never
@@ -191,7 +191,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
-    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in HOW_SURE}}
+    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
     shares = [
         f"{labels[row['level']]}: {narrow_percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels

@@ -35,7 +35,7 @@ PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class UnpackedUpload:
     """An unpacked upload: its only file or the folder with several, and the folder with pictures.
 
     ``root`` is the folder of all files, from which an understood upload names them.
@@ -151,7 +151,7 @@ def _uploads_of_jobs() -> set[str]:
 
 
 @contextmanager
-def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files]:
+def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[UnpackedUpload]:
     """Open the upload's unpacked files for a with block.
 
     Raises:
@@ -167,7 +167,7 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files
             if archives:
                 unpacked = _unpack_files(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
                 pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
-            yield Files(path=path, pictures=pictures, root=work / "files")
+            yield UnpackedUpload(path=path, pictures=pictures, root=work / "files")
         except RequestBytesExceeded:
             raise
         except QuorumError as error:

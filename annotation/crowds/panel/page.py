@@ -56,7 +56,7 @@ from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.incoming.json_documents import load_json
 from judgments.access.roles import Right
 from judgments.admin.base import row_or_404, signed_in
-from judgments.admin.jobs import LEADS_TO
+from judgments.admin.jobs import RESULT_PAGES
 from judgments.datasets import uploads
 from judgments.design.panel_links import session_parameter
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS
@@ -356,7 +356,7 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "panel"))
 
 
-LEADS_TO[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
+RESULT_PAGES[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
 add_step(
     StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
 )

@@ -27,7 +27,14 @@ from evaluation.data.export.formats import FORMATS, formats_for
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
-from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about, start_named, with_study
+from judgments.api.resources import (
+    JobSerializer,
+    Resource,
+    filters_of,
+    jobs_about,
+    start_with_study,
+    with_study,
+)
 from judgments.models import Job, Study
 from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation
@@ -87,7 +94,7 @@ class ExportResource(Resource):
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return start_named(request, start_export, route="api:exports-detail")
+        return start_with_study(request, start_export, route="api:exports-detail")
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:

@@ -16,7 +16,7 @@ from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, LimitExceeded, che
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.csv_records import IF_TITLE, SEPARATORS, read_csv
+from judgments.importers.records.csv_records import SEPARATORS, TITLE_HINT, read_csv
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head, read_lines, unreadable
@@ -59,7 +59,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
                 continue
         if beyond := [at for at, cell in cells.items() if cell and at not in names]:
             actual = f"{quoted(cells[beyond[0]])} in column {beyond[0] + 1}"
-            raise ImportProblem(path, number, None, actual, f"cells below the header alone{IF_TITLE}")
+            raise ImportProblem(path, number, None, actual, f"cells below the header alone{TITLE_HINT}")
         if any(cells.values()):
             yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)
     if not names:
