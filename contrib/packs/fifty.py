@@ -22,7 +22,7 @@ from quorum.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_r
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
 TRIPLET_REFERENCES = 48  # an image; PASCAL-50S has two more
-SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
+DATASET_TITLES = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 # V15's words are runs of letters, digits and underscores; its scores are met with them.
 TOKENIZER = "v15"
 

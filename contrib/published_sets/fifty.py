@@ -17,7 +17,7 @@ from pydantic import PlainValidator
 from common.amounts import counted
 from common.incoming import quoted
 from common.texts import one_text
-from contrib.published_sets.folders import inside
+from contrib.published_sets.folders import file_in_folder
 from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.importers.records.column_types import ImageName, ShortName
 from judgments.importers.records.columns import Columns
@@ -116,8 +116,8 @@ class _Folder:
     def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
         self.notes = notes
-        self._references_file = inside(path, REFERENCES_FILE)
-        self._pairs_file = inside(path, PAIRS_FILE)
+        self._references_file = file_in_folder(path, REFERENCES_FILE)
+        self._pairs_file = file_in_folder(path, PAIRS_FILE)
         if self._references_file == self._pairs_file:
             raise ImportProblem(
                 path, None, None, "a file", "the folder with references.jsonl and pairs.jsonl"
