@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from common.amounts import coefficient, thousands
-from evaluation.presentation.content import narrow_percent, percent_number
+from common.amounts import coefficient, interval_in_text, percent, percent_number, thousands
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -69,12 +68,9 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
             "n": thousands(last["n"]),
         }
     width = last["high"] - last["low"]
-    sentence = _(
-        "Alpha %(value)s, 95 %% interval %(low)s to %(high)s, from %(n)s items with two judgments or more."
-    ) % {
+    sentence = _("Alpha %(value)s, 95 %% interval %(ends)s, from %(n)s items with two judgments or more.") % {
         "value": coefficient(last["value"]),
-        "low": coefficient(last["low"]),
-        "high": coefficient(last["high"]),
+        "ends": interval_in_text(last),
         "n": thousands(last["n"]),
     }
     then = (
@@ -92,7 +88,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
     if not names or metrics[names[0]]["value"] is None:
         return ""
-    shown = coefficient if correlated else narrow_percent
+    shown = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, NARROW)
     known = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
@@ -170,7 +166,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     label_ends(axes, ends)
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
-    shown = coefficient if correlated else narrow_percent
+    shown = coefficient if correlated else percent
     longest = 2 + max(len(label) for _value, label, *_sign in ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(

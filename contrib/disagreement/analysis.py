@@ -22,7 +22,7 @@ from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Demographics, Worker
-from common.amounts import as_json, coefficient, counted, json_float
+from common.amounts import as_json, coefficient, counted, json_float, percent
 from common.errors import DataConflict
 from common.features import of_features
 from common.incoming.json_documents import load_json
@@ -568,7 +568,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
                 "The best metric, %(metric)s, takes %(share)s of what lies between always guessing the same shares and "
                 "that floor."
             )
-            % {"metric": best["name"], "share": f"{100 * min(max(share, 0.0), 1.0):.0f} %"}
+            % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )
     groups = result.get("groups", {})
     if groups and not groups["reason"]:
@@ -592,9 +592,9 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     pairs = _(
         "Pairs of raters agree on %(one)s and %(other)s within the groups and on %(between)s across."
     ) % {
-        "one": f"{100 * first['within']:.0f} %",
-        "other": f"{100 * second['within']:.0f} %",
-        "between": f"{100 * groups['between']:.0f} %",
+        "one": percent(first["within"]),
+        "other": percent(second["within"]),
+        "between": percent(groups["between"]),
     }
     return f"{sentence} {pairs}"
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.launch.views.launch import Launch, Point, Readiness
 from annotation.launch.views.points import add_check
 from annotation.quality.detectors import RULES
-from common.amounts import thousands
+from common.amounts import p_in_text, percent_number, thousands
 from contrib.registration.errors import RegistrationError
 from contrib.registration.form import RegisteringForm
 from contrib.registration.models import Registration
@@ -27,7 +27,6 @@ from contrib.registration.plans import (
     may_be_registered,
     register_plan,
 )
-from evaluation.presentation.content import p_in_text, percent_number
 from evaluation.reports.sections.registration import HypothesisOutcome
 from judgments.admin.base import signed_in
 from judgments.design.tables.plan import RegistrationPlan, read_claim

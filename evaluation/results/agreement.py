@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.amounts import as_json, json_float, thousands
+from common.amounts import (
+    as_json,
+    interval_in_text,
+    json_float,
+    p_in_text,
+    percent,
+    thousands,
+)
 from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
 from evaluation.data.judgment_sets.sources import first_chosen
-from evaluation.presentation.content import interval_in_text, narrow_percent, p_in_text, percent_number
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
 from judgments.kinds import IncludedJudgment, Kind
@@ -279,7 +285,7 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
-    shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
+    shares = [percent(components[name] / total) for name in ("item", "rater", "residual")]
     sentence = _(
         "Of the variance of answers %(item)s lies between items, %(rater)s between people and %(residual)s beyond "
         "both, with differences between texts of one item."
@@ -429,9 +435,9 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
     if not bias:
         return ""
     parts = {
-        "share": narrow_percent(bias["value"]),
+        "share": percent(bias["value"]),
         "n": thousands(bias["n"]),
-        "ends": interval_in_text(bias, percent_number, narrow_percent),
+        "ends": interval_in_text(bias, percent),
     }
     sentence = _("%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s).") % parts
     if drawn and bias["p"] is not None:

@@ -14,8 +14,7 @@ from django.utils.translation import gettext_noop, ngettext
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from common.amounts import coefficient, thousands
-from evaluation.presentation.content import narrow_percent
+from common.amounts import coefficient, percent, thousands
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -286,7 +285,7 @@ def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
         accuracies = ", ".join(
-            f"{kind} {narrow_percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
+            f"{kind} {percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
         )
         parts.append(f"{name}: {accuracies}.")
     return " ".join(parts)

@@ -10,18 +10,19 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from common.amounts import coefficient, json_float, thousands
+from common.amounts import (
+    coefficient,
+    interval_in_text,
+    json_float,
+    p_in_text,
+    percent,
+    thousands,
+)
 from common.features import of_features
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import NothingToRank
-from evaluation.presentation.content import (
-    interval_in_text,
-    join_names,
-    narrow_percent,
-    p_in_text,
-    percent_number,
-)
+from evaluation.presentation.content import join_names
 from evaluation.results.best_of.choices import PEOPLE, fit_choices
 from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus.clusters import scope_sentence
@@ -193,9 +194,9 @@ def _name(system: str) -> str:
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:
     if measure in SHARES:
-        ends, value = interval_in_text(row, percent_number, narrow_percent), narrow_percent(row["value"])
+        ends, value = interval_in_text(row, percent), percent(row["value"])
     else:
-        ends, value = interval_in_text(row, coefficient, coefficient), coefficient(row["value"])
+        ends, value = interval_in_text(row), coefficient(row["value"])
     sentences = {
         WON: _("%(value)s of %(n)s comparisons won, a tie half (95 %% interval %(ends)s)"),
         BEST: _("named the best in %(value)s of %(n)s lists (95 %% interval %(ends)s)"),

@@ -13,15 +13,15 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from common.amounts import coefficient, thousands
-from evaluation.presentation.content import (
+from common.amounts import (
     describe_range,
     interval_in_text,
-    join_names,
-    narrow_percent,
     p_in_text,
+    percent,
     percent_number,
+    thousands,
 )
+from evaluation.presentation.content import join_names
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.larger_studies import (
     NO_LARGER_STUDY,
@@ -236,13 +236,13 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
     }
     if of_pairs:
         parts |= {
-            "share": describe_range(values, narrow_percent, percent_number),
-            "interval": interval_in_text(cells[leaders[0]], percent_number, narrow_percent),
+            "share": describe_range(values, percent),
+            "interval": interval_in_text(cells[leaders[0]], percent),
         }
         return _pair_sentence(len(leaders), len(rest)) % parts
     parts |= {
-        "tau": describe_range(values, coefficient, coefficient),
-        "interval": interval_in_text(cells[leaders[0]], coefficient, coefficient),
+        "tau": describe_range(values),
+        "interval": interval_in_text(cells[leaders[0]]),
     }
     sentence = _correlation_sentence(len(leaders), len(rest)) % parts
     if undefined:
@@ -329,9 +329,7 @@ def _levels(result: Mapping[str, Any]) -> str:
     chance = _("Chance is 50 %.")
     if level is None:
         return chance
-    judge = _("One judge agrees with the majority of the others on %(share)s.") % {
-        "share": narrow_percent(level)
-    }
+    judge = _("One judge agrees with the majority of the others on %(share)s.") % {"share": percent(level)}
     return f"{chance} {judge}"
 
 
@@ -345,12 +343,12 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
         "On random halves of the votes, half of the people name the other half’s winner on %(people)s of the pairs, "
         "%(metric)s on %(reached)s; answers can be expected to reach %(ceiling)s at most."
     ) % {
-        "people": narrow_percent(halves["people"]["value"]),
+        "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),
         "reached": describe_range(
-            [halves["metrics"][name]["value"] for name in leaders], narrow_percent, percent_number
+            [halves["metrics"][name]["value"] for name in leaders], percent, percent_number
         ),
-        "ceiling": narrow_percent(halves["ceiling"]["value"]),
+        "ceiling": percent(halves["ceiling"]["value"]),
     }
 
 

@@ -26,7 +26,7 @@ from rest_framework.views import APIView
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
-from common.amounts import thousands
+from common.amounts import percent, thousands
 from common.errors import NotThere, WrongState
 from common.texts import readable
 from evaluation.data.adoption import adopt
@@ -36,7 +36,6 @@ from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
 from evaluation.data.releases.erasure import erased_since
 from evaluation.models import Analysis, Consensus
-from evaluation.presentation.content import narrow_percent
 from evaluation.results.aggregation import (
     captions_table,
     consensus_tables,
@@ -124,7 +123,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if not row["used"]:
         note = _("excluded")
         if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
-            note = _("excluded: below %(share)s on check questions") % {"share": narrow_percent(threshold)}
+            note = _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
         notes.append(note)
     left = row["left_share"]
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
@@ -193,7 +192,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
     labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in HOW_SURE}}
     shares = [
-        f"{labels[row['level']]}: {narrow_percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
+        f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels
         if row["compared"]
     ]

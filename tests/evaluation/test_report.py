@@ -18,6 +18,7 @@ from django.urls import reverse
 
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
+from common.amounts import p_in_text, p_value
 from config.observing.logs import without_secrets
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
@@ -31,8 +32,6 @@ from evaluation.presentation.content import (
     Plot,
     Report,
     Table,
-    apa_p_value,
-    p_in_text,
 )
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
@@ -375,7 +374,7 @@ def levels(plot: Plot) -> set[str]:
     ],
 )
 def test_a_p_is_printed_as_journals_do(p: float, table: str, sentence: str) -> None:
-    assert apa_p_value(p) == table
+    assert p_value(p) == table
     assert p_in_text(p) == sentence
 
 

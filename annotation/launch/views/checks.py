@@ -138,15 +138,15 @@ def _attention(launch: Launch) -> Iterable[Point]:
     if careful > TOLERABLE:
         key = "controls.least"
         if rule.sets_aside(seen, seen - 1):
-            parts.append(_("One wrong answer is enough."))
+            parts.append(_("One wrong answer is enough to be below the pass mark."))
         if usual > rule.least:
-            remedy = _("Wait for %(n)s check questions: then it is at most 1 of 100 careful people.")
+            remedy = _("At check question %(n)s, it would concern at most 1 of 100 careful participants.")
             parts.append(remedy % {"n": usual})
     elif met is not None and met < max(rule.least, usual):
         key = "controls.per_hit"
         remedy = _(
-            "A participant meets %(n)s different ones at most, too few to tell care from guessing. Ask for more on "
-            "each page, or add pictures, or items that you know the answer of."
+            "The most that one participant can get is %(n)s, too few to tell careful answers from guesses. Ask for "
+            "more on each page, or add pictures or known-good items."
         )
         parts.append(remedy % {"n": met})
     readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")

@@ -11,8 +11,8 @@ from django.test import Client
 
 from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
+from common.amounts import NO_BREAK
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.presentation.content import NARROW
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
@@ -49,8 +49,8 @@ def test_who_is_ahead(made: Callable[[], StudyOf], metrics: list[str], designer:
     aggregate_study(study=study)
     said = evaluate_study(study=study, metrics=metrics)["verdict"]["all"]
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
-    shown = shown_of(designer, study).replace(NARROW, " ")
-    assert said["sentence"].replace(NARROW, " ") in shown
+    shown = shown_of(designer, study).replace(NO_BREAK, " ")
+    assert said["sentence"].replace(NO_BREAK, " ") in shown
     assert ("Not settled:" in shown) is not said["settled"]
     told = designer.get(f"/api/studies/{study.slug}/board/").json()["snapshot"]["evaluation"]
     assert told["kinds"]["all"]["verdict"] == said

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds.opening import add_doubt
 from annotation.launch.views.launch import Launch, Point, Readiness
 from annotation.launch.views.points import add_check, add_launch_jobs
-from common.amounts import thousands
+from common.amounts import coefficient, percent, thousands
 from contrib.planning.assumptions import ENOUGH
 from contrib.planning.rehearsals.copies import rehearsals_of
 from evaluation.models import Analysis
@@ -19,8 +19,9 @@ from evaluation.presentation.content import join_names
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.frame_page import jobs_to_show
-from judgments.templatetags.judgments_tags import cents, coefficient, percent
+from judgments.templatetags.judgments_tags import cents
 
+TENTATIVE = 0.667  # the least alpha for tentative conclusions (Krippendorff 2004)
 HOPELESS = 0.5  # power below which a study is more likely to miss even the largest difference than to find it
 
 
@@ -51,8 +52,13 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     )
     if alpha["value"] is not None:
         sentence = _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
-        alpha_words = {"alpha": coefficient(alpha["value"])}
-        yield launch.point(_("Agreement expected"), Readiness.READY, sentence % alpha_words)
+        sentence %= {"alpha": coefficient(alpha["value"])}
+        readiness = Readiness.READY if alpha["value"] >= TENTATIVE else Readiness.MISSING
+        if readiness is Readiness.MISSING:
+            sentence += " " + _(
+                "Below .67, single items are uncertain: a clearer question or more answers help."
+            )
+        yield launch.point(_("Agreement expected"), readiness, sentence)
     elif launch.design.judgments_per_unit > 1:
         sentence = _("The rehearsal was too small to show it.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from common.amounts import percent
 from common.commands import progress_bar
 from judgments.management.base import OperationCommand, operation_at
 
@@ -23,15 +24,13 @@ class Rehearse(OperationCommand):
         self.say(outcome.message)
         report = outcome.value
         self.say(
-            f"The known truth was recovered on {100 * report.recovered:.0f} % of {report.units:,} units "
-            f"({100 * report.undecided:.0f} % ended in a tie), without workers who failed their control items."
+            f"The known truth was recovered on {percent(report.recovered)} of {report.units:,} units "
+            f"({percent(report.undecided)} ended in a tie), without workers who failed their control items."
         )
         if report.controls_careful is not None:
-            spammed = (
-                "none seen" if report.controls_spammers is None else f"{100 * report.controls_spammers:.0f} %"
-            )
+            spammed = "none seen" if report.controls_spammers is None else percent(report.controls_spammers)
             self.say(
-                f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
+                f"Control items got right: careful workers {percent(report.controls_careful)}, spammers {spammed}."
             )
         for by_sort in report.by_sort:
             self.say(_report_line(by_sort))
