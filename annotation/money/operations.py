@@ -57,7 +57,7 @@ def bonus(
         _check_none_since(session, seen)
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
     return Outcome(
-        _("A bonus for %(worker)s is on its way.") % {"worker": session.worker},
+        _("A bonus for %(worker)s is being paid.") % {"worker": session.worker},
         answer_of_step(current, [call]),
     )
 
@@ -98,10 +98,10 @@ def top_up(
     current = preview_top_ups(study=study, worker=worker)
     check_confirmed(current, confirm)
     calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
-    message = ngettext("One bonus is on its way.", "%(n)s bonuses are on their way.", len(calls))
+    message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
     if left_out:
-        message += " " + _("The budget does not reach for %(people)s.") % {"people": ", ".join(left_out)}
+        message += " " + _("The budget is not enough for %(people)s.") % {"people": ", ".join(left_out)}
     total = sum(int(call.payload["cents"]) for call in calls)
     return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": left_out})
 

@@ -97,15 +97,15 @@ DELETED: Mapping[type[Model], str] = {
     Demographics: gettext_noop("demographics"),
     QuizAttempt: gettext_noop("quiz attempts"),
     Qualification: gettext_noop("qualifications"),
-    ErasureRequest: gettext_noop("requests to be erased"),
+    ErasureRequest: gettext_noop("erasure requests"),
 }
 MOVED: Mapping[type[Model], str] = {
-    Participation: gettext_noop("part in the study"),
+    Participation: gettext_noop("participation in the study"),
     Assignment: gettext_noop("pages of work"),
     Exclusion: gettext_noop("exclusions"),
     Case: gettext_noop("flags"),
     StudyAlarm: gettext_noop("alarms"),
-    WrittenCaption: gettext_noop("captions that other people judge"),
+    WrittenCaption: gettext_noop("captions that other participants judge"),
 }
 MONEY: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
@@ -227,7 +227,7 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
 def why_not_erasable(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
     if worker.erased and worker.name.startswith(PAID):
-        return _("%(name)s stands for amounts alone.") % {"name": worker.name}
+        return _("%(name)s is kept only for payments.") % {"name": worker.name}
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
         return _("%(name)s is no person: their answers are simulated, or published without names.") % {
             "name": worker.name

@@ -56,7 +56,7 @@ ON_A_PAGE = 10  # cases
 EXCLUSIONS_SHOWN = 200
 # action of a detector -> what it did to the worker
 ACTION_WORDS = {
-    "flag": pgettext_lazy("staff", "flagged, goes on"),
+    "flag": pgettext_lazy("staff", "flagged, not paused"),
     "pause": pgettext_lazy("staff", "paused"),
     "exclude": pgettext_lazy("staff", "excluded"),
 }

@@ -320,7 +320,7 @@ def _require_open(study: Study) -> None:
 def describe_taken_work(study: Study) -> str:
     """Say who has work of the study, or is about to get it; "" if nobody."""
     if study.simulated:
-        return _("The rehearsal crowd works on study %(slug)r; duplicate the study instead.") % {
+        return _("The rehearsal crowd answers study %(slug)r; duplicate the study instead.") % {
             "slug": study.slug
         }
     people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
@@ -440,8 +440,8 @@ def extend(
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(
             ngettext(
-                "One lease is %(minutes)s minutes longer.",
-                "%(count)s leases are %(minutes)s minutes longer.",
+                "One participant has %(minutes)s minutes more.",
+                "%(count)s participants have %(minutes)s minutes more.",
                 count,
             )
             % {"count": thousands(count), "minutes": minutes}
@@ -450,15 +450,16 @@ def extend(
         offer_longer(study=study, hours=hours, why=why, by=by)
         return Outcome(
             ngettext(
-                "The crowd is asked to offer the work for one hour from now.",
-                "The crowd is asked to offer the work for %(hours)s hours from now.",
+                "The crowd is asked to offer the work for one hour from now on.",
+                "The crowd is asked to offer the work for %(hours)s hours from now on.",
                 hours,
             )
             % {"hours": hours}
         )
     count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
-    people = ngettext("one more worker", "%(n)s more workers", workers) % {"n": workers}
-    sentence = ngettext("One HIT is offered to %(people)s.", "%(n)s HITs are offered to %(people)s.", count)
+    people = ngettext("one more participant", "%(n)s more participants", workers) % {"n": workers}
+    sentence = ngettext(
+        "One page of work is offered to %(people)s.", "%(n)s pages of work are offered to %(people)s.", count)
     return Outcome(sentence % {"n": thousands(count), "people": people})
 
 
@@ -483,10 +484,11 @@ def expire(
     """End leases, or close open slots. Saved answers are kept."""
     if hits is not None:
         slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        sentence = ngettext("One open slot is closed.", "%(slots)s open slots are closed.", slots)
+        sentence = ngettext("One open place is closed.", "%(slots)s open places are closed.", slots)
         return Outcome(sentence % {"slots": thousands(slots)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
-    sentence = ngettext("One HIT is free for others.", "%(n)s HITs are free for others.", count)
+    sentence = ngettext("One page of work is free for others.", 
+        "%(n)s pages of work are free for others.", count)
     return Outcome(sentence % {"n": thousands(count)})
 
 

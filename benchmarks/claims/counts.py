@@ -69,7 +69,7 @@ def _(rows: Rows, ends: str | None, n: str) -> bool:
 
 
 @says(
-    "{Agreement> no item has two answers that count|No item has two judgments that count yet.|Agreement is measured "
+    "{Agreement> no item has two judgments yet|No item has two judgments that count yet.|Agreement is measured "
     "once an item has two answers that count.|Agreement is not measured: no unit has two judgments.}"
 )
 def _(rows: Rows) -> bool:

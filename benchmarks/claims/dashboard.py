@@ -8,22 +8,22 @@ from benchmarks.claims.rows import Rows
 says = sentences_about("dashboard and notes")
 
 
-@says("So far nothing can be said of sides.")
+@says("Too few judgments to test for side bias.")
 def _(rows: Rows) -> bool:
     return len({row.presented for row in rows.counted if row.value in (1, 2)}) < 2
 
 
-@says("{No answer that counts is in yet.|No work that counts was submitted yet.}")
+@says("{No judgments yet.|No work that counts was submitted yet.}")
 def _(rows: Rows) -> bool:
     return not rows.rows
 
 
-@says("No judgment that counts is in yet.")
+@says("No judgments yet.")
 def _(rows: Rows) -> bool:
     return not rows.counted
 
 
-@says("Nobody holds a page of work at the moment.")
+@says("No page of work is in progress.")
 def _(rows: Rows) -> bool:
     return not Assignment.objects.filter(study=rows.study, state="accepted").exists()
 

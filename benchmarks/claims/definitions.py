@@ -16,8 +16,8 @@ DEFINITIONS = (
     "S@k: how often a caption that people find relevant is among the first k.",
     "R-precision: the share of relevant ones among the first r, where r are known. Of queries with something relevant, with 95 % intervals.",
     "What people say of the judged captions of each system, wherever it ranked them, with 95 % intervals from resampled items.",
-    "Money: 0.00 USD for approved work", "Money> no budget is kept for people of this site",
-    "What each metric would have been after fewer judgments, in the order they came in. Lines that run level say that more judgments change little.",
+    "Money: 0.00 USD for approved work", "Money> this study has no budget here",
+    "What each metric would have reached after fewer judgments, in the order of arrival. Flat lines mean that more judgments change little.",
     "The page Results holds them against the scores of captions.", "Settled:", "Not settled:", "The model did not converge: take this with care.",
 )  # fmt: skip
 PATTERNS = [

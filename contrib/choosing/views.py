@@ -25,12 +25,12 @@ METHOD_LABELS = {
     # in results of earlier versions
     "variance": gettext_noop("variance"),
     "diversity": gettext_noop("diversity"),
-    EVEN: gettext_noop("even draw"),
+    EVEN: gettext_noop("uniform sample"),
 }
 GROUP_LABELS = {
     "accuracy": gettext_noop("Accuracy of metrics"),
     "difference": gettext_noop("Differences between metrics"),
-    "system": gettext_noop("Figures of systems"),
+    "system": gettext_noop("Results of systems"),
 }
 FIGURE_LABELS = {
     "accuracy": gettext_noop("accuracy"),
@@ -136,14 +136,14 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     drawing = Curves(
         tuple(panels),
         across=pgettext("staff", "Items chosen"),
-        up=pgettext("staff", "Items saved for the same error, % of an even draw"),
+        up=pgettext("staff", "Items saved for the same error, % of a uniform sample"),
     )
     return as_markup(
         to_svg(
             curves_figure(drawing, 0.0),
             name="savings",
             title=drawing.up,
-            description=pgettext("staff", "Curves by method; the table below names the best one."),
+            description=pgettext("staff", "One curve per method; the table below names the best one."),
         )
     )
 

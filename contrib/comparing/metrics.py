@@ -442,7 +442,8 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
     }
     if p is None or p > LEVEL:
         sentence = _(
-            "%(ahead)s and %(behind)s cannot be told apart: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
+            "No significant difference between %(ahead)s and %(behind)s: %(better)s and %(worse)s, n = "
+            "%(n)s (%(p)s)."
         )
     else:
         sentence = _(

@@ -39,7 +39,7 @@ OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background
 MISSING_LABELS = {
     "leave-out": gettext_noop("leave them out"),
-    "no": gettext_noop("count them as a no of this study"),
+    "no": gettext_noop("count them as “no” in this study"),
 }
 MOST_SHOWN = 100
 
@@ -53,7 +53,7 @@ class CompareForm(forms.Form):
             choices=[("", _("Choose a study")), *((study.slug, _label(study)) for study in studies)],
         )
         self.fields["missing"] = forms.ChoiceField(
-            label=_("Items that only the other study has"),
+            label=_("Items only in the other study"),
             widget=UnfoldAdminSelectWidget,
             choices=[(name, _(MISSING_LABELS[name])) for name in MISSING],
         )

@@ -55,15 +55,15 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
     figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
-    return to_svg(figure, "growth", _("Agreement as it grows"), growth_sentence(rows))
+    return to_svg(figure, "growth", _("Agreement over time"), growth_sentence(rows))
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
-        return _("Agreement is measured once an item has two answers that count.")
+        return _("Agreement is shown once an item has two judgments.")
     last = rows[-1]
     if last["low"] is None:
-        return _("Alpha %(value)s from %(n)s items with two judgments or more.") % {
+        return _("Alpha is %(value)s, from %(n)s items with two or more judgments.") % {
             "value": coefficient(last["value"]),
             "n": thousands(last["n"]),
         }
@@ -74,7 +74,7 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         "n": thousands(last["n"]),
     }
     then = (
-        _("More judgments will hardly move it.")
+        _("More judgments will hardly change it.")
         if width <= NARROWED
         else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
     )
@@ -172,8 +172,8 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     spoken = "; ".join(
         f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
     )
-    title = _("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind}
-    description = _("From the first look to now: %(values)s.") % {"values": spoken}
+    title = _("With fewer judgments. Pairs: %(kind)s") % {"kind": kind}
+    description = _("From the first computation to now: %(values)s.") % {"values": spoken}
     return to_svg(figure, f"earlier-{kind.lower()}", title, description)
 
 

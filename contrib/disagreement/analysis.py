@@ -67,7 +67,7 @@ from quorum.statistics.inputs import StatisticsError, encode
 FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
-    "it gives a share of 0 to what somebody answered, so that its cost is infinite"
+    "it gives probability 0 to an answer that somebody gave, so its cross-entropy is infinite"
 )
 FOLDS = 5
 FEWEST_RATERS = 5  # of a group: fewer could be recognised
@@ -565,7 +565,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
         sentences.append(
             _(
-                "The best metric, %(metric)s, takes %(share)s of what lies between always guessing the same shares and "
+                "The best metric, %(metric)s, closes %(share)s of the gap between a constant prediction and "
                 "that floor."
             )
             % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
@@ -578,11 +578,11 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
     if groups["p"] > LEVEL:
-        return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
+        return _("No evidence of more than one group of raters (p = %(p)s).") % {
             "p": coefficient(groups["p"])
         }
     first, second = groups["groups"]
-    sentence = _("Raters are of two kinds, %(first)s and %(second)s (p = %(p)s).") % {
+    sentence = _("There are two groups of raters, %(first)s and %(second)s (p = %(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
         "p": coefficient(groups["p"]),
@@ -590,7 +590,8 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     if None in (first["within"], second["within"], groups["between"]):
         return sentence
     pairs = _(
-        "Pairs of raters agree on %(one)s and %(other)s within the groups and on %(between)s across."
+        "Pairs of raters agree on %(one)s and %(other)s of items within the groups, and on %(between)s "
+        "between them."
     ) % {
         "one": percent(first["within"]),
         "other": percent(second["within"]),

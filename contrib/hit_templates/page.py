@@ -41,7 +41,7 @@ class HITTemplateForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=200,
-        help_text=gettext_lazy("Participants see it on the study's page."),
+        help_text=gettext_lazy("Participants see it on the study’s page."),
         widget=UnfoldAdminTextInputWidget,
     )
     slug = forms.CharField(
@@ -154,9 +154,9 @@ def _refuse_taken(slug: str) -> None:
 
 def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     control_names = {
-        "radio": gettext("one of"),
-        "select": gettext("one of"),
-        "checkbox": gettext("any of"),
+        "radio": gettext("one of (radio buttons)"),
+        "select": gettext("one of (radio buttons)"),
+        "checkbox": gettext("any of (checkboxes)"),
         "number": gettext("a number"),
         "range": gettext("a slider"),
         "text": gettext("a text"),

@@ -94,7 +94,7 @@ class TokenizerField(serializers.CharField):
         super().__init__(
             required=False,
             initial=DEFAULT_TOKENIZER,
-            label="Words are cut as in",
+            label="Tokenizer",
             help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
             style={"choices": tokenizer_names, "kind": "select"},
         )

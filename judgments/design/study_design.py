@@ -76,7 +76,7 @@ class StudyDesign(Part):
     """Everything that decides which HITs a study gets and how their answers are used."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
-        title="Name", description="Participants see it on the study's page."
+        title="Name", description="Participants see it on the study’s page."
     )
     slug: Slug = Field(
         title="Short name", description="In the study's link; left empty, it is made from the name."

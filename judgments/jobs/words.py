@@ -46,10 +46,10 @@ JOB_TITLES = {
 }
 
 RESULT_LABELS = {
-    "hits": "pages of work filled",
-    "returned": "pages of work given back",
+    "hits": "pages of work completed",
+    "returned": "pages of work returned",
     "hours": "simulated hours of work",
-    "recovered": "items whose known truth was recovered",
+    "recovered": "items whose right answer was recovered",
     "undecided": "items that ended in a tie",
     "controls_careful": "check questions that careful participants got right",
     "controls_spammers": "check questions that spammers got right",

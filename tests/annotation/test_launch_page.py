@@ -125,7 +125,7 @@ def test_links_that_anybody_can_make_up_are_warned_of(
     panel: dict[str, str], warned: bool, designer: Client
 ) -> None:
     study = generated(crowd={"backend": "external"}, panel=panel)
-    standing, text = checked(designer, study).get("Links of the panel", ("", ""))
+    standing, text = checked(designer, study).get("Panel links", ("", ""))
     assert ((standing, "made-up ids" in text) == ("to improve", True)) == warned
     assert ("made-up ids" in open_study(study=study)) == warned
 
@@ -157,7 +157,7 @@ def test_cost_and_pay_of_a_design_that_cannot_be_drawn_are_not_being_counted(des
     points = checked(designer, study)
     assert points["Pages of work"][0] == "blocks"
     for title in ("Cost", "Pay"):
-        assert points[title] == ("not known yet", "Known once pages of work can be drawn from the design.")
+        assert points[title] == ("not known yet", "Known once the design can generate pages of work.")
 
 
 def test_an_open_study_shows_its_link_to_copy_and_to_scan_and_what_comes_next(designer: Client) -> None:

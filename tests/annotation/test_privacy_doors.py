@@ -116,7 +116,7 @@ def test_only_an_owner_erases_over_http_and_twice_says_already(study: Study, ada
 
     owner = keys["owner"]
     seen = Client().get(f"{address}preview/?worker=Ada%20Lovelace", headers=owner).json()
-    assert {"what": "part in the study", "count": 1} in seen["kept"]
+    assert {"what": "participation in the study", "count": 1} in seen["kept"]
     assert post("designer").status_code == 403
     first, second = post("owner").json(), post("owner").json()
     assert (first["already"], second["already"], second["receipt"]) == (False, True, "")

@@ -74,7 +74,7 @@ def test_a_rule_is_switched_on_with_settings_of_its_own(designer: Client) -> Non
         "action": "flag",
     }
     said = words(designer.post(do(study, "save-rule"), {**values, "enabled": "on"}, follow=True))
-    assert "“To and fro” watches from now on." in said
+    assert "The detector “Alternating answers” is on." in said
     row = QualityRule.objects.get()
     assert (row.enabled, row.settings, row.action) == (True, {"least": 40}, "flag")
     assert row.changed_by is not None

@@ -187,8 +187,8 @@ def looks_closer(page: Page) -> None:
     fits(page)
     page.get_by_role("link", name="Back to the list").click()
     page.get_by_role("checkbox", name="Choose").check()
-    page.get_by_label("Why (for the log)").fill("two votes are few")
-    page.get_by_role("button", name="Make the next batch from these").click()
+    page.get_by_label("Reason (for the log)").fill("two votes are few")
+    page.get_by_role("button", name="Create a study from the selected rows").click()
     expect(page.locator("#content").get_by_role("heading", name="Pairwise, meadow (closer")).to_be_visible()
     expect(page.locator(".q-state")).to_have_text("draft")
 

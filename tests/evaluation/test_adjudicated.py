@@ -131,7 +131,7 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     sent = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "1 unit sent to rita" in words(sent)
     again = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
-    assert "0 units sent to rita. 1 had been sent before." in words(again)
+    assert "0 items sent to rita. Already sent: 1." in words(again)
     (one,) = Adjudication.objects.all()
     decide_adjudication(adjudication=one, answer=1, reason="C is a cat")
     shown_again = words(designer.get(page(study, "disputes")))

@@ -76,9 +76,9 @@ class MTurkBackend(CrowdBackend):
                 "another server with its API."
             )
         if platform == LIVE:
-            sentence = _("Participants find it at %(site)s; what they do there costs real money.")
+            sentence = _("Participants find it at %(site)s; their work there costs real money.")
         else:
-            sentence = _("Participants find it at %(site)s, the sandbox; no money is paid there.")
+            sentence = _("Participants find it at %(site)s, the sandbox, where no money is paid.")
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:

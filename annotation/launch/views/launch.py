@@ -82,8 +82,8 @@ class Launch:
     @property
     def why_unknown(self) -> str:
         if self.problem:
-            return _("Known once pages of work can be drawn from the design.")
-        return _("The plan is being counted.")
+            return _("Known once the design can generate pages of work.")
+        return _("The plan is being computed.")
 
     def point(
         self,

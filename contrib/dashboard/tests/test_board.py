@@ -150,14 +150,14 @@ def test_every_kind_of_choices_has_a_board(protocol: str, stored: Study, designe
     shown = designer.get(page(study, "board"))
     assert shown.status_code == 200
     assert "Judgments" in words(shown)
-    assert "Agreement as it grows" in words(shown)
+    assert "Agreement over time" in words(shown)
 
 
 def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_once(
     stored: Study, designer: Client
 ) -> None:
     study = casting.make_study(stored.dataset, "pairwise", slug="new")
-    assert "being computed" in words(designer.get(page(study, "board")))
+    assert "being computed …" in words(designer.get(page(study, "board")))
     designer.get(page(study, "board-live"))
     jobs = list(Job.objects.filter(kind="board"))
     assert len(jobs) == 1

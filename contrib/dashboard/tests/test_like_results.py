@@ -177,10 +177,10 @@ def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(d
     assert "agreement is measured on the page Results" in shown
     assert "no two people judged the same unit" not in shown
     assert "Metrics of captions are not held against these answers: keywords are no captions" in shown
-    assert "Which side do they choose?" not in shown
+    assert "Do participants prefer a side?" not in shown
 
 
 def test_the_board_of_pairs_says_which_side_is_chosen(designer: Client) -> None:
     shown = shown_of(designer, pairwise().study)
-    assert "Which side do they choose?" in shown
+    assert "Do participants prefer a side?" in shown
     assert "Agreement is measured on" not in shown

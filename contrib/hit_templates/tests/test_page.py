@@ -1,4 +1,4 @@
-"""New study → Bring a HIT template: look at it first, then create it."""
+"""New study → Import a HIT template: look at it first, then create it."""
 
 import io
 import re

@@ -40,7 +40,7 @@ class Controls(Part):
     )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7,
-        title="Least share right",
+        title="Pass mark",
         description="Between 0 and 1. Answers of a participant below it are kept, but not used.",
     )
     least: Annotated[int, Field(ge=1, le=1000)] = Field(

@@ -109,6 +109,6 @@ class Ethics(Part):
         "", title="Where data is stored", description="Country, institution, who runs the machine."
     )
     recipients: BoardAnswer = Field(
-        "", title="Who else gets data", description="Partners, processors, archives."
+        "", title="Other recipients", description="Partners, processors, archives."
     )
     funding: str = Field("", max_length=2000, title="Funding and conflicts of interest")

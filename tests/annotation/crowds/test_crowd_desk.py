@@ -56,16 +56,16 @@ def sent(client: Client, study: Study, step: str, **fields: Any) -> str:
 GOOD = [
     ("set-budget", {"amount": "120.50"}, "The budget is changed."),
     ("extend-crowd", {"hours": "48", "why": "The weekend."}, "offer the work for 48 hours from now"),
-    ("bonus", {"worker": "*", "amount": "0.50", "why": "Thank you."}, "is on its way"),
+    ("bonus", {"worker": "*", "amount": "0.50", "why": "Thank you."}, "is being paid"),
     (
         "write-workers",
         {"worker": "*", "subject": "Thanks", "text": "It helped."},
-        "One message is on its way.",
+        "One message is being sent.",
     ),
     (
         "write-workers",
         {"worker": "", "subject": "Thanks", "text": "All of you."},
-        "One message is on its way.",
+        "One message is being sent.",
     ),
     ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "3"}, "to give"),
     ("block-worker", {"worker": "*", "why": "A script."}, "away from all your work"),
@@ -168,7 +168,7 @@ def test_what_was_refused_can_be_tried_again(designer: Client, study: Study) -> 
     call = parked(study, "message", unsure=False)
     text = words(designer.get(page(study, "crowd")))
     assert f"write · {call.worker} The answer was lost." in text
-    assert "It is tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    assert "It will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "waiting"
     for key in ("", "x", "999999999999999999999"):
@@ -180,7 +180,7 @@ def test_a_publication_that_may_be_there_is_asked_for_again_and_found(designer: 
     shown = designer.get(page(study, "crowd")).content.decode()
     assert do(study, "retry-call") in shown
     assert do(study, "call-was-done") not in shown
-    assert "It is tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    assert "It will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "waiting"
 

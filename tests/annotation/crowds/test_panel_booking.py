@@ -374,7 +374,7 @@ class TestReading:
             ("a\x00b", r"U\+0000"),
             (
                 "name,colour\nada,red\n",
-                "Which column of the list holds the person's id\\? It has name, colour",
+                "Which column of the list holds the participant's id\\? It has name, colour",
             ),
             (f'{HEADER}\n"unclosed,x\n', "is no CSV"),
             (f"{HEADER}\nx,,APPROVED\n", "Line 2 of the list names nobody"),

@@ -467,7 +467,7 @@ def test_columns_that_are_not_found_are_chosen_from_a_list(designer: Client) -> 
     do_page(study, client)
     asked = upload(study, designer, "mail,result\nada,paid\n")
     assert asked.status_code == 400
-    assert "Which column of the list holds the person's id? It has mail, result." in words(asked)
+    assert "Which column of the list holds the participant's id? It has mail, result." in words(asked)
     chosen = {"text": hidden(asked, "text"), "column-worker": "mail", "column-status": "result"}
     shown = designer.post(do(study, "reconcile"), chosen)
     assert "Paid 1" in words(shown)
@@ -510,7 +510,7 @@ def test_columns_of_a_large_list_are_chosen_too(designer: Client, tmp_path: Path
     do_page(study, client)
     others = "".join(f"somebody-else-{n},paid\n" for n in range(4_000))
     asked = read_by_job(designer, upload(study, designer, f"mail,result\nada,paid\n{others}"))
-    assert "Which column of the list holds the person's id? It has mail, result." in words(asked)
+    assert "Which column of the list holds the participant's id? It has mail, result." in words(asked)
     chosen = {"job": hidden(asked, "job"), "column-worker": "mail", "column-status": "result"}
     assert "Paid 1" in words(read_by_job(designer, designer.post(do(study, "reconcile"), chosen)))
 
