@@ -120,7 +120,8 @@ FORMS = [
         gettext_noop("Message participants"),
         gettext_noop(
             "Leave the name empty to write to all participants of this study whose work was approved or "
-            "rejected."),
+            "rejected."
+        ),
         Ability.MESSAGE,
     ),
     CrowdForm(
@@ -148,7 +149,8 @@ FORMS = [
         gettext_noop("Block a participant"),
         gettext_noop(
             "A blocked participant no longer gets any of your work at this crowd. The crowd may ask for the "
-            "reason."),
+            "reason."
+        ),
         Ability.BLOCK,
         "q-danger",
     ),

@@ -128,7 +128,8 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
             raise WrongState(
                 _(
                     "Nothing was done: you cannot confirm your own spending request; another account must "
-                    "do it.")
+                    "do it."
+                )
             )
         try:
             with translation.override("en"):  # what it says is stored

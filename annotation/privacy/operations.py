@@ -145,6 +145,7 @@ def change_consent_text(
     version = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
     if version is None:
         return Outcome(pgettext("staff", "The text is the same as before; nothing was changed."))
-    message = pgettext("staff", 
-        "The consent text is now version %(n)s. Returning participants are asked to agree again.")
+    message = pgettext(
+        "staff", "The consent text is now version %(n)s. Returning participants are asked to agree again."
+    )
     return Outcome(message % {"n": version.number}, version)

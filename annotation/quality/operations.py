@@ -100,8 +100,9 @@ def set_rule(
     row = rule_services.store_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
     )
-    sentence = _("The detector “%(rule)s” is on.") if enabled else _(
-        "The detector “%(rule)s” is saved and off.")
+    sentence = (
+        _("The detector “%(rule)s” is on.") if enabled else _("The detector “%(rule)s” is saved and off.")
+    )
     title = RULES[rule].title
     return Outcome(sentence % {"rule": _(title)}, row)
 
@@ -251,9 +252,7 @@ def _decision_message(study: Study, count: int, what: str) -> str:
         sentence = (
             ngettext("One page of work will be approved", "%(n)s pages of work will be approved", count)
             if approved
-            else ngettext(
-                "One page of work will be rejected", "%(n)s pages of work will be rejected", count
-            )
+            else ngettext("One page of work will be rejected", "%(n)s pages of work will be rejected", count)
         )
         request = _("the crowd is being asked; its reply will appear here.")
         return f"{sentence % n}; {request}"

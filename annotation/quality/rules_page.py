@@ -56,7 +56,8 @@ SETTING_LABELS = {
 ACTIONS = {
     QualityRule.Action.FLAG.value: gettext_noop("flag for review"),
     QualityRule.Action.PAUSE.value: gettext_noop(
-        "pause the participant until somebody has reviewed the flag"),
+        "pause the participant until somebody has reviewed the flag"
+    ),
     QualityRule.Action.EXCLUDE.value: gettext_noop("exclude the participant"),
 }
 

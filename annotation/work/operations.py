@@ -459,7 +459,8 @@ def extend(
     count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
     people = ngettext("one more participant", "%(n)s more participants", workers) % {"n": workers}
     sentence = ngettext(
-        "One page of work is offered to %(people)s.", "%(n)s pages of work are offered to %(people)s.", count)
+        "One page of work is offered to %(people)s.", "%(n)s pages of work are offered to %(people)s.", count
+    )
     return Outcome(sentence % {"n": thousands(count), "people": people})
 
 
@@ -487,8 +488,9 @@ def expire(
         sentence = ngettext("One open place is closed.", "%(slots)s open places are closed.", slots)
         return Outcome(sentence % {"slots": thousands(slots)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
-    sentence = ngettext("One page of work is free for others.", 
-        "%(n)s pages of work are free for others.", count)
+    sentence = ngettext(
+        "One page of work is free for others.", "%(n)s pages of work are free for others.", count
+    )
     return Outcome(sentence % {"n": thousands(count)})
 
 

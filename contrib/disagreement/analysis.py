@@ -67,7 +67,7 @@ from quorum.statistics.inputs import StatisticsError, encode
 FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
-    "it gives probability 0 to an answer that somebody gave, so its cross-entropy is infinite"
+    "it gives a share of 0 to what somebody answered, so that its cost is infinite"
 )
 FOLDS = 5
 FEWEST_RATERS = 5  # of a group: fewer could be recognised

@@ -153,9 +153,7 @@ def _requirements_answer(design: StudyDesign) -> str:
             % {"countries": ", ".join(country_name(code) for code in workers.countries)}
         )
     if workers.languages:
-        sentences.append(
-            _("Fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)}
-        )
+        sentences.append(_("Fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)})
     if workers.approval_above or workers.approved_at_least:
         sentences.append(
             _("Earlier work: more than %(share)s %% approved. Approved pages of work at least: %(n)s.")
@@ -231,9 +229,7 @@ def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     }
     if seconds:
         wage = round(reward * SECONDS_AN_HOUR / seconds)
-        answer += _(": %(wage)s an hour at the expected speed") % {
-            "wage": spell_cents(wage, currency)
-        }
+        answer += _(": %(wage)s an hour at the expected speed") % {"wage": spell_cents(wage, currency)}
     yield ChecklistLine(_("What they are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
     floor = design.crowd.floor_cents_per_hour
     answer = (
@@ -274,8 +270,10 @@ def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
             answer += " " + _("Also in: %(languages)s.") % {"languages": languages}
         yield ChecklistLine(_("How consent is recorded"), answer, "GDPR 7(1), P")
     yield ChecklistLine(
-        _(
-            "How participants withdraw"), _withdrawal_answer(design), "CR (b)(8), GDPR 7(3), P", "erasure.offered"
+        _("How participants withdraw"),
+        _withdrawal_answer(design),
+        "CR (b)(8), GDPR 7(3), P",
+        "erasure.offered",
     )
 
 

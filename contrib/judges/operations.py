@@ -224,7 +224,7 @@ class JudgeFile(JudgeName):
         choices=Judge.Source.choices,
         required=False,
         initial=Judge.Source.MODEL.value,
-        label="It is",
+        label="Type",
         help_text="A model, or another crowd (default: model).",
     )
 

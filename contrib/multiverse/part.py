@@ -26,10 +26,10 @@ class Multiverse(ReportPart):
     help_text = (
         "Also repeat the analysis under all other defensible choices, and draw how far conclusions move."
     )
-    button = gettext_lazy("Make it under other choices too")
+    button = gettext_lazy("Add a robustness analysis")
     hint = gettext_lazy(
-        "Repeats the analysis under all other defensible choices, and draws how far each conclusion moves. "
-        "It takes longer."
+        "Repeats the analysis under all other defensible choices, and plots how far each conclusion "
+        "changes. This takes longer."
     )
     methods = (
         "Conclusions were held under all other defensible choices, in a multiverse of analyses "

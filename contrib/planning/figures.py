@@ -61,7 +61,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
     # End at the last number of pairs: a line's label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
     axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
-    label, small = _("wanted: %(n)s") % {"n": percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
+    label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
     axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)
     axes.set_xlim(left=0)
@@ -71,7 +71,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
     return to_svg(
         figure,
         name="power",
-        title=_("Power over the number of pairs"),
+        title=_("Power by number of pairs"),
         description=power_sentence(result),
     )
 
@@ -81,8 +81,8 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])
         return _(
-            "None of these designs surely finds the difference in %(wanted)s of studies; the strongest, %(design)s, "
-            "does in %(power)s (%(interval)s)."
+            "None of these designs reliably finds the difference in %(wanted)s of studies. The best one, "
+            "%(design)s, finds it in %(power)s (%(interval)s)."
         ) % {
             "wanted": percent(result["wanted"]),
             "design": describe_design(most),
@@ -90,7 +90,8 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "interval": _interval(most),
         }
     sentence = _(
-        "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
+        "%(design)s find the difference in %(power)s of studies (%(interval)s); the wrong one is ahead in "
+        "%(wrong)s."
     ) % {
         "design": describe_design(best),
         "power": percent(best["power"]),
@@ -98,11 +99,11 @@ def power_sentence(result: Mapping[str, Any]) -> str:
         "wrong": percent(best["wrong"], 1),
     }
     if result["fewer_votes"] is not None:
-        sentence += " " + _("One vote less would find it in %(power)s.") % {
+        sentence += " " + _("With one vote less: %(power)s.") % {
             "power": percent(result["fewer_votes"]["power"])
         }
     if result["half_the_pairs"] is not None:
-        sentence += " " + _("Half the pairs would find it in %(power)s.") % {
+        sentence += " " + _("With half the pairs: %(power)s.") % {
             "power": percent(result["half_the_pairs"]["power"])
         }
     return sentence

@@ -42,7 +42,8 @@ add_crowd_form(
         demographics.name,
         gettext_noop("Fetch demographics"),
         gettext_noop(
-            "What the design names of the people who submitted work. The file format demographics has it."
+            "Fetch the demographics named in the design, of participants who submitted work. They are in "
+            "the export “demographics”."
         ),
         key="demographics",
     ),

@@ -534,7 +534,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
         )
     if other:
         reasons.append(
-            _("the crowd or the source of the data does not confirm them (%(answers)s)")
+            _("not confirmed by the crowd or the source of the data (%(answers)s)")
             % {"answers": thousands(other)}
         )
     return _("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {

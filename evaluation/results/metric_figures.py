@@ -666,8 +666,8 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     if not any(cell["images_undefined"] for cell in cells):
         return ""
     return _(
-        "Within items: the mean over %(n)s of %(all)s items; the others have no two captions that differ both for "
-        "people and for the metric."
+        "Within items: the mean over %(n)s of %(all)s items. In the others, no two captions differ for both "
+        "people and the metric."
     ) % {
         "n": describe_range([cell["images"] for cell in cells], thousands),
         "all": thousands(cells[0]["images"] + cells[0]["images_undefined"]),

@@ -66,7 +66,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
             continue  # a form offers what can be computed; whoever names it is told what it lacks
         names.append((name, name))
         if name == "rouge-1":
-            names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as V15 has it") % {"name": name}))
+            names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as in V15") % {"name": name}))
     imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Per.SYSTEMS)
     for name in imported.values_list("name", flat=True)[:MOST_OFFERED]:
         names.append((name, _("%(name)s, imported") % {"name": name}))

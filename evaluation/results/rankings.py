@@ -397,7 +397,7 @@ def _recall(good: float | None, share: float | None, dropped: int) -> float | No
 
 def audit_sentence(audit: Mapping[str, Any]) -> str:
     if not audit["judged"]:
-        return _("%(n)s pairs that the filter left out are to be judged; none of them is yet.") % {
+        return _("Pairs left out by the filter and still to be judged: %(n)s. None has been judged yet.") % {
             "n": thousands(audit["sampled"])
         }
     sentence = _(

@@ -169,7 +169,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
         "leaders": join_names([_name(name) for name in leaders]),
         "rest": join_names([_name(name) for name in rest]) if rest else "",
         "figure": _figure(verdict["measure"], first),
-        "p": p_in_text(verdict["p"]) if verdict["p"] is not None else _("no p"),
+        "p": p_in_text(verdict["p"]) if verdict["p"] is not None else _("too few data to test"),
     }
     if verdict["settled"]:
         sentence = _("The winner is %(leader)s, ahead of %(rest)s (%(p)s): %(figure)s.") % parts
@@ -189,7 +189,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
 
 
 def _name(system: str) -> str:
-    return _("people’s captions") if system == PEOPLE else system
+    return _("captions by people") if system == PEOPLE else system
 
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:

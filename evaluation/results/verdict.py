@@ -64,15 +64,15 @@ OF_PAIRS = {
 }
 TAU = "tau-b, "
 OF_CAPTIONS = {
-    TAU + TESTS: gettext_noop("naive t tests, Holm’s correction"),
+    TAU + TESTS: gettext_noop("t tests without clusters, Holm’s correction"),
     TAU + BY_ITEM: OF_PAIRS[BY_ITEM],
     TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
     "intervals": gettext_noop("by their intervals"),  # of earlier versions
 }
-NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so no metric can be held against one.")
-NO_METRIC = gettext_noop("No metric was held against people yet.")
+NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
+NO_METRIC = gettext_noop("No metric has been compared with people yet.")
 UNTESTED = gettext_noop(
-    "“Compute now” tests which metric is ahead; these figures are of an earlier version, which did not."
+    "These results are from an earlier version; press “Compute now” to test which metric is ahead."
 )
 # Why a correlation with people is undefined, in words of captions.
 WHY = {
@@ -246,7 +246,7 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
     }
     sentence = _correlation_sentence(len(leaders), len(rest)) % parts
     if undefined:
-        sentence += " " + _("Not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
+        sentence += " " + _("Metrics not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
     return sentence
 
 
@@ -329,7 +329,9 @@ def _levels(result: Mapping[str, Any]) -> str:
     chance = _("Chance is 50 %.")
     if level is None:
         return chance
-    judge = _("One judge agrees with the majority of the others on %(share)s.") % {"share": percent(level)}
+    judge = _("One participant agrees with the majority of the others on %(share)s.") % {
+        "share": percent(level)
+    }
     return f"{chance} {judge}"
 
 
@@ -340,8 +342,8 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
         return ""
     leaders = result["verdict"]["all"]["leaders"]
     return _(
-        "On random halves of the votes, half of the people name the other half’s winner on %(people)s of the pairs, "
-        "%(metric)s on %(reached)s; answers can be expected to reach %(ceiling)s at most."
+        "Split at random, one half of the votes names the winner of the other half on %(people)s of the "
+        "pairs, and %(metric)s on %(reached)s. The most that can be expected is %(ceiling)s."
     ) % {
         "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),

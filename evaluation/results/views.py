@@ -91,17 +91,17 @@ UNITS_SHOWN = 8
 CAPTIONS_AT_AN_END = 5
 WAYS = {
     "closer": gettext_noop("Where metrics and people disagree"),
-    "metrics": gettext_noop("Scores from elsewhere"),
+    "metrics": gettext_noop("Imported scores"),
     "ranking": gettext_noop("Ranking of the systems"),
-    "soft-labels": gettext_noop("How far people disagree"),
+    "soft-labels": gettext_noop("How much people disagree"),
     "disputes": gettext_noop("Disputed items"),
     "report": gettext_noop("Report: figures, tables, methods"),
 }
 
 # the words of the page "Metrics", by the steps of features on it
 METRICS_BY_STEPS = {
-    ("compare-metrics", "import-scores"): gettext_noop("Two metrics compared, scores from elsewhere"),
-    ("compare-metrics",): gettext_noop("Two metrics compared"),
+    ("compare-metrics", "import-scores"): gettext_noop("Comparison of two metrics, imported scores"),
+    ("compare-metrics",): gettext_noop("Comparison of two metrics"),
 }
 
 
@@ -123,11 +123,13 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if not row["used"]:
         note = _("excluded")
         if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
-            note = _("excluded: below %(share)s on check questions") % {"share": percent(threshold)}
+            note = _("not used: below the pass mark of %(share)s") % {"share": percent(threshold)}
         notes.append(note)
     left = row["left_share"]
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
-        notes.append(_("nearly always left") if left >= ONE_SIDE else _("nearly always right"))
+        notes.append(
+            _("nearly always chooses left") if left >= ONE_SIDE else _("nearly always chooses right")
+        )
     return "; ".join(notes)
 
 

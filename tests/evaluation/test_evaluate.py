@@ -505,4 +505,4 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
     assert "How metrics rank the captions of an item" in shown
     assert "number of words" in shown.lower()
     assert "Each of 12 captions is held against the others of its item (4 items)" in shown
-    assert "Agreement is not measured: sentences have no parts" in shown
+    assert "Agreement is not available: sentences have no parts" in shown

@@ -192,7 +192,7 @@ class TestImport:
         text = HALVES.replace("cap", "output").replace("sys", "model").replace("score", "Rating")
         address = judgments(designer, dataset, text).headers["Location"]
         shown = words(designer.get(address))
-        assert "The first answers are taken for points of the scale 1 to 5 by 0.5." in shown
+        assert "The first answers are read as points of the scale 1 to 5 by 0.5." in shown
         names = [column["name"] for column in designer.get(address).context["table"]["columns"]]
         chosen = {
             "output": "first_text",

@@ -104,7 +104,7 @@ def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
     study: Study, designer: Client
 ) -> None:
     shown = words(designer.get(address(study)))
-    assert "w-3 2 0 of 1 – 4.0 33 % excluded: below 70 % on check questions" in shown
+    assert "w-3 2 0 of 1 – 4.0 33 % not used: below the pass mark of 70 %" in shown
     assert re.search(r"w-1 2 1 of 1 \d+ % 4\.0 67 %", shown)
 
 

@@ -107,7 +107,7 @@ def test_one_item_is_too_few_to_say() -> None:
     )
     assert verdict["sentence"].startswith("No winner yet: system-0 and system-1 cannot be told apart (no p).")
     assert (
-        "Their differences cannot be tested, so nobody can say how many items would settle it."
+        "Their differences cannot be tested, so the number of items needed to decide it is unknown."
         in verdict["sentence"]
     )
 

@@ -206,8 +206,9 @@ def _show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse
         uploads.discard_upload(upload)
         return _show_list(request, study, [PanelListLine(*row) for row in shown["rows"]])
     except FileNotFoundError:
-        return _show_problem(request, study, {"problem": _(
-            "The uploaded list has expired; please upload it again.")})
+        return _show_problem(
+            request, study, {"problem": _("The uploaded list has expired; please upload it again.")}
+        )
     except WrongState as error:
         return _show_problem(request, study, {"problem": str(error)})
 

@@ -371,8 +371,9 @@ def _finished_here(
         return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(against)})
     if there.status == Status.WORKING:
         return _Verdict(
-            "wait", _(
-                "Finished here, in progress there: the participant has not returned to the panel yet."), odd=True
+            "wait",
+            _("Finished here, in progress there: the participant has not returned to the panel yet."),
+            odd=True,
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return _Verdict(

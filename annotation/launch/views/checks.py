@@ -198,7 +198,8 @@ def _pay(launch: Launch) -> Iterable[Point]:
         )
     elif floor:
         sentence = _(
-            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. The wage floor is %(floor)s.")
+            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. The wage floor is %(floor)s."
+        )
         yield launch.point(title, Readiness.READY, sentence % figures)
     else:
         sentence = _(

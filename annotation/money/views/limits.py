@@ -48,8 +48,9 @@ class LimitForm(_Form):
         widget=UnfoldAdminTextInputWidget,
     )
     day_cents = AmountField(gettext_lazy("Per day"), gettext_lazy("Empty: no limit."))
-    total_cents = AmountField(gettext_lazy("In total"), gettext_lazy(
-        "Sum of reserved and spent amounts. Empty: no limit."))
+    total_cents = AmountField(
+        gettext_lazy("In total"), gettext_lazy("Sum of reserved and spent amounts. Empty: no limit.")
+    )
     account_day_cents = AmountField(
         gettext_lazy("Each account, per day"), gettext_lazy("For accounts without limits of their own.")
     )

@@ -156,7 +156,8 @@ class ControlAccuracy(Rule):
     def describe(self, numbers: Mapping[str, Any]) -> str:
         threshold = percent(numbers["threshold"])
         sentence = _(
-            "%(right)s of %(n)s check questions right (%(share)s); the pass mark is %(threshold)s.") % {
+            "%(right)s of %(n)s check questions right (%(share)s); the pass mark is %(threshold)s."
+        ) % {
             "right": numbers["right"],
             "n": numbers["n"],
             "share": percent(numbers["right"] / numbers["n"]),
@@ -304,9 +305,7 @@ class StraightLining(SequentialRule):
 
     name = "straight-lining"
     title = gettext_noop("Repeated answer")
-    description = gettext_noop(
-        "Gives the same answer many times in a row, more than the items can explain."
-    )
+    description = gettext_noop("Gives the same answer many times in a row, more than the items can explain.")
     needs_others = True
 
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5

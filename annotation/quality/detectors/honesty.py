@@ -341,9 +341,7 @@ class HiddenLine(SignOfProgram):
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        return _(
-            "%(found)s of %(n)s answers use the word of the hidden line of their page (%(words)s)."
-        ) % {
+        return _("%(found)s of %(n)s answers use the word of the hidden line of their page (%(words)s).") % {
             "found": numbers["found"],
             "n": numbers["n"],
             "words": ", ".join(sorted({text["word"] for text in numbers["texts"]})) or "…",

@@ -1,4 +1,4 @@
-"""Two metrics compared: by a study's consensus, by people's imported scores, and at each door."""
+"""Comparison of two metrics: by a study's consensus, by people's imported scores, and at each door."""
 
 import json
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_metrics_are_compared_with_people_s_imported_scores(tmp_path: Path) -> N
     assert near["value"] == 1 > far["value"]
     assert found["rows"][0]["difference"] > 0
     assert (found["rows"][0]["clusters"], found["scope"]) == ({"item": 8}, "these people")
-    assert describe_comparison(found).endswith("for other items, and for these people alone.")
+    assert describe_comparison(found).endswith("to other items, but not to other participants.")
     for number, item in enumerate(study.dataset.items.all()):
         item.fields = [["document", f"talk {number % 3}"]]
         item.save()

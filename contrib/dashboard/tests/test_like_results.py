@@ -74,7 +74,7 @@ def test_intervals_are_for_other_people_or_say_that_they_are_not(admin_client: C
         tau[name] for name in ("value", "low", "high")
     ]
     Worker.objects.filter(assignments__study=study).update(anonymous=True, study=study)
-    alone = "Intervals and tests are for other items, and for these people alone."
+    alone = "Intervals and tests generalise to other items, but not to other participants."
     assert alone in shown_of(admin_client, study)
 
 
@@ -176,7 +176,7 @@ def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(d
     shown = shown_of(designer, put_together(of_scenes("keywords"), ["dog"], ["dog"]))
     assert "agreement is measured on the page Results" in shown
     assert "no two people judged the same unit" not in shown
-    assert "Metrics of captions are not held against these answers: keywords are no captions" in shown
+    assert "Caption metrics are not compared with these answers: keywords are no captions" in shown
     assert "Do participants prefer a side?" not in shown
 
 

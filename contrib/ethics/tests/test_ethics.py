@@ -49,7 +49,7 @@ def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: C
     assert "IRB 7 of Example" in shown
     assert designer.get(page(study, "ethics-file") + "?format=html").content.startswith(b"<!doctype html>")
     missing = sum(1 for answer in lines.values() if not answer)
-    assert f"{missing} lines are to be filled in by you." in shown
+    assert f"{missing} lines are left for you to fill in." in shown
 
 
 @pytest.mark.parametrize("case", ["eu", "us", "course", "panel"])

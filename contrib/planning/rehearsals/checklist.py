@@ -34,7 +34,10 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
         yield launch.point(
             _("Rehearsal"),
             Readiness.MISSING,
-            _("Nobody has tried the design: simulated participants can answer a copy of the study first."),
+            _(
+                "The design has not been rehearsed: simulated participants can answer a copy of the study "
+                "first."
+            ),
             page="rehearsal",
             link_words=_("Rehearse it"),
         )
@@ -45,10 +48,10 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     yield launch.point(
         _("Rehearsal"),
         Readiness.READY,
-        _("Simulated participants found %(share)s of the answers that were drawn as true.")
+        _("The consensus of simulated participants recovered %(share)s of the right answers.")
         % {"share": percent(recovered["value"])},
         page="rehearsal",
-        link_words=_("Look at it"),
+        link_words=_("See the rehearsal"),
     )
     if alpha["value"] is not None:
         sentence = _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
@@ -60,7 +63,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
             )
         yield launch.point(_("Agreement expected"), readiness, sentence)
     elif launch.design.judgments_per_unit > 1:
-        sentence = _("The rehearsal was too small to show it.")
+        sentence = _("The rehearsal was too small to estimate it.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
     if rows := _power_rows(newest, launch.design.purpose):
         yield _power_point(launch, rows)
@@ -140,7 +143,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
         return launch.point(title, Readiness.READY, sentence)
     needed = row["needed"]
     if needed is None:
-        remedy = _("More items, or more people, tell more apart.")
+        remedy = _("More items or more participants increase the power.")
     else:
         remedy = _("%(enough)s would with some %(needed)s pairs instead of %(pairs)s.") % {
             "enough": round(100 * ENOUGH),
@@ -149,7 +152,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
         }
         if launch.forecast and launch.forecast.cents:
             cost = cents(launch.forecast.cents * needed // row["pairs"], launch.design.currency)
-            remedy += " " + _("They cost about %(cost)s.") % {"cost": cost}
+            remedy += " " + _("This costs about %(cost)s.") % {"cost": cost}
             if budget := launch.design.crowd.budget_cents:
                 remedy += " " + _("The budget is %(budget)s.") % {
                     "budget": cents(budget, launch.design.currency)

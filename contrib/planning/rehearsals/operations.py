@@ -83,7 +83,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
     with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
-    return Outcome(_("“%(name)s” is a copy that simulated workers answer now.") % {"name": copy.name}, copy)
+    return Outcome(_("Simulated participants now answer the copy “%(name)s”.") % {"name": copy.name}, copy)
 
 
 class LargeRehearsalRequest(RehearsalRequest):
@@ -98,9 +98,8 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
     report = rehearse(study=study, crowd=RehearsalCrowd(**crowd), progress=progress)
     return Outcome(
         _(
-            "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "
-            "%(judgments)s judgments in %(hours)s simulated hours; %(returned)s HITs were "
-            "returned."
+            "Simulated participants: %(workers)s (spammers: %(spammers)s). Pages of work completed: "
+            "%(hits)s, returned: %(returned)s. Judgments: %(judgments)s, in %(hours)s simulated hours."
         )
         % {
             "workers": report.workers,

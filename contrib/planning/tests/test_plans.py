@@ -208,8 +208,8 @@ def test_a_plan_without_a_study_is_linked_from_new_study_simulated_and_shown(des
     job = Job.objects.get(kind="plan_power")
     assert run_job(job.pk)
     answer = designer.get(first_page()).content.decode()
-    assert "What it takes" in answer
-    assert "Use this in the design" not in answer
+    assert "Sample size needed" in answer
+    assert "Apply to the design" not in answer
     assert not Analysis.objects.exists()
     designer.post(first_page(), alone(win_rate=0.7))
     assert run_job(Job.objects.latest("pk").pk)

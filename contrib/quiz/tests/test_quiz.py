@@ -177,7 +177,7 @@ def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_
 def test_a_study_without_a_quiz_says_so(admin_client: Client) -> None:
     study = make_study(make_dataset())
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()
-    assert "No test comes before the work" in html
+    assert "No quiz" in html
 
 
 def test_known_items_of_the_quiz_are_not_counted_as_control_items(admin_client: Client) -> None:

@@ -318,7 +318,7 @@ def words(answer: Any) -> str:
 
 def test_a_plan_is_registered_and_shown(designer: Client) -> None:
     study = make_study("pairwise", opened=False)
-    assert "Fix the plan before the study opens" in words(designer.get(page(study)))
+    assert "Register the plan before the study opens" in words(designer.get(page(study)))
     answer = register(designer, study)
     made = Registration.objects.get()
     assert made.content["plan"] == {

@@ -123,8 +123,8 @@ def reopen(
         )
     count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
     sentence = ngettext(
-        "One HIT goes to %(votes)s more workers, for %(units)s units.",
-        "%(n)s HITs go to %(votes)s more workers, for %(units)s units.",
+        "One page of work goes to %(votes)s more participants, to get more votes on these items: %(units)s.",
+        "%(n)s pages of work go to %(votes)s more participants, to get more votes on these items: %(units)s.",
         count,
     )
     return Outcome(sentence % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})

@@ -21,7 +21,7 @@ from judgments.kinds import Kind
 DESIGN_STEPS = {
     "Data": "What is judged, and how much of it.",
     "Question": "What participants read.",
-    "People": "Where they come from, and how many judge each item.",
+    "Participants": "Where they come from, and how many judge each item.",
     "Quality": "How careful answers are told from careless ones.",
     "Cost": "How long a page of work is, and what it pays.",
 }
@@ -111,36 +111,36 @@ SECTIONS = (
         "translations",
     ),
     FormSection(
-        "People", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
+        "Participants", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
     ),
     FormSection(
-        "People", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
+        "Participants", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
     ),
     FormSection(
-        "People", "Personal data", "What is promised to participants. Say the same in the consent text.",
+        "Participants", "Personal data", "What is promised to participants. Say the same in the consent text.",
         "erasure.* retention.*",
     ),
     FormSection(
-        "People", "Ethics board",
+        "Participants", "Ethics board",
         "What a board asks and no other field says; it stands in the checklist for the board.",
         "ethics.*",
     ),
-    FormSection("People", "Who may join", "Participants need no password.", "access.*"),
+    FormSection("Participants", "Who may join", "Participants need no password.", "access.*"),
     FormSection(
-        "People", "Who is asked for", "A crowd that cannot check a requirement refuses the study.",
+        "Participants", "Who is asked for", "A crowd that cannot check a requirement refuses the study.",
         "workers.requirements workers.countries workers.approval_above workers.approved_at_least "
         "workers.hits_at_most workers.languages workers.devices workers.requires workers.forbids workers.grants "
         "workers.quotas",
     ),
     FormSection(
-        "People", "Panel", "How it sends its people, and how they go back.",
+        "Participants", "Panel", "How it sends its people, and how they go back.",
         "panel.preset panel.hits crowd.fee_percent panel.worker panel.session panel.project panel.signature "
         "panel.finish panel.personal_codes panel.api crowd.screen_out_cents crowd.screen_outs crowd.demographics "
         "panel.addresses.* panel.codes.*",
         crowd="external",
     ),
     FormSection(
-        "People", "Mechanical Turk",
+        "Participants", "Mechanical Turk",
         "Amazon closed it on 30 September 2026; choose a panel to pay people. These are for an emulator, or a server "
         "with the same API.",
         "crowd.question crowd.keywords crowd.masters crowd.live",
