@@ -91,11 +91,11 @@ class Analysis(models.Model):
     class What(models.TextChoices):
         AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and workers")
         META_EVALUATION = "meta-evaluation", gettext_lazy("metrics against the consensus")
-        PLAN = "plan", gettext_lazy("number of pairs and votes needed")
+        PLAN = "plan", gettext_lazy("how many pairs and votes a difference takes")
         REPORT = "report", gettext_lazy("report")
-        REHEARSAL = "rehearsal", gettext_lazy("rehearsal")
-        JUDGES = "judges", gettext_lazy("judges compared with people")
-        MULTIVERSE = "multiverse", gettext_lazy("robustness analysis")
+        REHEARSAL = "rehearsal", gettext_lazy("what a rehearsal shows")
+        JUDGES = "judges", gettext_lazy("judges beside people")
+        MULTIVERSE = "multiverse", gettext_lazy("conclusions under other choices")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
     what = models.CharField(max_length=20, choices=What)

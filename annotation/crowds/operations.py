@@ -89,7 +89,7 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
 
 
 class ScreenOutsRequest(Reason):
-    count = serializers.IntegerField(min_value=1, max_value=100_000, label="More paid screen-outs")
+    count = serializers.IntegerField(min_value=1, max_value=100_000, label="Additional paid screen-outs")
 
 
 @operation(

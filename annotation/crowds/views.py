@@ -413,13 +413,15 @@ def _syncs(study: Study) -> bool:
 
 add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
-add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
+add_operation(
+    extend, name="extend-crowd", label="Extend the offer", fields=("hours", "why"), needed=("hours",)
+)
 add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )
 add_operation(worker_operations.block, label="Block")
-add_operation(worker_operations.unblock, label="Take the block back")
+add_operation(worker_operations.unblock, label="Lift the block")
 add_operation(worker_operations.qualify, label="Qualify")
 add_operation(operations.more_screen_outs, label="Pay more")
 add_operation(worker_operations.write_to_workers, label="Send")

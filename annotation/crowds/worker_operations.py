@@ -79,11 +79,11 @@ class QualifyRequest(Parameters):
         max_length=MOST_IDS,
         required=False,
         label="Or ids at the crowd",
-        help_text="One a line; also of people who never came.",
+        help_text="One per line, also of people who never took part.",
     )
     qualification = serializers.CharField(max_length=LONGEST_QUALIFICATION)
     value = serializers.IntegerField(
-        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 takes it away."
+        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 removes it."
     )
 
 

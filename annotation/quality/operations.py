@@ -152,9 +152,7 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=person), exclusion)
 
 
-@operation(
-    "readmit", "Take an exclusion back", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers"
-)
+@operation("readmit", "Lift an exclusion", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
 def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Readmit a worker. Their answers count again, and flags that wait because of the exclusion are dismissed."""
     person = find_worker(study, worker)
@@ -234,7 +232,7 @@ def reject(
 
 @operation(
     "approve-unopposed",
-    "Approve what nothing speaks against",
+    "Approve work without objections",
     right=Right.REVIEW,
     scope="workers",
     then=SYNC_LATER,

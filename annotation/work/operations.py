@@ -395,22 +395,24 @@ class ExtendRequest(Reason):
         required=False,
         initial=1,
         label="More participants per page",
-        help_text="Workers to add to each HIT.",
+        help_text="Participants to add to each page of work.",
     )
     minutes = serializers.IntegerField(
         min_value=1,
         max_value=MOST_MINUTES,
         required=False,
         initial=30,
-        help_text="Instead of workers: minutes to add to every lease.",
+        help_text="Instead of more participants: minutes to add to every page of work in progress.",
     )
     hours = serializers.IntegerField(
         min_value=1,
         max_value=LONGEST_HOURS,
         required=False,
-        help_text="Instead of workers: hours from now for which the crowd offers the work.",
+        help_text="Instead of more participants: hours from now for which the crowd offers the work.",
     )
-    hits = KeysField(required=False, label="Pages (HITs) by key", help_text="Keys of HITs; default: all.")
+    hits = KeysField(
+        required=False, label="Keys of pages of work", help_text="Keys of pages of work (default: all)."
+    )
 
 
 @operation(
@@ -470,7 +472,7 @@ class ExpireRequest(Reason):
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
     )
-    hits = KeysField(required=False, label="Pages (HITs) by key", help_text="Keys.")
+    hits = KeysField(required=False, label="Keys of pages of work", help_text="Keys of pages of work.")
 
 
 @operation("expire", "Expire leases or slots", parameters=ExpireRequest, then=ASK_THE_CROWD)
@@ -506,7 +508,7 @@ class InvitationRequest(Parameters):
     )
 
 
-@operation("invite", "Make invitations", parameters=InvitationRequest, scope="workers")
+@operation("invite", "Create invitations", parameters=InvitationRequest, scope="workers")
 def invite(*, study: Study, by: User | None, count: int, note: str = "") -> Outcome:
     """Make codes for a study that only invited people may join."""
     invitations = create_invitations(study=study, count=count, note=note)

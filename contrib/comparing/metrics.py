@@ -465,7 +465,7 @@ class CompareMetricsRequest(Parameters):
     second = serializers.CharField(
         max_length=LONGEST_METRIC,
         label="Second metric",
-        help_text="Name of another.",
+        help_text="Name of another metric.",
         style={"choices": metric_names, "kind": "select"},
     )
     tokenizer = TokenizerField()

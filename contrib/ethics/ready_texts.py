@@ -46,7 +46,7 @@ class ReadyTextsRequest(Parameters):
     case = serializers.ChoiceField(
         choices=[(case, _lazy(title)) for case, title in CASES.items()], label="Who takes part"
     )
-    replace = serializers.BooleanField(default=False, label="Replace a consent text that is there")
+    replace = serializers.BooleanField(default=False, label="Replace the existing consent text")
 
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:

@@ -165,7 +165,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
 class OptionalReason(serializers.CharField):
     def __init__(self) -> None:
         super().__init__(
-            default="", allow_blank=True, max_length=LONGEST_REASON, help_text="Stands in the log."
+            default="", allow_blank=True, max_length=LONGEST_REASON, help_text="Shown in the log."
         )
 
 

@@ -57,9 +57,9 @@ class JudgeAnswer(models.Model):
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("not asked yet")
-        ASKED = "asked", gettext_lazy("asked, no reply yet")
+        ASKED = "asked", gettext_lazy("asked, without a reply yet")
         ANSWERED = "answered", gettext_lazy("answered")
-        FAILED = "failed", gettext_lazy("no usable answer")
+        FAILED = "failed", gettext_lazy("without a usable answer")
 
     judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="answers", db_index=False)
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="+")

@@ -202,7 +202,7 @@ class JudgeName(Parameters):
     name = serializers.CharField(
         max_length=80,
         label="Name of the judge",
-        help_text="What it is called in tables, such as small-model-1.",
+        help_text="Its name in tables, such as small-model-1.",
     )
     model = serializers.CharField(
         max_length=200,
@@ -234,7 +234,8 @@ class ImportJudgeRequest(JudgeFile):
 
     answers = FileText(
         label="Answers",
-        help_text="CSV with a header line, or JSON lines: unit, value or answer, and rater and order if known.",
+        help_text="CSV with a header line, or JSON lines, with unit, value or answer, and rater and order if "
+        "known.",
     )
 
 
@@ -279,13 +280,13 @@ class AskJudgeRequest(JudgeName):
         required=False,
         style={"base_template": "textarea.html"},
         label="Prompt",
-        help_text="What stands before each item (default: the study's question, and what a reply may be).",
+        help_text="Text before each item (default: the study's question and the possible replies).",
     )
     max_tokens = serializers.IntegerField(
         min_value=1,
         max_value=100_000,
         required=False,
-        label="Longest reply",
+        label="Maximum length of a reply",
         help_text=f"Tokens that a reply may have (default: {LONGEST_REPLY}, or {LONGEST_MARKS:,} where errors are "
         "marked); more where the model thinks aloud.",
     )

@@ -22,9 +22,10 @@ from judgments.studies.generation.progress import Progress
 
 class Multiverse(ReportPart):
     name = "multiverse"
-    label = "Under other choices too"
+    label = "Robustness analysis"
     help_text = (
-        "Also repeat the analysis under all other defensible choices, and draw how far conclusions move."
+        "Also repeat the analysis under all other defensible choices, and plot how far the conclusions "
+        "change."
     )
     button = gettext_lazy("Add a robustness analysis")
     hint = gettext_lazy(

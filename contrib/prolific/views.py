@@ -36,7 +36,7 @@ def take_notification(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-add_operation(demographics, label="Fetch them")
+add_operation(demographics, label="Fetch")
 add_crowd_form(
     CrowdForm(
         demographics.name,

@@ -89,7 +89,7 @@ def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> 
     return Outcome(_("The webhook was added."), webhook)
 
 
-@operation("ping-webhook", "Try a webhook", scope="webhooks", row="webhook")
+@operation("ping-webhook", "Test a webhook", scope="webhooks", row="webhook")
 def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Write a test message, which is sent within seconds."""
     sent = ping_webhook(webhook=_webhook(study, webhook), by=by)

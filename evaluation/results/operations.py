@@ -38,7 +38,7 @@ class AggregateRequest(ClustersRequest):
     method = KeysField(
         required=False,
         child=serializers.ChoiceField(choices=list(WORKER_MODELS)),
-        label="Models of workers",
+        label="Models of participants",
         help_text=f"Models of workers to fit beside Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
         style={"choices": lambda: [(name, _(label)) for name, label in WORKER_MODELS.items()]},
     )
@@ -139,12 +139,12 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
     all_pairs = serializers.BooleanField(
         required=False,
         label="Also over all pairs",
-        help_text="Pairs: also accuracy over all pairs; one without a consensus is right by half.",
+        help_text="Pairs: also accuracy over all pairs; pairs without a consensus count as half right.",
     )
     references = CountsField(
         required=False,
         label="Also with fewer references",
-        help_text="Pairs: also accuracy with random subsets of so many references, as in 1,5,20.",
+        help_text="Pairs: also accuracy with random subsets of this many references, such as 1,5,20.",
     )
     ties = serializers.BooleanField(
         required=False,

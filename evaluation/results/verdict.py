@@ -347,9 +347,7 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
     ) % {
         "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),
-        "reached": describe_range(
-            [halves["metrics"][name]["value"] for name in leaders], percent, percent_number
-        ),
+        "reached": describe_range([halves["metrics"][name]["value"] for name in leaders], percent),
         "ceiling": percent(halves["ceiling"]["value"]),
     }
 

@@ -140,22 +140,22 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     differ, ties = model["differ"], model["breaks_ties"]
     if not differ and not ties:
         return _(
-            "No: on none of %(n)s judged items does a model that weighs participants by their accuracy come to another "
-            "answer."
+            "No: a model that weights participants by their accuracy gives the same answers on all %(n)s "
+            "judged items."
         ) % {"n": thousands(model["compared"])}
     sentence = _(
-        "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
-        "answer than the consensus."
+        "Yes: a model that weights participants by their accuracy differs from the consensus on %(differ)s "
+        "of %(n)s judged items."
     )
     if ties:
         sentence = _(
-            "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
-            "answer than the consensus, and it decides %(ties)s that are tied."
+            "Yes: a model that weights participants by their accuracy differs from the consensus on "
+            "%(differ)s of %(n)s judged items, and decides this many ties: %(ties)s."
         )
     sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
     if model["converged"]:
         return sentence
-    careful = _("The model did not converge: take this with care.")
+    careful = _("The model did not converge; treat this result with caution.")
     return f"{sentence} {careful}"
 
 
@@ -167,16 +167,16 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             sentence = _(model["reason"])
         elif "differ" in model:
             sentence = _(
-                "Another answer than the consensus on %(differ)s of %(n)s items; %(ties)s ties decided."
+                "Differs from the consensus on %(differ)s of %(n)s items; ties decided: %(ties)s."
             ) % {
                 "differ": thousands(model["differ"]),
                 "n": thousands(model["compared"]),
                 "ties": thousands(model["breaks_ties"]),
             }
         else:
-            sentence = _("Fitted to %(n)s answers that are those of most others on their item, or not.") % {
-                "n": thousands(model["answers"])
-            }
+            sentence = _(
+                "Fitted to %(n)s answers, by whether each agrees with the majority of the others on its item."
+            ) % {"n": thousands(model["answers"])}
         if model.get("levels"):
             sentence = f"{sentence} {_describe_levels(model['levels'])}"
         fitted.append({"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")})
@@ -198,7 +198,7 @@ def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
         for row in levels
         if row["compared"]
     ]
-    return _("Answers that are those of most others, by how sure people were: %(levels)s.") % {
+    return _("Agreement with the majority of the others, by confidence: %(levels)s.") % {
         "levels": ", ".join(shares)
     }
 
@@ -477,7 +477,11 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
 _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
 _add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(
-    start_aggregation, name="models", label="Fit models of workers", fields=("method",), needed=("method",)
+    start_aggregation,
+    name="models",
+    label="Fit models of participants",
+    fields=("method",),
+    needed=("method",),
 )
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
 

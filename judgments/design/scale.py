@@ -45,8 +45,8 @@ class Scale(Part):
     )
     labels: dict[str, Label] = Field(
         default_factory=dict,
-        title="Words of the scale",
-        description="One a line, as 1 = bad: of both ends, or of each answer.",
+        title="Labels of the scale",
+        description="One per line, such as 1 = bad; for both ends, or for each answer.",
         json_schema_extra={"rows": 4},
     )
 

@@ -66,7 +66,7 @@ def test_a_participant_asks_and_an_owner_erases(study: Study, ada: Person, desig
     assert StudyEvent.objects.filter(study=study, what="erasure-asked").count() == 1
     assert "Ada Lovelace" in words(designer.get(page(study, "privacy")))
     seen = words(designer.get(page(study, "privacy"), {"worker": "Ada Lovelace"}))
-    assert "Goes for good" in seen
+    assert "Deleted permanently" in seen
     wrong = {"worker": "Ada Lovelace", "confirm": "ada", "way": "identity", "page": "privacy"}
     assert "typed again is another one" in words(designer.post(do(study, "erase-person"), wrong, follow=True))
     done = designer.post(do(study, "erase-person"), wrong | {"confirm": "Ada Lovelace"})

@@ -61,7 +61,7 @@ def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: C
 
 
 def test_a_study_without_cases_says_so(designer: Client) -> None:
-    assert "Nothing to decide." in words(designer.get(page(make_watched("Quiet"), "review")))
+    assert "Nothing to review." in words(designer.get(page(make_watched("Quiet"), "review")))
 
 
 def test_a_rule_is_switched_on_with_settings_of_its_own(designer: Client) -> None:
@@ -113,15 +113,15 @@ def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Cl
     shown = designer.get(page(study, "rules"))
     text = words(shown)
     assert "1 detector of the design starts when the study is opened." in text
-    assert "No detector watches this study." not in text
+    assert "No detector is on." not in text
     assert text.count("on once opened") == 1
     assert 'name="settings.least" type="number" step="1" value="30"' in shown.text
 
 
 def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Study) -> None:
-    assert "Means nothing for this kind of answers." in words(designer.get(page(study, "rules")))
+    assert "Not applicable" in words(designer.get(page(study, "rules")))
     shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
-    assert "This detector means nothing for this kind of answers." in shown
+    assert "Not applicable to this kind of answers." in shown
     assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
 
 

@@ -167,7 +167,7 @@ def test_rows_are_added_and_removed_and_the_study_file_follows_both_ways(
 ) -> None:
     begin(page, office, preset="hodosh-2013-graded")
     advanced(page, "Quality")
-    questions = page.get_by_role("group", name="Questions of your own")
+    questions = page.get_by_role("group", name="Your own questions")
     for text in ("May you guess?", "To be removed"):
         questions.get_by_role("button", name="Add a row").click()
         row = questions.locator("[data-row]").last
@@ -198,7 +198,7 @@ def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     expect(page.get_by_role("radio", name="Wide")).to_be_checked()
     page.get_by_role("button", name="Save and rehearse").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("is a copy that simulated workers answer now")).to_be_visible()
+    expect(page.get_by_text("Simulated participants now answer the copy")).to_be_visible()
     assert "by-keyboard" in designs(office)
 
 

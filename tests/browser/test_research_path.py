@@ -77,7 +77,7 @@ def designs_a_study(researcher: Counted) -> None:
         "0 of 8 items have it"
     )
     fits(page)
-    skipping = page.get_by_role("region", name="Skip the question: any protocol")
+    skipping = page.get_by_role("region", name="Skip: show all protocols")
     researcher.follow("Pairwise: which is the better description?", skipping)
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
     expect(page.locator(".q-cut")).to_contain_text("8 × two systems (MM)")

@@ -157,9 +157,7 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
     )
     close = {"HC": cell(0.9) | ALPHA, "HI": cell(0.92) | ALPHA}
     assert "highest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
-    assert (
-        progress_sentence(PROGRESS) == "Judgments: 40 of 120 (33 %). Pages of work complete: 1 of 6."
-    )
+    assert progress_sentence(PROGRESS) == "Judgments: 40 of 120 (33 %). Pages of work complete: 1 of 6."
     assert workers_sentence(WORKERS, 0.7) == (
         "2 participants; of 2 who answered check questions, 1 reached the pass mark of 70 %. The judgments of 1 "
         "participant are not used. The median participant takes 3.0 s per item."

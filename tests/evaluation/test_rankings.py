@@ -177,9 +177,7 @@ def test_people_and_the_original_can_order_systems_otherwise(designer: Client, t
     assert by_median["systems"] == 3
     (table,) = [one for one in rankings_tables(result) if one.name == "rankings-orders"]
     assert table.rows[-1][:2] == ("R-precision", "median rank")
-    assert "Is the order of systems the one that people give?" in words(
-        designer.get(page(made.study, "results"))
-    )
+    assert "Do these measures order systems as people do?" in words(designer.get(page(made.study, "results")))
     path = tmp_path / "orders.zip"
     release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
     assert verify_bundle(path).differences == ()

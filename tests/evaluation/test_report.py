@@ -672,7 +672,7 @@ def test_a_link_shows_the_report_without_an_account_until_it_is_taken_back(
     viewer.force_login(User.objects.create_user("viewer", is_staff=True))
     give_role(study=study, user=User.objects.get(username="viewer"), role="viewer")
     assert viewer.post(do).status_code == 403
-    assert "Make a link to read" not in words(viewer.get(address(study)))
+    assert "Create a read-only link" not in words(viewer.get(address(study)))
     first = designer.post(call, {}, content_type="application/json").json()["address"]
     designer.post(do, {"page": "report"})
     (link,) = re.findall(r"http://testserver/shared/\S+", words(designer.get(address(study))))

@@ -57,7 +57,7 @@ def address(study: Study) -> str:
 def test_before_anything_is_computed_the_page_says_what_to_do(study: Study, designer: Client) -> None:
     Analysis.objects.all().delete()
     shown = words(designer.get(address(study)))
-    assert "Nothing is computed yet" in shown
+    assert "Nothing has been computed yet" in shown
     assert "Judgments 9 of 9" in shown
     assert "Pages of work complete 1 of 1" in shown
 

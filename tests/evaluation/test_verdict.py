@@ -155,7 +155,7 @@ def test_every_door_says_the_same_of_the_same_judgments(
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
     shown = words(designer.get(page(study, "results")))
     assert sentence.replace(NO_BREAK, " ") in shown.replace(NO_BREAK, " ")
-    assert ("Not settled:" in shown) is not said["settled"]
+    assert ("Not decided:" in shown) is not said["settled"]
     (section,) = (one for one in build_report(study).sections if one.name == "metrics")
     assert section.sentences[0].startswith(sentence)
     make_report(designer, study)

@@ -235,7 +235,7 @@ class TestTheLine:
         listed = words(designer.get(reverse("admin:judgments_job_changelist")))
         for place in (1, 2, 3, 4):
             assert f"number {place} in line" in listed
-        assert "long work" in listed
+        assert "long jobs" in listed
         rows = designer.get("/api/jobs/?queue=heavy").json()["results"]
         assert [(row["by"], row["queue"], row["place"]) for row in rows] == [
             ("ada", "heavy", 1), ("ada", "heavy", 3), ("ada", "heavy", 4), ("grace", "heavy", 2),

@@ -110,11 +110,11 @@ def test_a_role_is_given_by_name_where_there_are_too_many_accounts_to_choose_fro
     for name in ("ada", "ben", "cleo"):
         User.objects.create_user(name, is_staff=True)
     User.objects.create_user("worker-like", is_staff=False)
-    assert "choose a person" in words(designer.get(page(study, "people")))
+    assert "choose an adjudicator" in words(designer.get(page(study, "people")))
     monkeypatch.setattr(views, "MOST_OFFERED", 1)
     monkeypatch.setattr(views, "ON_A_PAGE", 1)
     shown = designer.get(page(study, "people"))
-    assert "choose a person" not in words(shown)
+    assert "choose an adjudicator" not in words(shown)
     assert len(shown.context["accounts"]) == 1
     step = reverse("admin:judgments_study_do", args=[study.pk, "give-role"])
     for name in ("ben", "cleo"):

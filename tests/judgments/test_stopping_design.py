@@ -100,7 +100,7 @@ def test_plan_and_hits_page_say_what_is_expected(client: Client) -> None:
 
     assert "about 77 % of those on items are asked for" in page(draft, "plan")
     assert "about 77 % of those on items are asked for" in page(made, "hits")
-    assert "Stop when no remaining vote can change the outcome" in page(draft, "change")
+    assert "Stop when the remaining votes cannot change the outcome" in page(draft, "change")
     graded = create_study(design=make_design({"name": "G", "dataset": "animals", "protocol": "graded"}))
     assert "Early stopping" not in page(graded, "change")
     assert "are asked for" not in page(graded, "plan")

@@ -370,5 +370,7 @@ add_step(
 add_step(StudyStep(name="signed-links", label="Make signed links", run=_signed_links))
 add_step(StudyStep(name="book-list", label="Book the panel's list", run=_book))
 add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list))
-add_step(StudyStep(name="pay-pages", label="Pay for pages of sessions that ended early", run=_pay_pages))
+add_step(
+    StudyStep(name="pay-pages", label="Pay for pages of work of sessions that ended early", run=_pay_pages)
+)
 add_step(StudyStep(name="forget-ids", label="Delete raw ids", run=_forget))

@@ -235,7 +235,7 @@ def test_a_large_study_is_counted_by_a_job_while_the_page_says_so(
     with patch.object(studies, "MANY_UNITS", 3):
         asked = designer.get(call_address(crowd), {"with": "experts"})
         assert (asked.status_code, asked["Retry-After"]) == (202, "5")
-        assert "Being counted" in words(designer.get(address(crowd), {"with": "experts"}))
+        assert "Being computed" in words(designer.get(address(crowd), {"with": "experts"}))
         (job,) = Job.objects.filter(kind="figures")
         assert run_job(job.pk)
         assert "Shared items 3" in words(designer.get(address(crowd), {"with": "experts"}))

@@ -51,7 +51,7 @@ def test_who_is_ahead(made: Callable[[], StudyOf], metrics: list[str], designer:
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
     shown = shown_of(designer, study).replace(NO_BREAK, " ")
     assert said["sentence"].replace(NO_BREAK, " ") in shown
-    assert ("Not settled:" in shown) is not said["settled"]
+    assert ("Not decided:" in shown) is not said["settled"]
     told = designer.get(f"/api/studies/{study.slug}/board/").json()["snapshot"]["evaluation"]
     assert told["kinds"]["all"]["verdict"] == said
 

@@ -282,9 +282,9 @@ def test_only_a_metric_of_all_items_is_said_to_come_closer_to_the_floor() -> Non
         "entropy": {"floor": 0.5, "most": 0.69},
         "predictors": [row("few", 0.0, 5), row("all", 0.3, 30), always],
     }
-    assert "The best metric, all, takes 25 %" in describe_disagreement(found)
+    assert "The best metric, all, closes 25\N{NO-BREAK SPACE}%" in describe_disagreement(found)
     below = found | {"predictors": [row("all", -0.1, 30), always]}
-    assert "takes 100 %" in describe_disagreement(below)
+    assert "closes 100\N{NO-BREAK SPACE}%" in describe_disagreement(below)
     assert "metric" not in describe_disagreement(found | {"predictors": [row("few", 0.0, 5), always]})
 
 

@@ -88,7 +88,7 @@ def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, de
     response = designer.get(f"{address}?metric=bleu-1")
     [row] = response.context["rows"]
     assert (row["key"], row["people"]) == ("p2", "2, by 1 of 1 item")
-    assert row["sure"] == "75 %"  # two of two votes
+    assert row["sure"] == "75\N{NO-BREAK SPACE}%"  # two of two votes
     assert [name for name, _, _ in row["scores"]] == [
         "bleu-1",
         *[name for name in METRICS if name != "bleu-1"],

@@ -49,5 +49,5 @@ def test_a_consent_text_is_asked_for_and_written_by_hand(installations: Installa
     rest = {"ready": False, "field": True, "page": 404, "call": 404}
     assert answer == {
         "Ready": {"consent": ["ready", ""], **rest},
-        "Bare": {"consent": ["to improve", "#id_consent"], **rest},
+        "Bare": {"consent": ["missing", "#id_consent"], **rest},
     }

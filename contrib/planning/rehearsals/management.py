@@ -24,19 +24,19 @@ class Rehearse(OperationCommand):
         self.say(outcome.message)
         report = outcome.value
         self.say(
-            f"The known truth was recovered on {percent(report.recovered)} of {report.units:,} units "
-            f"({percent(report.undecided)} ended in a tie), without workers who failed their control items."
+            f"Right answers recovered on {percent(report.recovered)} of {report.units:,} items "
+            f"({percent(report.undecided)} tied), without participants below the pass mark."
         )
         if report.controls_careful is not None:
             spammed = "none seen" if report.controls_spammers is None else percent(report.controls_spammers)
             self.say(
-                f"Control items got right: careful workers {percent(report.controls_careful)}, spammers {spammed}."
+                f"Check questions right: careful participants {percent(report.controls_careful)}, spammers {spammed}."
             )
         for by_sort in report.by_sort:
             self.say(_report_line(by_sort))
         if report.by_sort:
             self.say(
-                f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
+                f"{report.invalidated:,} judgments of excluded participants were invalidated, and their places filled again."
             )
 
 

@@ -56,9 +56,9 @@ class RehearsalRequest(Parameters):
 
     workers = _number("Workers", USUAL.workers, 1, 2000)
     spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
-    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
-    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
-    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
+    accuracy = _number("Mean accuracy of the other participants", USUAL.accuracy, 0, 1)
+    drop_outs = _number("Probability that a page of work is returned", USUAL.drop_outs, 0, 0.9)
+    speed = _number("Speed relative to the expected speed", USUAL.speed, 0.01, 100)
     seed = _number("Seed", USUAL.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
@@ -71,8 +71,8 @@ class RehearsalRequest(Parameters):
     )
     rules = serializers.BooleanField(
         required=False,
-        label="Run the recommended detectors, where the study has none",
-        help_text="Run the recommended detectors where the study has none; its own always run.",
+        label="Run the recommended detectors if the study has none",
+        help_text="Run the recommended detectors if the study has none. The study's own detectors always run.",
     )
 
 

@@ -36,7 +36,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     store_rehearsal(compute_rehearsal(study=copy, crowd=crowd, report=report))
     points = checked(designer, study)
     assert points["Rehearsal"][0] == "ready"
-    assert points["Agreement expected"][0] == "ready"
+    assert points["Agreement expected"][0] == "to improve"  # careless answers at random
     assert "Krippendorff" in points["Agreement expected"][1]
     analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
     assert analysis is not None

@@ -79,7 +79,7 @@ class ReopenRequest(Reason):
         required=False,
         help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
     )
-    units = KeysField(required=False, min_length=1, label="Items by key", help_text="Keys of judged units.")
+    units = KeysField(required=False, min_length=1, label="Keys of items", help_text="Keys of judged items.")
     margin = serializers.FloatField(
         default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
     )
@@ -88,7 +88,7 @@ class ReopenRequest(Reason):
         max_value=MOST_WORKERS,
         initial=1,
         label="More votes for each",
-        help_text="So many more for each.",
+        help_text="Number of additional votes for each item.",
     )
 
 

@@ -244,7 +244,7 @@ def test_before_opening_it_says_that_nothing_is_up_and_what_an_hour_would_pay(de
     generate_hits(study=study)
     text = words(designer.get(page(study, "crowd")))
     assert "Nothing is put up yet." in text
-    assert "does not reach: nothing will be published" in text
+    assert "not enough: nothing will be published" in text
     assert "below the floor of 9.00" in text
 
 
@@ -256,9 +256,9 @@ def paying_study() -> Study:
 def test_before_anybody_is_paid_it_says_what_the_study_costs(designer: Client, paying_study: Study) -> None:
     text = words(designer.get(page(paying_study, "crowd")))
     copies = sum(paying_study.hits.values_list("required", flat=True))
-    assert f"What it will cost {copies * 12 // 100}.{copies * 12 % 100:02d}" in text
+    assert f"Expected cost {copies * 12 // 100}.{copies * 12 % 100:02d}" in text
     assert f"{copies} pieces of work" in text
-    assert "It cannot" not in text  # what this site lacks of a crowd is no news
+    assert "Not supported" not in text  # what this site lacks of a crowd is no news
     assert "the floor is 9.00" in text
 
 

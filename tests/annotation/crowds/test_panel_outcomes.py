@@ -415,13 +415,13 @@ def test_the_page_has_the_link_and_a_code_for_each_outcome(designer: Client) -> 
 
 def test_who_lacks_the_panel_s_own_address_is_told_where_it_belongs(designer: Client) -> None:
     study = panel_study(preset="sona")
-    assert "“Address back: finished”" in words(designer.get(page(study, "panel")))
+    assert "“Redirect URL: finished”" in words(designer.get(page(study, "panel")))
     address = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"
     told = panel_study(
         preset="sona", slug="told", dataset="more", panel={"addresses": {"completed": address}}
     )
     shown = html.unescape(designer.get(page(told, "panel")).content.decode())
-    assert "“Address back: finished”" not in shown
+    assert "“Redirect URL: finished”" not in shown
     assert address.replace("{worker}", "WORKER") in shown
     assert "panel/?survey_code=%SURVEY_CODE%" in shown
 
@@ -588,7 +588,7 @@ def test_who_may_only_look_sees_the_list_and_changes_nothing() -> None:
     client = signed_in(reader)
     shown = upload(study, client, "\n".join((HEADER, line(ADA, "APPROVED"))))
     assert shown.status_code == 200
-    assert "Book it" not in shown.content.decode()
+    assert "Record" not in shown.content.decode()
     for step in ("book-list", "bonus-list", "pay-pages", "forget-ids"):
         assert client.post(do(study, step), {"sealed": "", "typed": study.slug}).status_code == 403
     assert "Delete the ids" not in words(client.get(page(study, "panel")))
