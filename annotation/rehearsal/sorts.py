@@ -56,9 +56,9 @@ SORTS: dict[str, Sort] = {
     sort.name: sort
     for sort in (
         Sort("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
-        Sort("random", "answers at random, as slowly as others", 1.0, False, _draw),
-        Sort("one-sided", "gives the same answer all the time, twice as fast as others", 0.5, False, _same),
+        Sort("random", "answers at random, at the speed of others", 1.0, False, _draw),
+        Sort("one-sided", "always gives the same answer, twice as fast as others", 0.5, False, _same),
         Sort("alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _in_turn),
-        Sort("pasting", "pastes what a program wrote, where texts are asked for", 0.3, True, _paste),
+        Sort("pasting", "pastes text written by a program, if texts are asked for", 0.3, True, _paste),
     )
 }

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 (a sentence is one line)
+
 """Sentences of counts of people, answers and items."""
 
 from collections import defaultdict

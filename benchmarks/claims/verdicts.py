@@ -365,7 +365,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "The dataset has <left:N> items that nobody was asked about, of <wanted:N> that are needed: add items to it first. d-<n:N>"
+    "The dataset has <left:N> unused items, but <wanted:N> are needed: add items to it first. d-<n:N>"
 )
 def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
     asked = set(rows.study.units.filter(control=False).values_list("item_id", flat=True))

@@ -76,7 +76,7 @@ class SelectItemsRequest(ScoresRequest):
         max_value=1,
         required=False,
         label="Minimum probability of an item",
-        help_text=f"In parts of an even draw's (default: {FLOOR}); no item weighs more than one over it.",
+        help_text=f"As a fraction of uniform sampling (default: {FLOOR}). It limits the weight of an item.",
     )
     seed = SeedField("Seed of the sample (0).")
 
@@ -126,7 +126,7 @@ class SavingsRequest(ScoresRequest):
         required=False,
         initial=DRAWS,
         label="Draws",
-        help_text=f"How often items are drawn for each method and budget ({DRAWS}).",
+        help_text=f"Number of samples for each method and budget ({DRAWS}).",
     )
     seed = SeedField("Seed of the samples (0).")
 

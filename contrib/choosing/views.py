@@ -1,4 +1,4 @@
-"""The page "What to ask": choose items, weigh back, show savings."""
+"""The page "Choosing items": choose items, weigh back, show savings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LOWEST = -1.0  # twice as many items; a curve below says no more
 
 @study_page(
     "choosing",
-    "What to ask",
+    "Choosing items",
     order=58,
     shown=lambda study: KINDS[study.protocol].chosen_by_id,
     group=StudyPlace.DESIGN,

@@ -288,7 +288,7 @@ class AskJudgeRequest(JudgeName):
         required=False,
         label="Maximum length of a reply",
         help_text=f"Tokens that a reply may have (default: {LONGEST_REPLY}, or {LONGEST_MARKS:,} where errors are "
-        "marked); more where the model thinks aloud.",
+        "marked). Reasoning models need more.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -342,8 +342,8 @@ class CompareJudgesRequest(Parameters):
         required=False,
         initial=EPSILON,
         label="Epsilon",
-        help_text=f"What a judge may be worse by than a person: 0.1 beside a crowd, 0.15 beside skilled people, "
-        f"0.2 beside experts (default: {EPSILON}).",
+        help_text=f"By how much a judge may be worse than a person: 0.1 compared with a crowd, 0.15 with "
+        f"skilled people, 0.2 with experts (default: {EPSILON}).",
     )
     seed = serializers.IntegerField(
         min_value=0,

@@ -133,7 +133,7 @@ add_start_page(
     StartPage(
         name="plan",
         label="Plan without a study",
-        text="Not sure how large it has to be?",
+        text="Not sure how many items you need?",
         view=show_planning_first,
     )
 )

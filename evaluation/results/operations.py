@@ -39,7 +39,7 @@ class AggregateRequest(ClustersRequest):
         required=False,
         child=serializers.ChoiceField(choices=list(WORKER_MODELS)),
         label="Models of participants",
-        help_text=f"Models of workers to fit beside Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
+        help_text=f"Models of participants to fit in addition to Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
         style={"choices": lambda: [(name, _(label)) for name, label in WORKER_MODELS.items()]},
     )
 

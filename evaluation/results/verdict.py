@@ -18,7 +18,6 @@ from common.amounts import (
     interval_in_text,
     p_in_text,
     percent,
-    percent_number,
     thousands,
 )
 from evaluation.presentation.content import join_names

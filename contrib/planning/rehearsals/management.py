@@ -36,7 +36,7 @@ class Rehearse(OperationCommand):
             self.say(_report_line(by_sort))
         if report.by_sort:
             self.say(
-                f"{report.invalidated:,} judgments of excluded participants were invalidated, and their places filled again."
+                f"{report.invalidated:,} judgments of excluded participants were invalidated and replaced by others."
             )
 
 

@@ -64,7 +64,7 @@ class RehearsalRequest(Parameters):
         required=False,
         initial=USUAL.sorts,
         label="Spammers",
-        help_text="Sorts of spammers, with commas between them: "
+        help_text="Types of spammers, separated by commas: "
         + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
         + f" (default {USUAL.sorts}).",
         style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},

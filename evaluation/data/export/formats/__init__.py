@@ -84,7 +84,7 @@ _FORMATS = (
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset: the captions written, as a file to import", _WRITTEN, written_captions.WrittenCaptions,
+        "Captions for a new dataset, as a file to import", _WRITTEN, written_captions.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
@@ -108,7 +108,7 @@ _FORMATS = (
     ),
     Format(
         "grounding", "grounding.jsonl", JSONL,
-        "Links for programs: words and boxes by majority, one description per line", _GROUNDING, consensus.GroundingLines,
+        "Links for programs: words and boxes by majority, one caption per line", _GROUNDING, consensus.GroundingLines,
     ),
 )  # fmt: skip
 FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}
