@@ -79,7 +79,7 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
         f"{counted(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
     )
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
-    there = ngettext("one HIT", "%(n)s HITs", synced.hits) % {"n": thousands(synced.hits)}
+    there = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {"n": thousands(synced.hits)}
     message = ngettext(
         "Compared with the crowd: %(there)s there, one difference.",
         "Compared with the crowd: %(there)s there, %(n)s differences.",

@@ -107,8 +107,8 @@ def ask_to_extend(
     if publication.calls.filter(kind=Ability.DELETE).exists():
         raise WrongState(
             _(
-                "Nothing was changed: publication %(publication)s is deleted at its crowd; open "
-                "the study again to put up another one."
+                "Nothing was changed: publication %(publication)s is deleted at its crowd; open the study "
+                "again to publish another one."
             )
             % {"publication": publication}
         )

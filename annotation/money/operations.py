@@ -68,8 +68,8 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
         raise WrongState(
             _(
-                "Nothing was paid: a bonus for %(worker)s was asked for since this page was "
-                "loaded, here or in another window; load it again to pay one more."
+                "Nothing was paid: another bonus for %(worker)s was requested after you loaded this page; "
+                "reload it to pay one more."
             )
             % {"worker": session.worker}
         )

@@ -164,7 +164,7 @@ def find_person(study: Study, name: str) -> Worker | None:
     person = people_of(study).filter(name__in=names).first()
     if person is None and erasure_of(study, name) is None:
         raise NotThere(
-            _("Nothing was changed: no worker %(name)r took part in study %(slug)r.")
+            _("Nothing was changed: no participant %(name)r took part in study %(slug)r.")
             % {"name": name[:80], "slug": study.slug}
         )
     return person

@@ -314,7 +314,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     lacking = [key for key in units if key not in pks]
     if lacking:
         raise NotThere(
-            _("Nothing was sent: study %(slug)r has no unit %(lacking)r.")
+            _("Nothing was sent: study %(slug)r has no item %(lacking)r.")
             % {"slug": study.slug, "lacking": lacking[0][:80]}
         )
     person = reviews.adjudicators(study).filter(username=adjudicator).first()

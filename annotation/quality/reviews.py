@@ -292,7 +292,7 @@ def send_to_adjudicator(
         raise WrongState(
             pgettext(
                 "staff",
-                "Nothing was sent: choose one or more units of this study; control items have an answer.",
+                "Nothing was sent: choose one or more items of this study; check questions have an answer.",
             )
         )
     if not can_be_adjudicated(study):
@@ -327,7 +327,7 @@ def send_to_adjudicator(
             sent = Adjudication.objects.bulk_create(new)
     except IntegrityError:
         raise WrongState(
-            pgettext("staff", "Nothing was sent: somebody sent one of these units at the same moment.")
+            pgettext("staff", "Nothing was sent: somebody sent one of these items at the same moment.")
         ) from None
     if sent:
         note_event(
@@ -358,7 +358,7 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
     )
     adjudication = rows.filter(pk=pk, adjudicator=user).first()
     if adjudication is None:
-        raise NotThere(pgettext("staff", "There is no such unit for you to decide."))
+        raise NotThere(pgettext("staff", "There is no such item for you to decide."))
     return adjudication
 
 

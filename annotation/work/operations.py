@@ -135,7 +135,7 @@ def extend_study(
     rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MOST_REQUIRED for row in rows):
         raise WrongState(
-            _("Nothing was changed: a HIT can ask for %(most)s workers at most.")
+            _("Nothing was changed: a page of work can have at most %(most)s participants.")
             % {"most": thousands(MOST_REQUIRED)}
         )
     if stops_early(study):  # update_outcomes opens as many as are needed
@@ -176,11 +176,11 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
     unknown = sorted(set(keys) - by_key.keys())
     if unknown:
         raise NotThere(
-            _("Nothing was changed: study %(slug)r has no HIT %(unknown)r.")
+            _("Nothing was changed: study %(slug)r has no page of work %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
     if not by_key:
-        raise WrongState(_("Nothing was changed: no HIT is named."))
+        raise WrongState(_("Nothing was changed: no page of work is named."))
     return sorted(by_key.values())
 
 
@@ -214,7 +214,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
     moved = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
         raise WrongState(
-            _("Nothing was changed: study %(slug)r has no current lease.") % {"slug": study.slug}
+            _("Nothing was changed: study %(slug)r has no page of work in progress.") % {"slug": study.slug}
         )
     note_event(
         study=study,
@@ -259,14 +259,14 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     """Close the open slots of these HITs and return their number. Current leases go on."""
     if stops_early(study):
         raise WrongState(
-            _("Nothing was changed: study %(slug)r stops early, so its slots follow from its judgments.")
+            _("Nothing was changed: study %(slug)r stops early, so its places follow from its judgments.")
             % {"slug": study.slug}
         )
     chosen = _hits_of(study, hits)
     rows: QuerySet[HIT] = HIT.objects.filter(pk__in=chosen, open_slots__gt=0).order_by("pk")
     slots = sum(row.open_slots for row in rows.select_for_update(no_key=True))
     if not slots:
-        raise WrongState(_("Nothing was changed: none of these HITs has an open slot."))
+        raise WrongState(_("Nothing was changed: none of these pages of work has an open place."))
     rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
     if study.platform and Ability.EXPIRE in backend_of(study).can:
         up = Publication.objects.filter(
@@ -298,11 +298,11 @@ def reopen_units(
     unknown = sorted(set(units) - hits.keys())
     if unknown:
         raise NotThere(
-            _("Nothing was changed: study %(slug)r has no judged unit %(unknown)r.")
+            _("Nothing was changed: study %(slug)r has no judged item %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
     if not hits:
-        raise WrongState(_("Nothing was changed: no unit is named."))
+        raise WrongState(_("Nothing was changed: no item is named."))
     return extend_study(
         study=study, workers=votes, hits=set(hits.values()), why=why, by=by, what="units-reopened"
     )

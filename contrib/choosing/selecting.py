@@ -114,7 +114,7 @@ def compute_choice(
     }
     if len(chances) > MOST:
         raise EvaluationError(
-            pgettext("staff", "%(n)s units would be chosen, expected %(most)s at most in a design.")
+            pgettext("staff", "%(n)s items would be chosen; expected at most %(most)s in a design.")
             % {"n": thousands(len(chances)), "most": thousands(MOST)}
         )
     chosen = {

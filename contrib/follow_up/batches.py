@@ -54,7 +54,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         )
     if not kind.chosen_by_id:
         raise WrongState(
-            _("No batch was made: %(name)s has no units that could be chosen one by one.")
+            _("No batch was made: %(name)s has no items that could be chosen one by one.")
             % {"name": kind.name}
         )
     if study.source == Study.Source.IMPORTED and not kind.compares_pairs:

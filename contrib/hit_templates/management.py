@@ -11,7 +11,7 @@ from judgments.importers.textio import ImportProblem, read_whole
 
 
 class ImportTemplate(QuorumCommand):
-    help = "Bring a HIT template of Mechanical Turk or Turkle over, with its CSV of inputs."
+    help = "Import a HIT template of Mechanical Turk or Turkle, with its CSV of inputs."
     example = "manage.py import_template tone template.html inputs.csv --dry-run"
     named_errors = (QuorumError, ImportProblem)
 

@@ -218,7 +218,7 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
 
 PAGE = StartPage(
     name="bring-template",
-    label="Bring a HIT template",
+    label="Import a HIT template",
     text="From Mechanical Turk or Turkle:",
     view=upload_template,
     with_data=True,

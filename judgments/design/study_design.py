@@ -93,7 +93,7 @@ class StudyDesign(Part):
         },
     )
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(
-        0, title="Seed", description="The same dataset, design and seed give the same pages of work (HITs)."
+        0, title="Seed", description="The same dataset, design and seed give the same pages of work."
     )
     judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = Field(
         3,
@@ -104,7 +104,7 @@ class StudyDesign(Part):
         20, title="Items on a page of work", description="Number of items on a page of work."
     )
     images_per_hit: Annotated[int, Field(ge=1, le=50)] = Field(
-        6, title="Images on a page of work", description="Images in a HIT."
+        6, title="Images on a page of work", description="Number of images on a page of work."
     )
     captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Captions under an image")
     seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = Field(
@@ -266,8 +266,8 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                 )
         if len(set(texts.labels)) < len(texts.labels):
             yield gettext(
-                "translations.%(language)s.labels has the same text twice, so that two answers could "
-                "not be told apart"
+                "translations.%(language)s.labels has the same text twice, so two answers could not be "
+                "distinguished"
             ) % {"language": language}
         if texts.consent and not design.consent:
             yield gettext(

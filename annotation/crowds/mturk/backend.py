@@ -102,9 +102,9 @@ class MTurkBackend(CrowdBackend):
         if publication.places < MANY <= publication.places + places:
             raise WrongState(
                 _(
-                    "Nothing was changed: a HIT that Mechanical Turk has with fewer than %(many)s "
-                    "places (%(places)s) can never have %(many)s or more; open the study again to put "
-                    "up another one."
+                    "Nothing was changed: a HIT that was published at Mechanical Turk with fewer than "
+                    "%(many)s places (%(places)s) can never have %(many)s or more; open the study again to "
+                    "publish another one."
                 )
                 % {"many": MANY, "places": publication.places}
             )

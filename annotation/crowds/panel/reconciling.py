@@ -584,7 +584,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     lines = _bonus_lines(study, wanted)
     if not lines:
         raise WrongState(
-            _("Nothing was listed: the raw id of %(worker)s was deleted, so that nobody can be paid by it.")
+            _("Nothing was listed: the raw id of %(worker)s was deleted, so this participant cannot be paid.")
             % {"worker": wanted[0].worker}
         )
     if not number:

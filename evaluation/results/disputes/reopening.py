@@ -46,8 +46,8 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
     if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":
         raise WrongState(
             _(
-                "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
-                "winner; expected '%(short)s'."
+                "Items of study %(slug)r are neither tied nor uncertain: its answers have no winner; "
+                "expected '%(short)s'."
             )
             % {"slug": study.slug, "short": ReopeningReason.SHORT}
         )
@@ -118,7 +118,7 @@ def reopen(
     chosen = units_in_need(study, ReopeningReason(need), margin=margin) if need else units
     if not chosen:
         raise WrongState(
-            _("Nothing was changed: no unit of study %(slug)r is %(need)s.")
+            _("Nothing was changed: no item of study %(slug)r is %(need)s.")
             % {"slug": study.slug, "need": need}
         )
     count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)

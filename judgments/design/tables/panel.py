@@ -41,7 +41,7 @@ def checked_address(address: str) -> str:
         )
     if re.search(r"survey_code=X+$", address):
         raise ValueError(
-            gettext("the Xs after survey_code= stand for the person: write {worker} in their place")
+            gettext("the Xs after survey_code= stand for the participant: write {worker} in their place")
         )
     return address
 

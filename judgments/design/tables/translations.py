@@ -15,7 +15,7 @@ def _offered(language: str) -> str:
     known = [code for code, _ in settings.LANGUAGES]
     if language not in known:
         raise ValueError(
-            gettext("%(language)r is no language of the workers' pages; expected %(listed)s")
+            gettext("%(language)r is not a language of participants' pages; expected %(listed)s")
             % {"language": language, "listed": ", ".join(known)}
         )
     return language

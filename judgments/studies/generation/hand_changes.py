@@ -32,11 +32,11 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
-        raise WrongState(gettext("Study %(slug)r has no control items to withdraw.") % {"slug": study.slug})
+        raise WrongState(gettext("Study %(slug)r has no check questions to withdraw.") % {"slug": study.slug})
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
         raise WrongState(
-            gettext("%(unit_key)r is no control item of study %(slug)r.")
+            gettext("%(unit_key)r is not a check question of study %(slug)r.")
             % {"unit_key": unit_key, "slug": study.slug}
         )
     if not unit.withdrawn:
