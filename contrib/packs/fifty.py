@@ -21,7 +21,7 @@ from quorum.statistics.crossed import ITEM
 from quorum.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
-SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
+DATASET_TITLES = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 # V15's words are runs of letters, digits and underscores; its scores are met with them.
 TOKENIZER = "v15"
 

@@ -59,7 +59,9 @@ class Replicate(QuorumCommand):
             done = running.run_packs(packs, data, progress)
             report.write_replications(done, output)
         for replication in done:
-            self.say(f"{replication.pack.name}: {verdict_tables.tally(replication.verdicts)}")
+            self.say(
+                f"{replication.pack.name}: {verdict_tables.describe_verdict_counts(replication.verdicts)}"
+            )
         lacking = sum(
             verdict.why == running.NO_TABLES for replication in done for verdict in replication.verdicts
         )

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.incoming import unpacked_name
-from judgments.datasets.caption_sources import OF_PEOPLE, parts_of_table
+from judgments.datasets.caption_sources import PEOPLE_COLUMN, parts_of_table
 from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, lines_of, table_of
 from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, Understood, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
@@ -27,12 +27,12 @@ MOST_PARTS = 200
 MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
 MOST_PROBLEMS = 20  # in full
 MOST_NAMED = 5  # of the images without a picture
-HEAD = 65_536  # bytes of a JSON document that tell what it is
-PACKED = {".xlsx": "xlsx", ".parquet": "parquet"}
-TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *PACKED}
+HEAD_BYTES = 65_536  # bytes of a JSON document that tell what it is
+BINARY_TABLES = {".xlsx": "xlsx", ".parquet": "parquet"}
+TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *BINARY_TABLES}
 SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
-SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
-SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
+PEOPLE_NAME = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
+SYSTEM_NAME = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 
 GENERAL_NAMES = {
     "captions",
@@ -152,9 +152,9 @@ def _whole(file: Path, root: Path, encoding: str) -> UploadPart:
     if file.name == "references.jsonl" and (file.parent / "pairs.jsonl").exists():
         return replace(part, file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")
     suffix = Path(unpacked_name(file.name)).suffix.lower()
-    if suffix in PACKED:
-        return replace(part, format=PACKED[suffix])
-    head = read_head(file, HEAD, encoding=encoding).lstrip()
+    if suffix in BINARY_TABLES:
+        return replace(part, format=BINARY_TABLES[suffix])
+    head = read_head(file, HEAD_BYTES, encoding=encoding).lstrip()
     if head.startswith("["):
         if '"image_id"' in head:
             return replace(part, format="coco", role=SYSTEM, system=Path(unpacked_name(file.name)).stem)
@@ -190,7 +190,7 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
     elif (
         set(table.names) - set(table.chosen.values())
         and (name := table.chosen.get("caption", "")).lower() != "caption"
-        and OF_PEOPLE.fullmatch(name)
+        and PEOPLE_COLUMN.fullmatch(name)
     ):
         del table.chosen["caption"]  # the other columns are captions too
     return table
@@ -201,20 +201,20 @@ def _with_roles(parts: list[UploadPart]) -> list[UploadPart]:
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]
     if not people and open_ones:
-        best = max(open_ones, key=lambda part: (_says_people(part), part.captions / max(1, part.images)))
-        people = [_as(best, PEOPLE)]
+        best = max(open_ones, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
+        people = [_with_role(best, PEOPLE)]
         open_ones.remove(best)
     systems = [part for part in parts if part.role == SYSTEM]
-    systems += [_as(part, SYSTEM) for part in open_ones]
-    return [*people[:1], *systems, *(_as(part, LEFT_OUT) for part in people[1:])]
+    systems += [_with_role(part, SYSTEM) for part in open_ones]
+    return [*people[:1], *systems, *(_with_role(part, LEFT_OUT) for part in people[1:])]
 
 
-def _says_people(part: UploadPart) -> int:
+def _people_score(part: UploadPart) -> int:
     stem = PurePosixPath(unpacked_name(part.file)).stem
-    return bool(SAYS_PEOPLE.search(stem)) - bool(SAYS_SYSTEM.search(stem))
+    return bool(PEOPLE_NAME.search(stem)) - bool(SYSTEM_NAME.search(stem))
 
 
-def _as(part: UploadPart, role: str) -> UploadPart:
+def _with_role(part: UploadPart, role: str) -> UploadPart:
     return replace(
         part,
         role=role,

@@ -21,7 +21,7 @@ from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import TableDataset
 from judgments.importers.tables.files import read_json_list, read_parquet, read_table, read_workbook
 from judgments.importers.tables.inputs import InputTable, read_pairs
-from judgments.importers.tables.parts import ALL, Taken, numbering_items
+from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, numbering_items
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
@@ -95,7 +95,7 @@ def open_dataset(
     path: Path | str,
     *,
     encoding: str | None = None,
-    taken: Taken = ALL,
+    taken: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
 ) -> DatasetSource:
     """Open a dataset in one of DATASET_FORMATS; its contents are read later.
@@ -109,7 +109,7 @@ def open_dataset(
         ImportProblem: the format is unknown, or nothing is there.
     """
     path = _checked(format, DATASET_FORMATS, path)
-    if taken != ALL or mapping is not None:
+    if taken != WHOLE_TABLE or mapping is not None:
         records = taken.of(numbering_items(table_reader(format, path, mapping)))
         return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
     return DATASET_FORMATS[format](path, encoding)
@@ -120,12 +120,12 @@ def open_candidates(
     path: Path | str,
     *,
     encoding: str | None = None,
-    taken: Taken = ALL,
+    taken: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
 ) -> CandidateSource:
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
-    if taken != ALL or mapping is not None:
+    if taken != WHOLE_TABLE or mapping is not None:
         records = taken.of(table_reader(format, path, mapping))
         match_names = mapping is not None and mapping.match_names
         return TableCandidates(path, encoding, records=records, match_names=match_names)

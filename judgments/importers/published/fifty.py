@@ -18,7 +18,7 @@ from common.amounts import counted
 from common.incoming import quoted
 from common.texts import one_text
 from judgments.design.tables.sampling import PAIR_KINDS
-from judgments.importers.published.folders import inside
+from judgments.importers.published.folders import file_in_folder
 from judgments.importers.records.column_types import ImageName, ShortName
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
@@ -108,8 +108,8 @@ class _Folder:
     def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
         self.notes = notes
-        self._references_file = inside(path, "references.jsonl")
-        self._pairs_file = inside(path, "pairs.jsonl")
+        self._references_file = file_in_folder(path, "references.jsonl")
+        self._pairs_file = file_in_folder(path, "pairs.jsonl")
         if self._references_file == self._pairs_file:
             raise ImportProblem(
                 path, None, None, "a file", "the folder with references.jsonl and pairs.jsonl"
