@@ -90,7 +90,7 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     assert standing == "to improve"
     for amount in ("7.20", "12.00", "0.50"):
         assert f"{amount}\N{NO-BREAK SPACE}EUR" in text
-    assert "2.70\N{NO-BREAK SPACE}EUR for 9 pieces of work" in points["Cost"][1]
+    assert "2.70\N{NO-BREAK SPACE}EUR. Submissions to pay: 9." in points["Cost"][1]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
             "to improve",
             "One wrong answer is enough to be below the pass mark. <",
         ),
-        ({"per_hit": 2, "threshold": 0.0}, "ready", "(2 on each page)."),
+        ({"per_hit": 2, "threshold": 0.0}, "ready", "check questions (2)."),
     ],
 )
 def test_check_questions_say_whom_they_set_aside(

@@ -70,7 +70,7 @@ def test_a_participant_asks_and_an_owner_erases(study: Study, ada: Person, desig
     wrong = {"worker": "Ada Lovelace", "confirm": "ada", "way": "identity", "page": "privacy"}
     assert "typed again is another one" in words(designer.post(do(study, "erase-person"), wrong, follow=True))
     done = designer.post(do(study, "erase-person"), wrong | {"confirm": "Ada Lovelace"})
-    assert "Receipt, shown this once" in words(done)
+    assert "Receipt, shown only once" in words(done)
     assert Erasure.objects.get().content["asked_at"]
     assert not ErasureRequest.objects.exists()
     assert ada.client.get("/me/").context.get("worker") is None
@@ -206,7 +206,7 @@ def test_the_same_text_is_no_version_and_a_wrong_one_changes_nothing(
     assert change_consent(study=consented_study, text=OLD, why="w") is None
     with pytest.raises(DesignError, match="empty"):
         change_consent(study=consented_study, text="  ", why="w")
-    with pytest.raises(DesignError, match="no language"):
+    with pytest.raises(DesignError, match="not a language"):
         change_consent(study=consented_study, text=NEW, translations={"xx": "?"}, why="w")
     with pytest.raises(WrongState, match="drawn"):
         change_consent(study=make_study("triplet", opened=False), text=NEW, why="w")

@@ -89,7 +89,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     page: Page, new_page: NewPage, desk: Desk
 ) -> None:
     desk.sign_in(page)
-    hits = page.locator(".q-facts em", has_text="pieces of work")
+    hits = page.locator(".q-facts em", has_text="submissions")
     expect(hits).to_be_visible()
     pieces = int(hits.inner_text().split()[0])
     expect(fact(page, "Expected cost")).to_have_text(f"{pieces * 12 / 100:.2f} USD")

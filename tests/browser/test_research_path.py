@@ -96,7 +96,9 @@ def rehearses_and_launches(researcher: Counted, empty_installation: Installation
     """Simulated participants answer a copy first; then people are let in."""
     page = researcher.page
     researcher.press("Save and rehearse")
-    expect(page.locator(".q-point", has_text="Simulated participants found")).to_be_visible()
+    expect(
+        page.locator(".q-point", has_text="The consensus of simulated participants recovered")
+    ).to_be_visible()
     fits(page)
     researcher.press("Generate pages of work")
     opens(researcher)
@@ -199,7 +201,7 @@ def registers(page: Page) -> None:
     page.get_by_label("Hypothesis 1", exact=True).fill("CIDEr-D is right more often than ROUGE-L.")
     page.locator("#id_claim-0").fill("cider-d > rouge-l on MM")
     page.get_by_label("When collection stops").fill("Two judgments a unit.")
-    page.get_by_label("I have read it through").check()
+    page.get_by_label("I have reviewed the plan").check()
     page.get_by_role("button", name="Register", exact=True).click()
     expect(page.get_by_role("heading", name="by rosa")).to_be_visible()
     looked_at(page)

@@ -504,5 +504,5 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
     assert "What scores do people reach?" in shown
     assert "How metrics rank the captions of an item" in shown
     assert "number of words" in shown.lower()
-    assert "Each of 12 captions is held against the others of its item (4 items)" in shown
+    assert "Each of 12 captions is scored against the other captions of its item (items: 4)" in shown
     assert "Agreement is not available: sentences have no parts" in shown

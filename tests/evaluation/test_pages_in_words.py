@@ -85,9 +85,9 @@ def test_an_answered_copy_says_so_though_other_work_failed(designer: Client) -> 
     about = {"study": made.study.slug}
     ended = timezone.now()
     Job.objects.create(kind="release", args=about, state="failed", error="No space left.", finished_at=ended)
-    assert "The rehearsal crowd is done" in words(designer.get(page(made.study, "rehearsal")))
+    assert "The rehearsal has finished" in words(designer.get(page(made.study, "rehearsal")))
     Job.objects.create(kind="rehearse", args=about)
-    assert "when the rehearsal crowd is done" in words(designer.get(page(made.study, "rehearsal")))
+    assert "when the rehearsal has finished" in words(designer.get(page(made.study, "rehearsal")))
 
 
 @pytest.mark.parametrize(

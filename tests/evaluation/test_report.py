@@ -613,7 +613,7 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     make_report(designer, study)
     shown = designer.get(address(study))
     assert "Krippendorff's alpha" in words(shown)
-    assert "came in or changed" not in words(shown)
+    assert "have been added or changed" not in words(shown)
     assert b'id="report-accuracy-title"' in shown.content
     assert r"\includegraphics[width=\linewidth]{figures/accuracy.pdf}" in words(shown)
     archive = designer.get(address(study, "report-file"))
@@ -720,7 +720,7 @@ def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_n
         designer.get(address(made.study))
     hit = made.hit("h2", [made.unit("u5", "a.jpg", first="A dog")])
     made.answer(hit, "w-1", [3])
-    assert "came in or changed since" in words(designer.get(address(made.study)))
+    assert "have been added or changed since" in words(designer.get(address(made.study)))
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -812,7 +812,7 @@ def test_readings_and_naive_intervals_of_pairs(designer: Client, capsys: pytest.
     ]  # fmt: skip
     assert agreement["alpha"]["clusters"]
     assert "clusters" not in newest(study, Analysis.What.AGGREGATION).result["agreement"]["alpha"]
-    assert "Someone asked for naive intervals" in words(designer.get(address(study, "results")))
+    assert "These are naive intervals" in words(designer.get(address(study, "results")))
     with pytest.raises(CommandError, match="clusters"):
         call_command("aggregate", study.slug, clusters="by-moon")
 

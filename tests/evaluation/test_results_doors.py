@@ -184,7 +184,7 @@ def test_a_command_refuses_what_a_job_does_at_this_moment(command: str, study: S
     Job.objects.create(kind=command, args=about, state="running", owner="a|1|2|3", heartbeat=now)
     answer = by_command(study, call)
     assert not answer.done
-    assert "under way already" in answer.sentence
+    assert "already running" in answer.sentence
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])

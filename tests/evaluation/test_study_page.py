@@ -213,7 +213,7 @@ def test_reports_and_held_hits_are_listed(study: Study, designer: Client) -> Non
     response = designer.get(address(study))
     assert "The picture cannot be seen" in words(response)
     assert "all &lt;b&gt;grey&lt;/b&gt;" in response.content.decode()
-    assert "Nobody holds a page of work at the moment" in words(response)
+    assert "No page of work is in progress" in words(response)
 
 
 def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(

@@ -54,7 +54,7 @@ def test_pairs_and_references_are_cut_and_the_sentence_says_so() -> None:
     assert 0 < values["sampling"]["pairs"]["MM"] < 1000
     assert any("The preset asks for 1,000 of each kind." in one for one in said)
     assert any("fewer than the 48 of the preset" in one for one in said)
-    assert any("requirements of the paper" in one for one in said)
+    assert any("The paper's requirements" in one for one in said)
     assert values["workers"]["approved_at_least"] == 0
 
 

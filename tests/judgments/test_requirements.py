@@ -123,8 +123,8 @@ def test_a_crowd_of_another_site_cannot_tell_what_was_approved_there() -> None:
     assert requirements_not_stated(asked, "local") == []
     assert requirements_not_stated(asked, "prolific") == []
     assert requirements_not_stated(asked, "external") == [
-        "more than 95 % of their reviewed pages approved",
-        "at least 500 pages approved",
+        "more than 95 % of reviewed pages of work approved",
+        "approved pages of work: at least 500",
     ]
 
 

@@ -77,7 +77,7 @@ def test_an_account_sees_the_studies_in_which_it_has_a_role(client: Client) -> N
     seen, _ = make_study(slug="seen"), make_study(slug="unseen")
     viewer = User.objects.create_user("vera", password="x", is_staff=True)
     client.force_login(viewer)
-    assert "no part in a study yet" in words(client.get(reverse(INDEX)))
+    assert "no role in a study yet" in words(client.get(reverse(INDEX)))
     give_role(study=seen, user=viewer, role="viewer")
     assert [entry["study"].slug for entry in client.get(reverse(INDEX)).context["studies"]] == ["seen"]
 

@@ -180,7 +180,7 @@ def test_commands_calls_and_the_page_compare(tmp_path: Path, client: Client) -> 
 
     client.force_login(User.objects.create_superuser("root", password="a long phrase of words"))
     page = f"/admin/judgments/study/{study.study.pk}/metrics/"
-    assert "Choose two below" in client.get(page).content.decode()
+    assert "Choose two metrics to see" in client.get(page).content.decode()
     job = client.post(
         f"/api/studies/{study.study.slug}/compare-metrics/",
         {"first": "comet", "second": "clip"},

@@ -79,7 +79,7 @@ def test_the_page_shows_the_figures_the_counts_and_what_was_left_out(
     assert "At 0.66 and 3.33" in shown
     assert "both yes 1, only this study 1, only the other 0, neither 1" in shown
     taken = words(designer.get(address(crowd), {"with": "experts", "missing": "no"}))
-    assert "counted as a no of this study" in taken
+    assert "counted as “no” in this study" in taken
 
 
 def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dataset: Dataset) -> None:

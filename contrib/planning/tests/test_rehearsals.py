@@ -71,7 +71,7 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     shown = words(designer.get(page(copy, "rehearsal")))
     assert f"The rehearsal crowd answers this copy of {study.name}" in shown
     assert "Metrics: true and estimated accuracy" in shown
-    assert "Nobody: no detector runs" in shown
+    assert "None: no detector is on" in shown
     assert f"The newest: {copy.name}" in words(designer.get(page(study, "rehearsal")))
     study.refresh_from_db()
     assert not study.simulated
@@ -89,7 +89,7 @@ def test_with_rules_it_is_told_who_was_stopped_rightly_and_who_wrongly(designer:
     }
     assert set(by_sort) == {"careful", "fast"}
     shown = words(designer.get(page(copy, "rehearsal")))
-    assert "Careful people who are stopped are stopped wrongly" in shown
+    assert "Stopping a careful participant is an error" in shown
     assert ("rightly" in shown.split("Kept")[1]) == bool(by_sort["fast"]["stopped"])
 
 

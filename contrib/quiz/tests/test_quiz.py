@@ -167,7 +167,7 @@ def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_
                 answer["value"] = asked.expected % 3 + 1
         answer_attempt(attempt=attempt, answers=answers)
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()
-    assert "Nearly everybody misses 1 question" in html
+    assert "Less than a quarter of the answers to 1 question" in html
     aside = re.findall(r'<tr class="q-aside"><td>(Question \d\?)', html)
     assert aside == ["Question 3?"]
     assert "worker-5" in html

@@ -415,7 +415,7 @@ def test_a_program_registers_a_plan_and_follows_it(designer: Client) -> None:
     [
         ({"claim-0": "better"}, "the claim 'better' cannot be checked"),
         ({"text-0": "", "text-4": "", "claim-0": ""}, "registration.hypotheses"),
-        ({"sure": ""}, "tick this first"),
+        ({"sure": ""}, "tick this box first"),
     ],
 )
 def test_what_cannot_be_registered_is_said_and_kept_in_the_form(
@@ -465,7 +465,7 @@ def test_the_plan_of_a_study_file_is_shown_and_registered_as_it_stands(designer:
     assert "a-rule-of-ours" in shown
     step = reverse("admin:judgments_study_do", args=[study.pk, "register"])
     refused = designer.post(step, {"page": "register"}, follow=True)
-    assert "tick this first" in refused.content.decode()
+    assert "tick this box first" in refused.content.decode()
     designer.post(step, {"page": "register", "sure": "on"})
     made = Registration.objects.get(study=study)
     assert len(made.content["plan"]["hypotheses"]) == 30

@@ -76,7 +76,7 @@ def test_the_page_offers_them_where_a_bias_is_found(biased: Study, fair: Study, 
     offer = "Show the strengths without side bias"
     shown = designer.get(page(biased, "ranking"), {"control": "length"})
     assert offer in words(shown)
-    assert "choices fell on the left" in words(shown)
+    assert "The left side was chosen in" in words(shown)
     (link,) = re.findall(r'href="(\?[^"]*order_effect=on)"', unescape(shown.content.decode()))
     assert "control=length" in link
     without = designer.get(page(biased, "ranking") + link)

@@ -68,7 +68,7 @@ GOOD = [
         "One message is being sent.",
     ),
     ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "3"}, "to give"),
-    ("block-worker", {"worker": "*", "why": "A script."}, "away from all your work"),
+    ("block-worker", {"worker": "*", "why": "A script."}, "from all your work"),
     ("unblock-worker", {"worker": "*"}, "come again"),
 ]
 
@@ -211,7 +211,7 @@ def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Clien
     seconds = 9 * (plan.units + plan.controls) / plan.hits
     assert part.forecast.wage_cents == round(5 * 3600 / seconds)
     assert part.fair_cents == -(-900 * seconds // 3600)
-    assert "That is below the floor" in text
+    assert "This is below the wage floor" in text
 
 
 def test_a_draft_of_volunteers_speaks_of_no_money(designer: Client) -> None:
@@ -233,7 +233,7 @@ def test_the_workers_page_gives_no_link_where_a_crowd_sends_the_people(
     designer: Client, study: Study
 ) -> None:
     text = words(designer.get(page(study, "workers")))
-    assert "They are sent by Mechanical Turk" in text
+    assert "Participants are sent by Mechanical Turk" in text
     assert f"/s/{study.slug}/" not in text
 
 
@@ -243,9 +243,9 @@ def test_before_opening_it_says_that_nothing_is_up_and_what_an_hour_would_pay(de
     )
     generate_hits(study=study)
     text = words(designer.get(page(study, "crowd")))
-    assert "Nothing is put up yet." in text
+    assert "Nothing has been published yet." in text
     assert "not enough: nothing will be published" in text
-    assert "below the floor of 9.00" in text
+    assert "below the wage floor of 9.00" in text
 
 
 @pytest.fixture
@@ -257,9 +257,9 @@ def test_before_anybody_is_paid_it_says_what_the_study_costs(designer: Client, p
     text = words(designer.get(page(paying_study, "crowd")))
     copies = sum(paying_study.hits.values_list("required", flat=True))
     assert f"Expected cost {copies * 12 // 100}.{copies * 12 % 100:02d}" in text
-    assert f"{copies} pieces of work" in text
+    assert f"{copies} submissions" in text
     assert "Not supported" not in text  # what this site lacks of a crowd is no news
-    assert "the floor is 9.00" in text
+    assert "the wage floor is 9.00" in text
 
 
 def test_a_crowd_that_can_do_nothing_is_asked_for_nothing(designer: Client, paying_study: Study) -> None:

@@ -442,7 +442,7 @@ def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(des
     said = words(shown)
     assert "To pay 1" in said
     assert "Paid 1" in said
-    assert "Confirming makes it approved here." in said
+    assert "Confirming sets it to approved here." in said
     assert list(CrowdSession.objects.values()) == before
     sealed = hidden(shown, "sealed")
     paid = designer.post(do(study, "payment-list"), {"sealed": sealed})
@@ -518,8 +518,8 @@ def test_columns_of_a_large_list_are_chosen_too(designer: Client, tmp_path: Path
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "choose the panel's list first"),
-        ({"text": "made-up"}, "choose the panel's list first"),
+        ({}, "choose the panel's list (a CSV file) first"),
+        ({"text": "made-up"}, "choose the panel's list (a CSV file) first"),
     ],
 )
 def test_no_list_is_said_on_the_page(designer: Client, fields: dict[str, str], said: str) -> None:
@@ -553,7 +553,7 @@ def test_pages_of_who_stopped_early_are_paid_by_a_bonus_list(designer: Client) -
     client, _ = start(study, ADA)
     do_page(study, client)
     client.post(f"/s/{study.slug}/panel/end/", {"confirm": "1"})
-    assert "Pay for the pages: 0.50" in words(designer.get(page(study, "panel")))
+    assert "Pay for these pages: 0.50" in words(designer.get(page(study, "panel")))
     designer.post(do(study, "pay-pages"), {"page": "panel", "why": "For the page."})
     made = designer.post(do(study, "bonus-list"), {"page": "panel"})
     assert made.content.decode() == f"{ADA['SESSION_ID']},0.50\n"
