@@ -105,7 +105,7 @@ def test_correlations_are_parted_by_tests_of_their_differences() -> None:
     assert "No metric is ahead of all others: " in close["sentence"]
     assert "; c is behind (p < .001, t tests by item, Holm’s correction). " in close["sentence"]
     assert close["sentence"].endswith(
-        f" {close['more']:,} new items would settle it in four of five studies, if they differ as it now looks."
+        f"as it looks, {close['more']:,} new items would decide it in four of five studies."
     )
     undefined = {"value": None, "low": None, "high": None, "n": 2, "reason": "all scores are equal"}
     scores, nobody = {"a": np.zeros(2)}, np.full(2, np.nan)
