@@ -119,8 +119,7 @@ FORMS = [
         "write-workers",
         gettext_noop("Message participants"),
         gettext_noop(
-            "Leave the name empty to write to all participants of this study whose work was approved or "
-            "rejected."
+            "Leave the name empty to write to all participants of this study whose work was approved or rejected."
         ),
         Ability.MESSAGE,
     ),
@@ -148,8 +147,7 @@ FORMS = [
         "block-worker",
         gettext_noop("Block a participant"),
         gettext_noop(
-            "A blocked participant no longer gets any of your work at this crowd. The crowd may ask for the "
-            "reason."
+            "A blocked participant no longer gets any of your work at this crowd. The crowd may ask for the reason."
         ),
         Ability.BLOCK,
         "q-danger",

@@ -127,8 +127,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
         if by.pk == order.asked_by_id:
             raise WrongState(
                 _(
-                    "Nothing was done: you cannot confirm your own spending request; another account must "
-                    "do it."
+                    "Nothing was done: you cannot confirm your own spending request; another account must do it."
                 )
             )
         try:

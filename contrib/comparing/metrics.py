@@ -442,8 +442,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
     }
     if p is None or p > LEVEL:
         sentence = _(
-            "No significant difference between %(ahead)s and %(behind)s: %(better)s and %(worse)s, n = "
-            "%(n)s (%(p)s)."
+            "No significant difference between %(ahead)s and %(behind)s: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
         )
     else:
         sentence = _(

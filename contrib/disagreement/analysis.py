@@ -590,8 +590,7 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     if None in (first["within"], second["within"], groups["between"]):
         return sentence
     pairs = _(
-        "Pairs of raters agree on %(one)s and %(other)s of items within the groups, and on %(between)s "
-        "between them."
+        "Pairs of raters agree on %(one)s and %(other)s of items within the groups, and on %(between)s between them."
     ) % {
         "one": percent(first["within"]),
         "other": percent(second["within"]),

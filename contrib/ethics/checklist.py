@@ -362,8 +362,7 @@ def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         _("Their identity and all their answers.")
         if facts.design.erasure.way == "all"
         else _(
-            "Their identity and what they wrote; other answers are kept without a name (GDPR 17(3)(d), "
-            "recital 26)."
+            "Their identity and what they wrote; other answers are kept without a name (GDPR 17(3)(d), recital 26)."
         )
     )
     yield ChecklistLine(

@@ -23,10 +23,7 @@ from judgments.studies.generation.progress import Progress
 class Multiverse(ReportPart):
     name = "multiverse"
     label = "Robustness analysis"
-    help_text = (
-        "Also repeat the analysis under all other defensible choices, and plot how far the conclusions "
-        "change."
-    )
+    help_text = "Also repeat the analysis under all other defensible choices, and plot how far the conclusions change."
     button = gettext_lazy("Add a robustness analysis")
     hint = gettext_lazy(
         "Repeats the analysis under all other defensible choices, and plots how far each conclusion "

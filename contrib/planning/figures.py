@@ -90,8 +90,7 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "interval": _interval(most),
         }
     sentence = _(
-        "%(design)s find the difference in %(power)s of studies (%(interval)s); the wrong one is ahead in "
-        "%(wrong)s."
+        "%(design)s find the difference in %(power)s of studies (%(interval)s); the wrong one is ahead in %(wrong)s."
     ) % {
         "design": describe_design(best),
         "power": percent(best["power"]),

@@ -118,8 +118,7 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
         return _("Their differences cannot be tested, so the number of items needed to decide it is unknown.")
     if verdict["more"] is None:
         return _(
-            "They are so similar that even %(times)d times as many items and participants might not decide "
-            "it."
+            "They are so similar that even %(times)d times as many items and participants might not decide it."
         ) % {"times": MOST_TIMES}
     new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
     people = verdict.get("more_raters")
@@ -132,8 +131,7 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     }
     parts = {"items": new, "people": with_people, "raters": thousands(verdict["raters"])}
     sentence = _(
-        "If the difference is as large as it looks, %(items)s and %(people)s would decide it in four of "
-        "five studies."
+        "If the difference is as large as it looks, %(items)s and %(people)s would decide it in four of five studies."
     )
     if verdict["more_of_same"] is None:
         same = _("With the same %(raters)s participants, no number of items would decide it.")

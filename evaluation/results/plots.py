@@ -171,8 +171,7 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
         sentence = _("%(count)s; none of them answered a check question.")
     else:
         sentence = _(
-            "%(count)s; of %(seen)s who answered check questions, %(reached)s reached the pass mark of "
-            "%(share)s %%."
+            "%(count)s; of %(seen)s who answered check questions, %(reached)s reached the pass mark of %(share)s %%."
         )
     sentence %= {
         "count": count,

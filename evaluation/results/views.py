@@ -140,8 +140,7 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     differ, ties = model["differ"], model["breaks_ties"]
     if not differ and not ties:
         return _(
-            "No: a model that weights participants by their accuracy gives the same answers on all %(n)s "
-            "judged items."
+            "No: a model that weights participants by their accuracy gives the same answers on all %(n)s judged items."
         ) % {"n": thousands(model["compared"])}
     sentence = _(
         "Yes: a model that weights participants by their accuracy differs from the consensus on %(differ)s "

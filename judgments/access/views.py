@@ -237,8 +237,7 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Scopes"),
         help_text=gettext_lazy(
-            "A token never allows more than your own account. Permission to write includes permission to "
-            "read."
+            "A token never allows more than your own account. Permission to write includes permission to read."
         ),
     )
     studies = forms.ModelMultipleChoiceField(

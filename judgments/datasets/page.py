@@ -329,9 +329,8 @@ class UnderstoodForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "There are no captions by people. Set “Content” to “captions by people” for the file "
-                    "that has them. A table (CSV or JSON lines) of a system's captions can be imported "
-                    "without them."
+                    "There are no captions by people. Set “Content” to “captions by people” for the file that has "
+                    "them. A table (CSV or JSON lines) of a system's captions can be imported without them."
                 )
             )
         if len(people) > 1 and (

@@ -266,8 +266,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                 )
         if len(set(texts.labels)) < len(texts.labels):
             yield gettext(
-                "translations.%(language)s.labels has the same text twice, so two answers could not be "
-                "distinguished"
+                "translations.%(language)s.labels has the same text twice, so two answers could not be distinguished"
             ) % {"language": language}
         if texts.consent and not design.consent:
             yield gettext(

@@ -106,9 +106,8 @@ class MTurkBackend(CrowdBackend):
         if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
-                    "Nothing was changed: a HIT that was published at Mechanical Turk with fewer than "
-                    "%(many)s places (%(places)s) can never have %(many)s or more; open the study again to "
-                    "publish another one."
+                    "Nothing was changed: a HIT that was published at Mechanical Turk with fewer than %(many)s places "
+                    "(%(places)s) can never have %(many)s or more; open the study again to publish another one."
                 )
                 % {"many": HIGHER_FEE_SLOTS, "places": publication.places}
             )

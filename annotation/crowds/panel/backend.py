@@ -96,8 +96,7 @@ class ExternalBackend(CrowdBackend):
     def describe_entrance(self, study: Study) -> str:
         sentence = pgettext(
             "staff",
-            "The panel sends participants to /s/%(slug)s/panel/ on this server; the study's page has the "
-            "link.",
+            "The panel sends participants to /s/%(slug)s/panel/ on this server; the study's page has the link.",
         ) % {"slug": study.slug}
         return sentence if design_of(study).panel.knows_its_people else f"{sentence} {describe_unsigned()}"
 

@@ -160,8 +160,7 @@ def _pictures(launch: Launch) -> Iterable[Point]:
     if elsewhere:
         sentence = ngettext(
             "One picture is on another server. Its size is unknown, so the page may shift while it loads.",
-            "%(n)s pictures are on other servers. Their sizes are unknown, so the page may shift while they "
-            "load.",
+            "%(n)s pictures are on other servers. Their sizes are unknown, so the page may shift while they load.",
             elsewhere,
         )
         yield Point(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})

@@ -96,8 +96,7 @@ class PastedText(ProgramSign):
         if not numbers.get("characters"):
             return sentence
         more = _(
-            "%(share)s of all characters were pasted; the participant left the tab during %(left)s of these "
-            "answers."
+            "%(share)s of all characters were pasted; the participant left the tab during %(left)s of these answers."
         ) % {
             "share": percent(numbers["characters_pasted"] / numbers["characters"]),
             "left": numbers["left_the_tab"],

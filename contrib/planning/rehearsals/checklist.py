@@ -37,8 +37,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
             _("Rehearsal"),
             Readiness.MISSING,
             _(
-                "The design has not been rehearsed: simulated participants can answer a copy of the study "
-                "first."
+                "The design has not been rehearsed: simulated participants can answer a copy of the study first."
             ),
             page="rehearsal",
             link_words=_("Rehearse it"),

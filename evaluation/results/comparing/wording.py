@@ -37,9 +37,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if cells:
         best = grid["best"]
         return _(
-            "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of "
-            "the second. As the highest of %(n)s, it overestimates agreement: to report a kappa, choose the "
-            "thresholds in advance."
+            "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of the second. "
+            "As the highest of %(n)s, it overestimates agreement: to report a kappa, choose the thresholds in advance."
         ) % {
             "kappa": _in_two_digits(best["kappa"]["value"]),
             "first": f"{best['first_at_least']:g}",

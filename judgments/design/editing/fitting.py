@@ -217,10 +217,8 @@ class _Fitting:
             self.values["stopping"]["rule"] = "settled"
         self.sentences.append(
             ngettext(
-                "For your aim: %(answers)s answer to each item. Check questions on each page of work: "
-                "%(checks)s.",
-                "For your aim: %(answers)s answers to each item. Check questions on each page of work: "
-                "%(checks)s.",
+                "For your aim: %(answers)s answer to each item. Check questions on each page of work: %(checks)s.",
+                "For your aim: %(answers)s answers to each item. Check questions on each page of work: %(checks)s.",
                 answers,
             )
             % {"answers": answers, "checks": self.values["controls"]["per_hit"]}

@@ -118,9 +118,8 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if len(usable) < 2:
         raise DesignError(
             gettext(
-                "controls.per_hit asks for check questions, but the control split %(split)r has %(n)s "
-                "images with %(least_references)s or more references; at least two are needed (or set "
-                "controls.per_hit = 0)."
+                "controls.per_hit asks for check questions, but the control split %(split)r has %(n)s images with "
+                "%(least_references)s or more references; at least two are needed (or set controls.per_hit = 0)."
             )
             % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
             field="controls.split",

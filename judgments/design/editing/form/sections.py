@@ -85,8 +85,7 @@ SECTIONS = (
     ),
     FormSection(
         "Data", "Filter",
-        "Leaves out captions that share hardly a word with the image's own captions (Bleu-pre, Hodosh et "
-        "al. 2013).",
+        "Leaves out captions that share hardly a word with the image's own captions (Bleu-pre, Hodosh et al. 2013).",
         "filter.*",
     ),
     FormSection("Data", KIND_SECTION, "", ""),
