@@ -410,9 +410,7 @@ class ExtendRequest(Reason):
         required=False,
         help_text="Instead of more participants: hours from now for which the crowd offers the work.",
     )
-    hits = KeysField(
-        required=False, label="Keys of pages of work", help_text="Keys of pages of work (default: all)."
-    )
+    hits = KeysField(required=False, label="Keys of pages of work", help_text="Default: all.")
 
 
 @operation(

@@ -37,8 +37,7 @@ class RegisteringForm(forms.Form):
         ),
     )
     stopping = _text_area(
-        gettext_lazy("When collection stops"),
-        gettext_lazy("such as “three judgments per item”"),
+        gettext_lazy("When collection stops"), gettext_lazy("such as “three judgments per item”")
     )
     analyses = _text_area(gettext_lazy("Planned analyses"), gettext_lazy("one per line"), 20_000)
     metrics = forms.CharField(

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.amounts import (
-    as_json,
-    interval_in_text,
-    json_float,
-    p_in_text,
-    percent,
-    thousands,
-)
+from common.amounts import as_json, interval_in_text, json_float, p_in_text, percent, thousands
 from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
 from evaluation.data.judgment_sets.sources import preference_scores
 from evaluation.results.consensus.clusters import scope_of, scope_sentence

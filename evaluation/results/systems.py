@@ -10,14 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from common.amounts import (
-    coefficient,
-    interval_in_text,
-    json_float,
-    p_in_text,
-    percent,
-    thousands,
-)
+from common.amounts import coefficient, interval_in_text, json_float, p_in_text, percent, thousands
 from common.features import of_features
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable

@@ -13,13 +13,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from common.amounts import (
-    describe_range,
-    interval_in_text,
-    p_in_text,
-    percent,
-    thousands,
-)
+from common.amounts import describe_range, interval_in_text, p_in_text, percent, thousands
 from evaluation.presentation.content import join_names
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.larger_studies import (

@@ -147,10 +147,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
     if design.controls.per_hit >= size:
         yield gettext(
             "controls.per_hit is %(per_hit)s, which leaves no item on a page of work of %(size)s"
-        ) % {
-            "per_hit": design.controls.per_hit,
-            "size": size,
-        }
+        ) % {"per_hit": design.controls.per_hit, "size": size}
     yield from _contradictions_of_sampling(design, kind)
     if design.filter.audit and not design.filter.bleu_pre:
         yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {

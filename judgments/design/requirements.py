@@ -116,9 +116,7 @@ class Workers(Part):
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, title="Approval rate above", description="Between 0 and 1. 0: not required."
     )
-    approved_at_least: Count = Field(
-        0, title="Minimum number of approved pages of work", description="0: not required."
-    )
+    approved_at_least: Count = Field(0, title="Minimum of approved pages of work", description="0: any.")
     hits_at_most: Count = Field(
         0, title="Maximum number of pages of work per participant", description="0: no limit."
     )

@@ -444,12 +444,7 @@ class TooFast(Rule):
         if "fast" in numbers:
             return _(
                 "%(fast)s of %(n)s answers took less than %(seconds)s s each; the median is %(median)s s."
-            ) % {
-                "fast": numbers["fast"],
-                "n": numbers["n"],
-                "seconds": f"{self.seconds:g}",
-                "median": median,
-            }
+            ) % {"fast": numbers["fast"], "n": numbers["n"], "seconds": f"{self.seconds:g}", "median": median}
         return _(
             "The median answer took %(median)s s of active time; other participants take %(others)s s for "
             "the same items."

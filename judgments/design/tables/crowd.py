@@ -52,20 +52,14 @@ class Crowd(Part):
         "external",
         title="Page shown at Mechanical Turk",
         json_schema_extra={
-            "words": {
-                "external": "The page of this site in a frame (ExternalQuestion)",
-                "html": "A page stored there (HTMLQuestion)",
-            }
+            "words": {"external": "This site's page in a frame", "html": "A page stored at Mechanical Turk"}
         },
     )
     title: str = Field(
         "", max_length=128, title="Title in the crowd's list", description="Empty: the study's name."
     )
     description: str = Field(
-        "",
-        max_length=2000,
-        title="Description in the crowd's list",
-        description="Empty: the study's question.",
+        "", max_length=2000, title="Description at the crowd", description="Empty: the study's question."
     )
     keywords: str = Field("", max_length=1000, title="Keywords", description="Separated by commas.")
     lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
@@ -90,9 +84,7 @@ class Crowd(Part):
         description="By Prolific's API, if the workspace allows it. 0: they are asked to return the submission.",
     )
     screen_outs: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        0,
-        title="Maximum number of paid screen-outs",
-        description="Prolific then pauses the study. The amount is reserved.",
+        0, title="Maximum number of paid screen-outs", description="Prolific then pauses the study."
     )
     demographics: Listed[
         Literal[

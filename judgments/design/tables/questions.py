@@ -16,9 +16,7 @@ class AnswerOptions(Part):
     """Ties, strength and confidence beside the choice of a pair, and the worst of several."""
 
     no_difference: bool = Field(
-        False,
-        title="“No difference” is an answer",
-        description="Participants who see no difference need not guess.",
+        False, title="“No difference” is an answer", description="Nobody needs to guess."
     )
     neither: bool = Field(
         False, title="“Neither of the two” is an answer", description="For two bad candidates."
@@ -27,15 +25,9 @@ class AnswerOptions(Part):
         False, title="Ask how much better", description="Slightly or by far, instead of a plain choice."
     )
     confidence: bool = Field(
-        False,
-        title="Ask how sure people are",
-        description="A second row of buttons: a guess, fairly sure, certain.",
+        False, title="Ask how sure people are", description="A second row: a guess, fairly sure, certain."
     )
-    worst: bool = Field(
-        True,
-        title="Ask for the worst, too",
-        description="Otherwise, participants choose only the best caption.",
-    )
+    worst: bool = Field(True, title="Ask for the worst, too", description="Otherwise, only the best one.")
 
     @model_serializer(mode="wrap")
     def _drop_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -59,13 +51,9 @@ class Example(Part):
 class Source(Part):
     """The text of an item, shown beside what is judged."""
 
-    show: bool = Field(
-        False, title="Show the source text", description="Every item must then have a source text."
-    )
+    show: bool = Field(False, title="Show the source text", description="Every item must then have one.")
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
-        "",
-        title="Language of the source text",
-        description="A code such as en, de or ar. Empty: not specified.",
+        "", title="Language of the source text", description="Such as en, de, ar. Empty: not specified."
     )
     label: str = Field(
         "",
@@ -129,11 +117,7 @@ class Spans(Part):
         },
     )
     own: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
-        (),
-        max_length=60,
-        title="Your own categories",
-        description="One per line.",
-        json_schema_extra={"rows": 4},
+        (), max_length=60, title="Own categories", description="One per line.", json_schema_extra={"rows": 4}
     )
     weights: Listed[ErrorWeights] = Field(
         (),
