@@ -98,7 +98,7 @@ def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer:
     )
     text = words(tried)
     assert "It would have flagged 1 of 1 participants, in 30 judgments." in text
-    assert "touch 30 judgments and open 3 slots" in text
+    assert "invalidate 30 judgments and open 3 places" in text
     assert "tolerance 0.2" in text
     assert not Case.objects.exists()
     assert not QualityRule.objects.exists()

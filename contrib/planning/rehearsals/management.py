@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class Rehearse(OperationCommand):
     operation = operation_at("contrib.planning.rehearsals.operations.rehearse_study")
-    help = "Let a simulated crowd answer the open HITs of a study until every HIT is full."
+    help = "Let a simulated crowd answer the pages of work of a study until all are complete."
     example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
 
     def handle(self, *args: Any, **options: Any) -> None:
