@@ -41,12 +41,12 @@ class ReplayRules(OperationCommand):
             if not replay.applies:
                 why = "no answer holds what it looks at, so it says nothing"
                 self.say(
-                    f"{replay.rule}: {why if replay.unrecorded else 'means nothing for this kind of answers'}."
+                    f"{replay.rule}: {why if replay.unrecorded else 'not applicable to this kind of answers'}."
                 )
                 continue
             self.say(
-                f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} participants; excluding them would invalidate "
-                f"{replay.judgments:,} judgments and open {replay.slots:,} places."
+                f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} participants; excluding them would "
+                f"invalidate {replay.judgments:,} judgments and open {replay.slots:,} places."
             )
             for hit in replay.found:
                 stopped = "" if hit.standing == "active" else f" ({hit.standing})"

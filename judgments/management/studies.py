@@ -35,7 +35,8 @@ class GenerateHits(OperationCommand):
             batch = build_batch(design, study.dataset, maker=study.created_by_id)
             if not _same_hits(study, [hit.key for hit in batch.hits]):
                 raise WrongState(
-                    f"Study {study.slug!r} was generated before its dataset changed; its pages of work cannot be generated again."
+                    f"Study {study.slug!r} was generated before its dataset changed; its pages of work cannot be "
+                    "generated again."
                 )
             self.say(
                 f"Study {study.slug} has its pages of work already; they are written again, nothing was generated."

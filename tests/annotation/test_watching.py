@@ -280,7 +280,7 @@ def test_the_command_says_whom_and_writes_json(tmp_path: Path, capsys: Any) -> N
     said = capsys.readouterr().out
     assert "side-bias: 1 of 1 participants; excluding them would invalidate 40 judgments and open 4 places." in said
     assert "spam, after 20 answers: 20 of 20 answers chose the left option" in said
-    assert "pasted-text: means nothing for this kind of answers." in said
+    assert "pasted-text: not applicable to this kind of answers." in said
     rules = json.loads(path.read_text())["rules"]
     assert rules[0]["found"][0]["worker"] == "spam"
 
