@@ -148,7 +148,8 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     publications = list(up.select_related("study"))
     if not publications:
         raise WrongState(
-            _("Nothing was changed: nothing of study %(slug)r is up at its crowd.") % {"slug": study.slug}
+            _("Nothing was changed: nothing of study %(slug)r is published at its crowd.")
+            % {"slug": study.slug}
         )
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
@@ -176,8 +177,8 @@ def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, wh
     if publication is None or study.state != Study.State.OPEN:
         raise WrongState(
             _(
-                "Nothing was changed: study %(slug)r is not open at a crowd that pays people who "
-                "are screened out."
+                "Nothing was changed: study %(slug)r is not open at a crowd that pays screened-out "
+                "participants."
             )
             % {"slug": study.slug}
         )

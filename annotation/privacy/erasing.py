@@ -232,7 +232,7 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
     if worker.erased and worker.name.startswith(PAID):
         return _("%(name)s is kept only for payments.") % {"name": worker.name}
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
-        return _("%(name)s is no person: their answers are simulated, or published without names.") % {
+        return _("%(name)s is not a person: their answers are simulated, or published without names.") % {
             "name": worker.name
         }
     if any(rows.filter(worker=worker).exists() for rows in _undecided(study)):

@@ -187,7 +187,9 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         name = Worker.objects.get(pk=blameless[0]).name
         raise WrongState(
             pgettext(
-                "staff", "Nothing was changed: nothing speaks against %(name)s; write the reason yourself."
+                "staff",
+                "Nothing was changed: there is no objection to the work of %(name)s; write the reason "
+                "yourself.",
             )
             % {"name": name}
         )
@@ -221,7 +223,7 @@ def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, st
     if missing:
         raise WrongState(
             pgettext(
-                "staff", "Nothing was changed: assignment %(missing)s is no finished work of study %(slug)r."
+                "staff", "Nothing was changed: assignment %(missing)s is not finished work of study %(slug)r."
             )
             % {"missing": missing[0], "slug": study.slug}
         )

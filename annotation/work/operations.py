@@ -326,15 +326,15 @@ def describe_taken_work(study: Study) -> str:
     people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
     if n := people.values("worker").distinct().count():
         sentence = ngettext(
-            "One person has taken pages of work; duplicate the study instead.",
-            "%(n)s people have taken pages of work; duplicate the study instead.",
+            "One participant has taken pages of work; duplicate the study instead.",
+            "%(n)s participants have taken pages of work; duplicate the study instead.",
             n,
         )
         return sentence % {"n": thousands(n)}
     if n := Participation.objects.filter(study=study).count():
         sentence = ngettext(
-            "One person has joined; duplicate the study instead.",
-            "%(n)s people have joined; duplicate the study instead.",
+            "One participant has joined; duplicate the study instead.",
+            "%(n)s participants have joined; duplicate the study instead.",
             n,
         )
         return sentence % {"n": thousands(n)}
@@ -344,9 +344,9 @@ def describe_taken_work(study: Study) -> str:
         }
     waiting = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
     if waiting.exists():
-        return _("An order of study %(slug)r waits for a second person; confirm or refuse it first.") % {
-            "slug": study.slug
-        }
+        return _(
+            "A spending request of study %(slug)r is waiting for a second person; confirm or refuse it first."
+        ) % {"slug": study.slug}
     return ""
 
 

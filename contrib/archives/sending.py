@@ -283,6 +283,6 @@ def check_options(
     read_creators(creators)
     read_papers(papers)
     if publish and not others["send"]:
-        raise PublishingError(_("What is only shown is not made public; expected send with publish."))
+        raise PublishingError(_("Nothing is made public without sending it; expected send with publish."))
     if others.get("repository") and to != Deposit.Archive.HUGGINGFACE:
         raise PublishingError(_("A repository is one of Hugging Face; Zenodo makes a record of its own."))

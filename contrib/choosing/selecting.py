@@ -155,7 +155,7 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
 
 def describe_choice(choice: dict[str, Any] | None) -> str:
     if not choice:
-        return _("All items are judged again; the choice was taken back.")
+        return _("All items will be judged; the choice was undone.")
     chosen = choice["chosen"]
     return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),

@@ -191,7 +191,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
-    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
+    labels = {0: _("not given"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
     shares = [
         f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels

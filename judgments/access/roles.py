@@ -266,7 +266,7 @@ def require_editor(user: User | None, dataset: Dataset) -> User:
         raise WrongState(gettext("Nothing was added: the account that asked for it no longer exists."))
     if not has_role(user, dataset, DatasetRole.Role.EDITOR):
         raise WrongState(
-            gettext("Nothing was added: %(name)s is no editor of dataset %(name2)r.")
+            gettext("Nothing was added: %(name)s is not an editor of dataset %(name2)r.")
             % {"name": user.get_username(), "name2": dataset.name}
         )
     return user

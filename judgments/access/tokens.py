@@ -81,7 +81,7 @@ def create_token(
         )
     if not user.is_active or not (user.is_staff or set(scopes) <= set(PARTICIPANT_SCOPES)):
         raise DesignError(
-            gettext("The account %(name)r is no active staff account.") % {"name": user.get_username()},
+            gettext("The account %(name)r is not an active staff account.") % {"name": user.get_username()},
             field="user",
         )
     if expires_at is not None and expires_at <= timezone.now():

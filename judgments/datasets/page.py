@@ -74,7 +74,7 @@ FORMAT_TITLES = {
     "coco": gettext_noop("MS COCO: one JSON document"),
     "pascal-50s": gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
     "abstract-50s": gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
-    "jsonl": gettext_noop("JSON lines, one object a line"),
+    "jsonl": gettext_noop("JSON lines, one object per line"),
     "csv": gettext_noop("CSV with a header line"),
     "tsv": gettext_noop("TSV: tabs between the columns"),
     "json": gettext_noop("JSON: a list of objects"),

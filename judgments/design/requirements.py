@@ -84,11 +84,11 @@ class Quota(Part):
             not re.fullmatch(r"[1-9]\d-[1-9]\d{1,2}", self.value) or self.ages[0] > self.ages[1]
         ):
             raise ValueError(
-                gettext("%(value)r is no range of ages; expected from-to, such as 18-34")
+                gettext("%(value)r is not a range of ages; expected from-to, such as 18-34")
                 % {"value": self.value}
             )
         if self.by == "country" and self.value not in COUNTRIES:
-            raise ValueError(gettext("%(value)r is no country of ISO 3166-1") % {"value": self.value})
+            raise ValueError(gettext("%(value)r is not a country of ISO 3166-1") % {"value": self.value})
         return self
 
 
@@ -171,7 +171,7 @@ class Workers(Part):
     def _check_countries_exist(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [code for code in codes if code not in COUNTRIES]
         if unknown:
-            raise ValueError(gettext("%(unknown)r is no country of ISO 3166-1") % {"unknown": unknown[0]})
+            raise ValueError(gettext("%(unknown)r is not a country of ISO 3166-1") % {"unknown": unknown[0]})
         return codes
 
     @model_validator(mode="after")

@@ -199,7 +199,7 @@ def test_neither_an_opened_study_nor_an_arena_is_changed() -> None:
     with pytest.raises(WrongState, match="was opened to participants; duplicate the study instead"):
         change_by_hand(study=study, change=item)
     hand_in(study)
-    with pytest.raises(WrongState, match="One person has taken pages of work"):
+    with pytest.raises(WrongState, match="One participant has taken pages of work"):
         change_by_hand(study=study, change=item)
     with pytest.raises(DesignError, match="by_hand changes single items"):
         make_design(
@@ -220,7 +220,9 @@ def test_saving_the_design_keeps_changes_and_what_is_not_drawn_any_more_is_said(
     study = change_design(study=study, design=bare)
     assert [change.item for change in design_of(study).by_hand] == [item]
     study = change_design(study=study, design=bare.model_copy(update={"seed": 6}))
-    with pytest.raises(DesignError, match="it is not drawn; take the changes back, or draw as before"):
+    with pytest.raises(
+        DesignError, match="it is no longer generated; undo the changes, or use the earlier settings"
+    ):
         generate_hits(study=study)
     study = change_by_hand(study=study, change=None, every=True)
     generate_hits(study=study)

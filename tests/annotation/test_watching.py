@@ -278,7 +278,10 @@ def test_the_command_says_whom_and_writes_json(tmp_path: Path, capsys: Any) -> N
     path = tmp_path / "rules.json"
     call_command("replay_rules", study.slug, "--rules", "side-bias,pasted-text", "--output", str(path))
     said = capsys.readouterr().out
-    assert "side-bias: 1 of 1 participants; excluding them would invalidate 40 judgments and open 4 places." in said
+    assert (
+        "side-bias: 1 of 1 participants; excluding them would invalidate 40 judgments and open 4 places."
+        in said
+    )
     assert "spam, after 20 answers: 20 of 20 answers chose the left option" in said
     assert "pasted-text: not applicable to this kind of answers." in said
     rules = json.loads(path.read_text())["rules"]
@@ -308,7 +311,7 @@ def test_wrong_steps_are_refused_and_change_nothing() -> None:
     study = make_watched()
     pages = work(study, "ada", careful, pages=2)
     held = claimed(study, pages[0].worker)
-    with pytest.raises(WrongState, match="no finished work"):
+    with pytest.raises(WrongState, match="not finished work"):
         approve_assignments(study=study, assignments=[pages[0].pk, held.assignment.pk])
     with pytest.raises(ValidationError, match="needs a reason"):
         operations.reject.read({"assignments": [str(pages[0].pk)], "reason": " "})
@@ -316,7 +319,7 @@ def test_wrong_steps_are_refused_and_change_nothing() -> None:
     with pytest.raises(WrongState, match="approved before"):
         reject_assignments(study=study, assignments=[pages[0].pk], reason="Late.")
     other = make_watched("Another")
-    with pytest.raises(WrongState, match="no finished work"):
+    with pytest.raises(WrongState, match="not finished work"):
         approve_assignments(study=other, assignments=[pages[1].pk])
     assert states(pages) == ["approved", "submitted"]
 

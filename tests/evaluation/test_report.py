@@ -775,7 +775,7 @@ def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
     (analysis,) = program.get("/api/reports/", {"what": "meta-evaluation"}, headers=headers).json()["results"]
     refused = program.get(f"/api/reports/{analysis['id']}/files/", headers=headers)
     assert refused.status_code == 404
-    assert "is no report" in refused.json()["detail"]
+    assert "is not a report" in refused.json()["detail"]
     _, narrow = create_token(
         user=User.objects.get(username="designer"), name="other", scopes=["exports:read"]
     )

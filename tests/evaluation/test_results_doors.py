@@ -89,7 +89,7 @@ MISTAKES: dict[str, tuple[Call, str]] = {
     ),
     "no licence": (Call("release", "releases", "", {}), "licence"),
     "an unknown licence": (Call("release", "releases", "release", {"licence": "CC1"}), "licence"),
-    "no version": (Call("release", "releases", "release", {"licence": "MIT", "version": "one"}), ""),
+    "not a version": (Call("release", "releases", "release", {"licence": "MIT", "version": "one"}), ""),
     "a long title": (Call("release", "releases", "release", {"licence": "MIT", "title": "x" * 301}), "title"),
     "too many workers": (Call("rehearse", "rehearsals", "rehearse", {"workers": 200_000}), "workers"),
     "no share": (Call("rehearse", "rehearsals", "rehearse", {"spammers": 1.5}), "spammers"),

@@ -167,7 +167,7 @@ def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
             "Questions of the quiz, Spanish: number 1 is missing",
         ),
         (SPANISH | {"translations-0-language": ""}, "translations", "Row 1: nothing under “Language”"),
-        ({"workers-countries": "UK"}, "workers-countries", "'UK' is no country"),
+        ({"workers-countries": "UK"}, "workers-countries", "'UK' is not a country"),
     ],
 )
 def test_what_cannot_be_is_said_beside_its_field(changes: dict[str, str], field: str, said: str) -> None:

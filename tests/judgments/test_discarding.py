@@ -139,8 +139,8 @@ def simulated(study: Study) -> None:
 
 
 OBSTACLES: dict[str, tuple[Callable[[Study], object], str]] = {
-    "work": (taken, "2 people have taken pages of work; duplicate the study instead."),
-    "people": (joined, "One person has joined; duplicate the study instead."),
+    "work": (taken, "2 participants have taken pages of work; duplicate the study instead."),
+    "people": (joined, "One participant has joined; duplicate the study instead."),
     "opened": (lambda study: open_study(study=study), "was opened to participants; duplicate"),
     "registered": (registered, "was registered; duplicate the study instead."),
     "rehearsed": (simulated, "The rehearsal crowd answers study"),

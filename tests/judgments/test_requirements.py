@@ -97,10 +97,10 @@ def test_what_only_this_site_s_record_can_meet_is_said(
     ("workers", "said"),
     [
         ({"requirements": "v15"}, "there are no requirements 'v15'; there are vedantam-2015, hodosh-2013"),
-        ({"countries": ["UK"]}, "'UK' is no country of ISO 3166-1"),
+        ({"countries": ["UK"]}, "'UK' is not a country of ISO 3166-1"),
         ({"approval_above": 95.0}, "less than or equal to 1"),
         ({"quotas": [{"by": "age", "value": "old"}]}, "'old' is no range of ages; expected from-to"),
-        ({"quotas": [{"by": "country", "value": "UK"}]}, "'UK' is no country of ISO 3166-1"),
+        ({"quotas": [{"by": "country", "value": "UK"}]}, "'UK' is not a country of ISO 3166-1"),
         ({"quotas": [{"by": "sex", "value": "Male"}] * 2}, "quotas has sex 'Male' twice"),
         (
             {"quotas": [{"by": "age", "value": "18-29"}, {"by": "age", "value": "40-49"}]},

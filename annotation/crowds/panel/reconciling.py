@@ -114,7 +114,7 @@ def read_submissions(
             % {"text": thousands(len(text)), "most": thousands(MOST_CHARACTERS)}
         )
     if "\x00" in text:
-        raise ListProblem(_("The list holds the character U+0000, so that it is no text; expected CSV."))
+        raise ListProblem(_("The list holds the character U+0000, so it is not CSV."))
     lines = _lines(text.removeprefix("\ufeff"))
     _number, header = next(lines, (0, []))
     if not header:
@@ -147,7 +147,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
         yield from ((reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
     except csv.Error as error:
         raise ListProblem(
-            _("Line %(line_num)s of the list is no CSV: %(error)s.")
+            _("Line %(line_num)s of the list is not CSV: %(error)s.")
             % {"line_num": reader.line_num, "error": error}
         ) from None
 

@@ -139,7 +139,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
     power = row["power"] or 0.0
     if power >= POWER_WANTED:
         if row.get("alike"):
-            doubt = _("In the rehearsal itself no system was better.")
+            doubt = _("In the rehearsal itself, no system was better.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)
     needed = row["needed"]

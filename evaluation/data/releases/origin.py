@@ -102,5 +102,5 @@ def _rows_of_bundle(bundle: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
     except (OSError, BadZipFile, KeyError, ValueError):
         raise VerificationError(
-            _("%(path)s is no release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
+            _("%(path)s is not a release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
         ) from None

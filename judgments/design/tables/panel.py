@@ -28,7 +28,7 @@ def checked_address(address: str) -> str:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
     except ValueError:
-        raise ValueError(gettext("%(address)r is no address") % {"address": address}) from None
+        raise ValueError(gettext("%(address)r is not an address") % {"address": address}) from None
     here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
     if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
         raise ValueError(

@@ -82,14 +82,14 @@ def change_by_hand(
     if seen and seen != state_of_hand_changes(study):
         raise WrongState(
             gettext(
-                "Nothing was changed: somebody changed study %(slug)r since you opened this page; look again, and "
-                "repeat your change."
+                "Nothing was changed: somebody changed study %(slug)r since you opened this page; reload "
+                "it, and repeat your change."
             )
             % {"slug": study.slug}
         )
     changes = list(study.design.get("by_hand", []))
     if change is None and not changes:
-        raise WrongState(gettext("Study %(slug)r has no change by hand to take back.") % {"slug": study.slug})
+        raise WrongState(gettext("Study %(slug)r has no manual change to undo.") % {"slug": study.slug})
     if change is None:
         del changes[0 if every else -1 :]
     if drawn := study.state != Study.State.DRAFT:

@@ -85,7 +85,7 @@ def test_a_form_well_filled_in_is_done_and_carried_out_in_the_background(
         if step != "set-budget":
             assert CrowdCall.objects.filter(study=study, state="waiting").count() > before, step
             assert Job.objects.filter(kind="sync_crowd", args__study=study.slug, state="queued").count() == 1
-            assert "Comparison with the crowd: waiting for its turn" in shown
+            assert "Comparison with the crowd: waiting" in shown
 
 
 BAD = [
