@@ -56,7 +56,7 @@ BASELINES = {
     EQUALLY: gettext_noop("Uniform distribution"),
     ALWAYS: gettext_noop("The same distribution for all items"),
 }
-ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Crowd")}
+ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Source of participants")}
 
 
 @study_page("soft-labels", order=55, shown=has_soft_labels, group=StudyPlace.FINDINGS, under="results")

@@ -35,7 +35,7 @@ def post(client: Client, study: Study, step: str, **values: Any) -> str:
 def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: Client, study: Study) -> None:
     shown = designer.get(page(study, "review"))
     text = words(shown)
-    assert "spam One side after 20 answers" in text
+    assert "spam Side bias after 20 answers" in text
     assert "20 of 20 answers chose the left option" in text
     assert "Paused participants 1" in text
     assert "ada" not in text

@@ -495,7 +495,7 @@ def test_a_hand_is_no_sign() -> None:
 @pytest.mark.parametrize(("signals", "said"), [
     # 57 gaps in 1.9 s are 30 keys a second; the record is 18
     ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 faster than 20 characters per second (the fastest at "),
-    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 with gaps between keys that are nearly all alike"),
+    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 with nearly equal gaps between keys"),
 ])  # fmt: skip
 def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
     found = make_rule("typing", {}).examine(typed(**signals))

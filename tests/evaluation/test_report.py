@@ -633,7 +633,7 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     assert stranger.post(step).status_code in (403, 404)
     assert Job.objects.filter(kind="report").count() == 1
     Path(next(tmp_path.glob("*.zip"))).unlink()
-    assert "not there any more" in words(designer.get(address(study)))
+    assert "no longer exist" in words(designer.get(address(study)))
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", pytest.param("graded", marks=pytest.mark.long)])

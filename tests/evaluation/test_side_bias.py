@@ -138,7 +138,7 @@ FIRST, SECOND = "first-left", "second-left"
 @pytest.mark.parametrize(
     ("sides", "imported", "sentence"),
     [
-        ([FIRST, SECOND, FIRST], False, r"interval .*, p [=<] .*\); Sides are random"),
+        ([FIRST, SECOND, FIRST], False, r"interval .*, p [=<] .*\)\. Sides are random"),
         ([FIRST, SECOND, FIRST], True, r"interval \S+ to \S+ %\)\."),
         ([FIRST, FIRST, FIRST], False, None),
         ([], False, None),

@@ -228,7 +228,7 @@ class TestTheLine:
         ada, grace = (User.objects.create_user(name) for name in ("ada", "grace"))
         many = [enqueue(kind="aggregate", args={"study": f"s-{n}"}, user=ada) for n in range(3)]
         single = enqueue(kind="aggregate", args={"study": "s"}, user=grace)
-        assert "Queue: long work, number 2 in line" in words(designer.get(job_page(single)))
+        assert "Queue: long jobs, position 2 in the queue" in words(designer.get(job_page(single)))
         assert "by grace" in words(designer.get(job_page(single)))
         follow = reverse("admin:judgments_job_progress", args=[many[1].pk])
         assert "Queue: long work, number 3 in line" in words(designer.get(follow))
@@ -302,8 +302,8 @@ def test_of_twenty_calls_at_once_one_starts_the_job_and_no_account_gets_more_tha
     wrong, answers, rows = json.loads(installation_on(database).python(AT_ONCE))
     assert wrong == []
     for address in ("generate", "bounds", "plans"):
-        assert answers[address] == [[202, "", 1], [409, "This is already running", 19]], address
-    assert answers["exports"] == [[202, "", 2], [429, "5 jobs of designer wait, ", 18]]
+        assert answers[address] == [[202, "", 1], [409, "This is already running f", 19]], address
+    assert answers["exports"] == [[202, "", 2], [429, "5 jobs of designer are wa", 18]]
     assert rows == 5
 
 

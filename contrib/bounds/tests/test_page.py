@@ -46,7 +46,7 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
     job.refresh_from_db()
     assert job.result is not None
     shown = words(designer.get(page))
-    assert "6 captions of 2 items" in shown
+    assert "Captions: 6; items: 2" in shown
     assert "another dataset’s caption" in shown
     assert f"{job.result['metrics']['rouge-l']['upper']['macro']:.2f}".lstrip("0") in shown
     assert "How metrics rank the captions of an item" in shown

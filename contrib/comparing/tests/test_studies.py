@@ -93,7 +93,7 @@ def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dat
         made.append(study.study)
     shown = words(designer.get(address(made[0]), {"with": "two"}))
     assert "1 with sides swapped" in shown
-    assert "On 1 of the 1 shared items that both decide" in shown
+    assert "on 1 of the 1 shared items that both decide" in shown
 
 
 def choices(dataset: Dataset, slug: str, protocol: str, *pairs: tuple[str, str, str, int]) -> Study:

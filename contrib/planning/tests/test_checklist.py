@@ -75,7 +75,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
     assert refused.status_code == 409
     assert "2 and 4 would name the better of two metrics" in refused.json()["detail"]
-    assert "more of the pairs. Open it “anyway”" in refused.json()["detail"]
+    assert "more of the pairs. To open it nevertheless" in refused.json()["detail"]
     assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
     # Systems that are alike tell nothing of a power to find a difference, however high it is said to be.
     study.design["purpose"] = "systems"

@@ -90,7 +90,7 @@ def test_with_rules_it_is_told_who_was_stopped_rightly_and_who_wrongly(designer:
     assert set(by_sort) == {"careful", "fast"}
     shown = words(designer.get(page(copy, "rehearsal")))
     assert "Stopping a careful participant is an error" in shown
-    assert ("rightly" in shown.split("Kept")[1]) == bool(by_sort["fast"]["stopped"])
+    assert ("rightly" in shown.split("Not flagged")[1]) == bool(by_sort["fast"]["stopped"])
 
 
 def test_kinds_without_pairs_are_rehearsed_too(designer: Client) -> None:

@@ -475,7 +475,7 @@ def test_a_designer_adds_tries_rotates_switches_and_removes(paged_study: Study) 
     assert "no-store" in shown["Cache-Control"]
     assert secret_of(webhook) not in words(client.get(page(paged_study, "webhooks")))
     own = {"page": "webhooks", "webhook": webhook.pk}
-    assert "goes out" in words(client.post(do(paged_study, "ping-webhook"), own, follow=True))
+    assert "will be sent" in words(client.post(do(paged_study, "ping-webhook"), own, follow=True))
     before = secret_of(webhook)
     assert before not in words(client.post(do(paged_study, "rotate-webhook"), own))
     webhook.refresh_from_db()

@@ -452,11 +452,11 @@ def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(des
     )
     assert list(CrowdSession.objects.values()) == before
     answer = designer.post(do(study, "book-list"), {"sealed": sealed, "page": "panel"}, follow=True)
-    assert "Booked: 1 approved, 0 rejected, 0 ended." in words(answer)
+    assert "Recorded: 1 approved, 0 rejected, 0 ended." in words(answer)
     answer = designer.post(do(study, "book-list"), {"sealed": sealed, "page": "panel"}, follow=True)
     assert "Nothing was changed" in words(answer)
     approved = {"sealed": sealed, "page": "panel", "approve": "1"}
-    assert "Booked: 1 approved" in words(designer.post(do(study, "book-list"), approved, follow=True))
+    assert "Recorded: 1 approved" in words(designer.post(do(study, "book-list"), approved, follow=True))
     assert set(CrowdSession.objects.values_list("status", flat=True)) == {"approved"}
     assert StudyEvent.objects.filter(what="reconciled").latest("pk").by is not None
 
@@ -496,7 +496,7 @@ def test_a_large_list_is_read_by_a_job_and_its_ids_do_not_stay(
     assert ADA["PROLIFIC_PID"] not in str(list(Job.objects.values()))
     assert not [path for path in tmp_path.rglob("uploads/**/*") if path.is_file()]
     booked = {"sealed": hidden(shown, "sealed"), "page": "panel"}
-    assert "Booked: 1 approved" in words(designer.post(do(study, "book-list"), booked, follow=True))
+    assert "Recorded: 1 approved" in words(designer.post(do(study, "book-list"), booked, follow=True))
     address = f"{page(study, 'panel')}?job={Job.objects.get().pk}"
     assert "please upload it again" in words(designer.get(address))
     other = signed_in(User.objects.create_superuser("other"))
