@@ -72,7 +72,7 @@ def p_in_text(p: float) -> str:
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
-def interval_in_table(low: float, high: float, shown: Callable[[float], str] = coefficient) -> str:
+def interval_in_table(low: Any, high: Any, shown: Callable[[Any], str] = coefficient) -> str:
     """Format as [.58, .66]."""
     return f"[{shown(low)}, {shown(high)}]"
 

@@ -86,8 +86,9 @@ def interval(figure: Any, shows: Any = 2) -> str:
     """Format the ends of a mapping's or an object's interval as [.58, .66], as "percent", or as a dash."""
     get = figure.get if isinstance(figure, Mapping) else lambda end: getattr(figure, end, None)
     shown = amounts.percent if shows == "percent" else lambda end: amounts.coefficient(end, shows)
-    ends = [get("low"), get("high")]
-    return amounts.interval_in_table(*ends, shown) if all(map(_is_number, ends)) else DASH
+    low, high = get("low"), get("high")
+    both = _is_number(low) and _is_number(high)
+    return amounts.interval_in_table(low, high, shown) if both else DASH
 
 
 register.filter("hours", amounts.spell_hours)
