@@ -148,7 +148,7 @@ class Reason(Parameters):
     why = serializers.CharField(
         max_length=LONGEST_REASON,
         label="Reason",
-        help_text="The reason; the study's log shows it.",
+        help_text="Reason, shown in the study's log.",
         error_messages=dict.fromkeys(
             ("required", "null", "blank"), gettext_lazy("A reason is missing; the study's log shows it.")
         ),

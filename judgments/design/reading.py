@@ -145,10 +145,9 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield from _contradictions_of_html_question(design, kind)
     size = kind.hit_size(design)
     if design.controls.per_hit >= size:
-        yield gettext("controls.per_hit is %(per_hit)s, which leaves no place in a HIT of %(size)s") % {
-            "per_hit": design.controls.per_hit,
-            "size": size,
-        }
+        yield gettext(
+            "controls.per_hit is %(per_hit)s, which leaves no item on a page of work of %(size)s"
+        ) % {"per_hit": design.controls.per_hit, "size": size}
     yield from _contradictions_of_sampling(design, kind)
     if design.filter.audit and not design.filter.bleu_pre:
         yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {
@@ -187,7 +186,7 @@ def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
             "wanted": wanted,
         }
     elif len(set(design.labels)) < len(design.labels):
-        yield gettext("labels has the same text twice, so that two answers could not be told apart")
+        yield gettext("labels has the same text twice, so two answers could not be distinguished")
 
 
 def _contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterator[str]:
@@ -307,7 +306,7 @@ def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
             "labels has %(n)s texts, but the words of a study's own scale stand in scale.labels; expected none"
         ) % {"n": len(design.labels)}
     if len(set(design.scale.labels.values())) < len(design.scale.labels):
-        yield gettext("scale.labels has the same text twice, so that two answers could not be told apart")
+        yield gettext("scale.labels has the same text twice, so two answers could not be distinguished")
 
 
 def _contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:

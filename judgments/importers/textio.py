@@ -61,7 +61,7 @@ QUIRK_NOTES = {
     "equal-candidates": "Candidate pairs of two equal texts, kept: {n}.",
     "bad-row": "Rows with an error, left out: {n}.",
     "skipped-row": "Rows that the layout leaves out, such as check questions: {n}.",
-    "empty-answer": "Questions of a HIT that were left without an answer, left out: {n}.",
+    "empty-answer": "Questions of a page of work without an answer, left out: {n}.",
     "rejected-assignment": "Answers of rejected assignments, kept and not used: {n}.",
     "scores-against-ranks": "Lists whose scores do not fall as their ranks rise, taken by their ranks: {n}.",
     "below-depth": "Ranked items below the depth that was asked for, left out: {n}.",

@@ -220,7 +220,8 @@ def refuse_opening(*, study: Study) -> None:
         )
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
-            gettext("Study %(slug)r holds imported judgments; it has no HITs to open.") % {"slug": study.slug}
+            gettext("Study %(slug)r has imported judgments; it has no pages of work to open.")
+            % {"slug": study.slug}
         )
     if draws_at_claim(study):
         refuse_absent_arena()
