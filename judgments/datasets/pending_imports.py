@@ -36,6 +36,7 @@ PEOPLE = "people"  # what a page calls columns that are named after people
 CONTROL_LABELS = {
     "--header-row N": gettext_noop("The header is another line"),
     "--design FILE": gettext_noop("Study file"),
+    "--encoding": gettext_noop("Encoding"),
     "--missing": gettext_noop("Words for an empty cell"),
     "--match-names": gettext_noop("Names of images may differ in case, blanks and ending"),
     '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
