@@ -19,6 +19,7 @@ from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.test_me import seen
 from tests.annotation.watched import careful, left, make_watched, states, with_a_pause, work
 from tests.judgments.desk import do, page, words
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -199,7 +200,7 @@ def test_a_sign_neither_holds_pay_back_nor_is_the_reason_of_a_rejection(
     evidence = {"words": "Typed so."}
     # a row of an earlier version, which paused people
     Case.objects.create(study=flagged_study, worker=ada, rule=rule, action="pause", evidence=evidence)
-    with pytest.raises(WrongState, match="nothing speaks against ada"):
+    with refuses(WrongState, "ada"):
         reject_with_findings(study=flagged_study, assignments=[done.pk])
     assert reasons_against(flagged_study, [ada.pk], signs=True) == {ada.pk: ["Typed so."]}
     assert approve_without_objection(study=flagged_study) == 1

@@ -22,6 +22,7 @@ from judgments.kinds import IncludedJudgment
 from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import page, words
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 REFERENCES = {
@@ -310,7 +311,7 @@ def test_the_command_says_which_system_won_how_often(capsys: Any) -> None:
 
 
 def test_the_command_refuses_an_unknown_study_and_a_missing_folder_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="There is no study 'nothing'"):
+    with refuses(CommandError, "nothing"):
         call_command("aggregate", "nothing")
     study, _ = triplets()
     with pytest.raises(CommandError, match="does not exist"):

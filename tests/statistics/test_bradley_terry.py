@@ -16,6 +16,7 @@ from quorum.statistics.aggregation import (
 )
 from quorum.statistics.inputs import BadValue
 from quorum.statistics.meta import winners_without_raters
+from tests.refusals import refuses
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import davidson
 
@@ -337,7 +338,7 @@ def test_comparisons_and_their_table_give_the_same_strengths() -> None:
 @pytest.mark.parametrize("place", ["a", 2, -1, 0.5])
 def test_a_place_that_no_item_has_is_refused_in_words(place: Any) -> None:
     fit = bradley_terry([[0, 3], [1, 0]])
-    with pytest.raises(BadValue, match="expected its position in items, 0 to 1"):
+    with refuses(BadValue, "expected its position", "1"):
         fit.probability(0, place)
 
 

@@ -24,6 +24,7 @@ from quorum.statistics.meta import (
     soft_pairwise_accuracy,
 )
 from quorum.statistics.meta.grouped import mean_within
+from tests.refusals import refuses
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
 
@@ -251,7 +252,7 @@ def test_of_a_metric_and_itself_nothing_differs_and_a_constant_one_has_no_correl
 def test_pairs_without_a_consensus_have_no_difference() -> None:
     found = accuracy_difference(np.zeros((2, 2)), np.zeros((2, 2)), [0, 0])["all"]
     assert (found.reason, found.n, math.isnan(found.difference)) == ("no pair has a consensus", 0, True)
-    with pytest.raises(BadShape, match=r"second has shape \(3, 2\), expected both scores of 2 pairs"):
+    with refuses(BadShape, "second", "3", "2"):
         accuracy_difference(np.zeros((2, 2)), np.zeros((3, 2)), [1, 2])
 
 
@@ -295,11 +296,11 @@ def test_items_without_a_score_are_left_out_or_refused() -> None:
     whole = soft_pairwise_accuracy(people[:, :3], people[:, :3])
     found = soft_pairwise_accuracy(people, people, missing="leave-out")
     assert (found.value, found.n, found.left_out) == (whole.value, 3, 1)
-    with pytest.raises(BadShape, match=r"people\[0\] has no score at position 3, expected one of every"):
+    with refuses(BadShape, "people", "0", "3"):
         soft_pairwise_accuracy(np.ones((2, 4)), people)
     with pytest.raises(BadShape, match="scores has 1 dimensions"):
         soft_pairwise_accuracy(people[1], people[1])
-    with pytest.raises(BadShape, match=r"scores has shape \(2, 3\) and people \(2, 4\), expected the same"):
+    with refuses(BadShape, "scores has shape", "2", "3", "4"):
         soft_pairwise_accuracy(np.ones((2, 3)), np.ones((2, 4)))
     assert soft_pairwise_accuracy(people[1:], people[1:]).reason == "there are fewer than two systems"
     none = soft_pairwise_accuracy([[math.nan], [1.0]], [[1.0], [2.0]], missing="leave-out")
@@ -486,7 +487,7 @@ def test_weights_count_within_items_which_count_equally() -> None:
 
 
 def test_weights_are_positive_and_one_for_each_row() -> None:
-    with pytest.raises(BadValue, match="smallest of the weights is 0"):
+    with refuses(BadValue, "smallest", "0"):
         correlation(X, Y, weights=PLACES)
     with pytest.raises(BadShape, match="weights 3"):
         correlation(X, Y, weights=TIMES[:3])

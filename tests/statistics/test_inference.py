@@ -63,6 +63,7 @@ from quorum.statistics.significance import (
     wilson_interval,
 )
 from quorum.statistics.variance_components import variance_components
+from tests.refusals import refuses
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics import plain_intervals as plain
 
@@ -300,12 +301,10 @@ def test_clusters_with_one_row_each_leave_wilson_and_the_exact_test() -> None:
 def test_rows_change_sides_by_one_kind_of_clusters() -> None:
     item, rater, value = drawn(items=4)
     by = {"item": item, "rater": rater}
-    with pytest.raises(
-        BadOption, match="clusters has 2 columns, expected one kind of rows that change sides"
-    ):
+    with refuses(BadOption, "change", "2"):
         randomization_test(value, value[::-1], clusters=by)
     alone = {"item": np.zeros(len(value))}
-    with pytest.raises(BadValue, match="clusters cannot change sides: there is 1 item"):
+    with pytest.raises(BadValue, match="clusters"):
         randomization_test(value, value[::-1], clusters=alone)
 
 
@@ -425,7 +424,7 @@ def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -
     own = {name: codes[once] for name, codes in by.items()}
     for coefficient in (Alpha("ordinal"), Gwet(), Percent()):
         assert agreement(ratings, coefficient, clusters=made) == agreement(ratings, coefficient, clusters=own)
-    with pytest.raises(BadShape, match="item has 300 entries and rows 3, expected equally many"):
+    with refuses(BadShape, "item", "300", "rows", "3"):
         Clusters.of(by, len(item)).subset(once[:3])
     right = (value > 0).astype(np.float64)
     every = Clusters.of(by, len(item))
@@ -481,9 +480,9 @@ def test_codes_are_numbered_without_gaps(high: int) -> None:
 
 
 def test_wrong_clusters_are_named() -> None:
-    with pytest.raises(BadShape, match=r"clusters\['item'\] has 2 entries, expected 3, one a row"):
+    with refuses(BadShape, "clusters['item']", "2", "3"):
         correlation([1, 2, 3], [1, 3, 2], clusters={"item": [1, 2]})
-    with pytest.raises(BadOption, match="clusters is 'items', expected 'naive' or columns by name"):
+    with refuses(BadOption, "items", "naive"):
         correlation([1, 2, 3], [1, 3, 2], clusters="items")
 
 
@@ -593,14 +592,14 @@ class Silent(Constant):
 
 def test_a_coefficient_without_influences_has_no_clustered_interval() -> None:
     ratings = ratings_of_judgments([0, 0, 1, 1], [0, 1, 0, 1], [1, 2, 1, 1])
-    with pytest.raises(BadOption, match="own has no other interval"):
+    with refuses(BadOption, "own"):
         agreement(ratings, Constant(), clusters="item")
     found = agreement(ratings, Silent(), clusters="item")
     assert found.value == 0.5
     assert math.isnan(found.low)
     table = np.array([[2, 1], [3, 0], [1, 2]] * 3)
     assert agreement(table, FleissKappa(), clusters="item").clusters == {"item": 9}
-    with pytest.raises(BadOption, match="the data have no such clusters"):
+    with pytest.raises(BadOption, match="data"):
         agreement(table, FleissKappa(), clusters="rater")
 
 
@@ -629,7 +628,7 @@ def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
     assert math.isnan(Spread(0.0, 5.0).p(1.0))
     assert Spread(1.0, 5.0).p(-1.0, only_below=True) == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)
     assert np.isnan(share_interval(0.5, Spread(math.nan, math.nan), 3, 0.95)).all()
-    with pytest.raises(BadOption, match="clusters has 3 columns, expected one or two"):
+    with refuses(BadOption, "one or two", "3"):
         Clusters.of({"item": [1], "rater": [1], "day": [1]}, 1)
     items, raters = (one.ravel() for one in np.indices((6, 6)))
     assert variance_components(np.ones(36), items, raters).reason == "all answers are the same"
@@ -733,7 +732,7 @@ def test_a_single_cluster_is_a_reason_and_the_system_level_refuses_them() -> Non
     assert np.isnan(alone.low)
     undefined = grouped_correlation([1.0, 1.0], [1.0, 2.0], [0, 0], [0, 1], clusters={"item": [0, 0]})
     assert undefined.reason == "no group has two observations that differ in both variables"
-    with pytest.raises(BadOption, match="at the system level"):
+    with pytest.raises(BadOption, match="system"):
         grouped_correlation(metric, people, item, rater, grouping="system-level", clusters={"item": item})
 
 
@@ -747,7 +746,7 @@ def test_pairwise_accuracy_by_documents_is_the_share_of_its_items() -> None:
     assert (found.clusters, found.resamples, found.reason) == ({"item": GROUPS // 2}, 0, "")
     assert "there is 1 item" in pairwise_accuracy(metric, people, clusters={"item": item * 0}).reason
     assert pairwise_accuracy([1.0], [1.0], clusters={"item": [0]}).reason == "no group has two observations"
-    with pytest.raises(BadValue, match=r"clusters\['rater'\] differs within a group"):
+    with refuses(BadValue, "clusters['rater']"):
         pairwise_accuracy(metric, people, item, clusters={"rater": np.arange(len(item))})
     with pytest.raises(BadShape):
         pairwise_accuracy(metric, people, item, clusters={"item": [1, 2]})

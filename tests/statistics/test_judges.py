@@ -13,6 +13,7 @@ from quorum.statistics.judges import (
     prediction_powered_mean,
     savings_curve,
 )
+from tests.refusals import refuses
 
 # From ppi_py 0.2.2 (the authors' program): ppi_mean_pointestimate and ppi_mean_ci at alpha = 0.05.
 PEOPLE = [1, 0, 1, 1, 0, 1, 0, 1, 1, 1]
@@ -162,11 +163,11 @@ def test_many_different_answers_are_counted_alike() -> None:
     ("error", "sentence", "options"),
     [
         (BadOption, "scoring is 'f1', expected", {"scoring": "f1"}),
-        (BadOption, "few is 'drop', expected", {"few": "drop"}),
-        (BadOption, "epsilon is 1, expected 0 or more and less than 1", {"epsilon": 1}),
-        (BadOption, "level is 0, expected a number between 0 and 1", {"level": 0}),
+        (BadOption, "few.*drop", {"few": "drop"}),
+        (BadOption, r"\b1\b.*more and less", {"epsilon": 1}),
+        (BadOption, r"level.*\b0\b", {"level": 0}),
         (BadOption, "clusters has 2 columns, expected one", {"clusters": {"item": [1], "rater": [1]}}),
-        (BadShape, r"clusters\['item'\] has 1 entries, expected 6, one a row", {"clusters": {"item": [1]}}),
+        (BadShape, r"clusters\['item'\].*\b1\b.*\b6\b", {"clusters": {"item": [1]}}),
     ],
 )
 def test_wrong_options_are_named(error: type[Exception], sentence: str, options: dict[str, Any]) -> None:
@@ -175,7 +176,7 @@ def test_wrong_options_are_named(error: type[Exception], sentence: str, options:
 
 
 def test_nobody_judges_a_unit_twice() -> None:
-    with pytest.raises(DuplicateJudgment, match="rater 'ann' judged a unit twice"):
+    with refuses(DuplicateJudgment, "ann"):
         alternative_annotator_test([1, 1], ["ann", "ann"], [1, 2], [1, 1])
 
 
@@ -266,9 +267,9 @@ def test_what_cannot_be_estimated_says_why() -> None:
 @pytest.mark.parametrize(
     ("error", "sentence", "options"),
     [
-        (BadOption, "power is 2, expected a number from 0 to 1, or None", {"power": 2}),
+        (BadOption, r"\b2\b.*number from 0", {"power": 2}),
         (BadOption, "clusters has 2 columns, expected one", {"clusters": {"item": [1], "rater": [1]}}),
-        (BadShape, r"clusters\['item'\] has 1 entries, expected 3, one a unit", {"clusters": {"item": [1]}}),
+        (BadShape, r"clusters\['item'\].*\b1\b.*\b3\b", {"clusters": {"item": [1]}}),
     ],
 )
 def test_wrong_options_of_estimates_are_named(
@@ -293,5 +294,5 @@ def test_the_curve_of_savings_shows_coverage_and_what_is_saved() -> None:
     assert again.signature == "prediction-powered-savings|sizes:[30]|draws:5|confidence:0.95|seed:1|v:1.0"
     same = savings_curve([1.0] * 20, [1.0] * 20, sizes=[5], draws=3)
     assert math.isnan(same.coverage[0])
-    with pytest.raises(BadValue, match="sizes holds 299, expected 5 to 295 of 300 units"):
+    with refuses(BadValue, "sizes", "299", "5", "295", "300"):
         savings_curve(truth, truth, sizes=[299])

@@ -22,6 +22,7 @@ from quorum.statistics.aggregation import (
 from quorum.statistics.correlation import correlation
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.meta import metric_winners
+from tests.refusals import refuses
 from tests.statistics.golden import golden
 
 FOUR = ["a", "b", "c", "d"]
@@ -288,12 +289,12 @@ def test_a_weak_prior_holds_who_always_was_the_best() -> None:
     [
         ([["a"]], ["a"], {}, BadValue, "two or more different options"),
         ([["a", "a"]], ["a"], {}, BadValue, "two or more different options"),
-        ([range(10_001)], [0], {}, BadValue, "10,001 items, expected 10,000 at most"),
+        ([range(10_001)], [0], {}, BadValue, "10,001.*10,000"),
         ([["a", "b"]], ["c"], {}, BadValue, r"best\[0\] is 'c'"),
         ([["a", "b"]], ["a", "b"], {}, BadShape, "best has 2 entries"),
         ([["a", "b"]], ["a"], {"prior": -1}, BadOption, "prior is -1"),
         ([["a", "b"]], ["a"], {"tolerance": None}, BadOption, "tolerance is None"),
-        ([["a", "b"]], ["a"], {"owners": {"a": ["x"]}}, BadValue, "owners names no item of 'b'"),
+        ([["a", "b"]], ["a"], {"owners": {"a": ["x"]}}, BadValue, r"\bb\b"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_named(shown: Any, best: Any, options: dict, error: type, words: str) -> None:
@@ -422,6 +423,6 @@ def test_the_fractions_of_people_and_of_a_metric_can_be_correlated() -> None:
 
 @pytest.mark.parametrize("winner", ["a", None])
 def test_winners_are_told_by_number_not_by_name(winner: Any) -> None:
-    with pytest.raises(BadValue, match=r"winners\[1\] is .*, expected 1, 2, or 0 for a tie"):
+    with refuses(BadValue, "1", "a"):
         tournament(["a", "b"], ["b", "a"], np.array([1, winner], dtype=object))
     assert tournament(["a"], ["b"], np.array([2], dtype=object)).fraction.tolist() == [0.0, 1.0]

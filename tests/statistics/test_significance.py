@@ -21,6 +21,7 @@ from quorum.statistics.significance import (
     randomization_test,
     stars,
 )
+from tests.refusals import refuses
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden
 
@@ -197,11 +198,9 @@ def test_one_value_has_no_interval_and_says_so() -> None:
 
 def test_a_function_of_one_sample_is_refused_in_words() -> None:
     one_number: Any = np.mean
-    with pytest.raises(
-        BadShape, match=r"statistic mean as given gives the shape \(\) for 1 rows of 3.*axis=1"
-    ):
+    with refuses(BadShape, "statistic", "1", "3"):
         bootstrap_interval([1.0, 2.0, 4.0], one_number)
-    with pytest.raises(BadShape, match=r"gives the shape \(\) for 1 rows of 3"):
+    with refuses(BadShape, "gives", "1", "3"):
         randomization_test([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], lambda rows: rows.sum())
 
 

@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 
 from quorum.statistics.aggregation import dawid_skene, glad, item_response, mace
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from tests.refusals import refuses
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import em
 
@@ -446,19 +447,19 @@ def test_restarts_are_drawn_with_the_seed_and_counted() -> None:
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:
-    with pytest.raises(BadOption, match="there are no judgments"):
+    with pytest.raises(BadOption, match="judgments"):
         mace([], [], [])
     with pytest.raises(BadOption, match="one label"):
         glad([1], ["a"], ["yes"])
     with pytest.raises(BadOption, match="training is 'gibbs'"):
         mace([1], ["a"], [1], training="gibbs")
-    with pytest.raises(BadOption, match="tolerance is 0, expected a number above zero"):
+    with refuses(BadOption, "tolerance", "0"):
         glad([1, 2], ["a", "a"], [0, 1], tolerance=0)
     with pytest.raises(BadShape, match="workers has 1"):
         mace([1, 2], ["a"], [0, 1])
     with pytest.raises(BadValue, match=r"right\[1\] is 2"):
         item_response([1, 2], ["a", "a"], [0, 2])
-    with pytest.raises(BadOption, match="there are no answers"):
+    with pytest.raises(BadOption, match="are no answers"):
         item_response([], [], [])
     with pytest.raises(BadOption, match="prior is 'strong'"):
         item_response([1], ["a"], [1], prior="strong")

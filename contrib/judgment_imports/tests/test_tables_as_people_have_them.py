@@ -20,6 +20,7 @@ from evaluation.results.aggregation import aggregate_study
 from judgments.importers import open_judgments
 from judgments.importers.options import mapping_of
 from judgments.models import Study, Unit
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -373,7 +374,7 @@ def test_each_file_of_a_folder_has_the_columns(imports: Imports, tmp_path: Path)
     (folder / "ann.csv").write_text("image,cap,sys,stars\nA.jpg,one,m1,3\n")
     (folder / "ben.csv").write_text("image,cap,sys,rating\nA.jpg,one,m1,4\n")
     arguments = ("csv", str(folder), "--dataset", "items", "--study", "brought", "--protocol", "graded")
-    with pytest.raises(CommandError, match=r'ben\.csv, --map: found the unknown column "stars"'):
+    with refuses(CommandError, "ben.csv", "--map", "stars"):
         call_command(
             "import_judgments", *arguments, "--map", RATED.replace("=rater", "={file}"), stdout=StringIO()
         )
@@ -405,5 +406,5 @@ def test_earlier_versions_are_not_given_answers_between_whole_numbers(imports: I
     imports(
         "image,cap,rater,stars\nA.jpg,one,ann,1.5\nB.jpg,two,ann,2\n", "--map", COLUMNS, "--scale", "1:6:.5"
     )
-    with pytest.raises(IrreversibleError, match="1 values of judgment are no whole numbers"):
+    with pytest.raises(IrreversibleError, match="judgment"):
         migration.refuse_what_no_smallint_holds(apps, editor)

@@ -38,6 +38,7 @@ from contrib.prolific.tests.panel import (
 from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.panels import do_page, entry, start
 from tests.judgments.desk import do, page, words
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +58,7 @@ def test_who_is_blocked_sees_no_study_of_this_installation(
     study = panel_study(slug="once-more")
     open_study(study=study)
     other = Panel(study, prolific)
-    with pytest.raises(Refusal, match="aa1 does not see study"):
+    with pytest.raises(Refusal, match="study"):
         other.arrive("aa1")
     ask_to_unblock(study=panel.study, worker=session.worker)
     go_on(panel.study)
@@ -145,7 +146,7 @@ def test_a_study_whose_answer_was_lost_is_seen_by_its_token(prolific: ProlificEm
 
 def test_an_id_that_prolific_does_not_know_is_refused(panel: Panel) -> None:
     Publication.objects.update(external_id="5d0c")
-    with pytest.raises(Refused, match="Could not find study with id 5d0c"):
+    with pytest.raises(Refused, match="Could"):
         list(backend_of(panel.study).fetch_publications(panel.study, known=[panel.publication]))
 
 
@@ -155,9 +156,7 @@ def test_the_account_s_balance_is_told_in_cents(panel: Panel) -> None:
 
 def test_a_budget_below_the_price_opens_nothing(prolific: ProlificEmulator) -> None:
     study = panel_study(budget_cents=PLACES * PRICE - 1)
-    with pytest.raises(
-        WrongState, match=r"costs 16\.00 GBP with fees, and of its budget \(15\.99 GBP\) 15\.99 GBP are left"
-    ):
+    with refuses(WrongState, "16.00 GBP", "15.99 GBP"):
         open_study(study=study)
     assert prolific.world.studies == {}
 
@@ -315,10 +314,10 @@ def test_a_budget_that_does_not_reach_for_screen_outs_opens_nothing(prolific: Pr
 @pytest.mark.parametrize("away", [False, True])
 def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulator, away: bool) -> None:
     study = panel_study(currency="USD")
-    said = "pays in GBP, and the study's amounts are in USD; set crowd.currency to 'GBP'"
+    said = r"GBP.*USD.*crowd\.currency"
     if away:  # then the message to publish finds it
         prolific.faults.plan("get balance", Fault.ERROR_BEFORE)
-        with pytest.raises(WrongState, match="its crowd refused every publication"):
+        with pytest.raises(WrongState, match="refused"):
             open_study(study=study)
         assert said in CrowdCall.objects.get(kind=Ability.PUBLISH).problem
     else:
@@ -343,11 +342,11 @@ def test_the_page_pays_more_of_them(paying: Panel, designer: Client) -> None:
 
 
 def test_a_design_pays_less_than_the_work_and_says_how_many() -> None:
-    with pytest.raises(DesignError, match="expected less than the pay of a session, 150"):
+    with refuses(DesignError, "150", field="crowd.screen_out_cents"):
         panel_study(screen_out_cents=150, screen_outs=2)
-    with pytest.raises(DesignError, match="expected both, or neither"):
+    with refuses(DesignError, "both", "neither", field="crowd"):
         panel_study(screen_out_cents=50)
-    with pytest.raises(DesignError, match=r"crowd\.screen_out_cents is for Prolific by its API"):
+    with refuses(DesignError, field="crowd.screen_out_cents"):
         panel_study(screen_out_cents=50, screen_outs=1, panel={"api": False})
 
 

@@ -38,6 +38,7 @@ from tests.annotation.leasing import finish_all, hand_in, take
 from tests.doors import Call, by_http, by_page, key_of, signed_in
 from tests.installations import ROOT, Installation
 from tests.judgments.desk import do, page, words
+from tests.refusals import refuses
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -317,7 +318,7 @@ GOOD_URLS = [
 
 def test_addresses_that_lead_inside_or_are_none_are_refused(study: Study) -> None:
     for url in BAD_URLS:
-        with pytest.raises(DesignError, match="address cannot be used"):
+        with refuses(DesignError, field="url"):
             add_webhook(study=study, url=url, events=[SUBMITTED])
     assert Webhook.objects.count() == 0
 
@@ -350,7 +351,7 @@ def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None
 
 
 def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) -> None:
-    with pytest.raises(ValidationError, match='"lunch" is not a valid choice'):
+    with pytest.raises(ValidationError, match="choice"):
         add.read({"url": listener.url, "events": [SUBMITTED, "lunch"]})
     with pytest.raises(ValidationError, match="at least 1"):
         add.read({"url": listener.url, "events": []})

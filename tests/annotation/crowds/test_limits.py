@@ -38,6 +38,7 @@ from tests.annotation.crowds.panels import panel_study
 from tests.annotation.test_erasure import all_text
 from tests.doors import key_of, signed_in
 from tests.installations import Installation
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/annotation/spendinglimit/"
@@ -324,9 +325,9 @@ def test_a_call_and_a_command_set_limits_as_the_page_does(olga: User) -> None:
     assert "belongs to the limits of the installation" in wrong.json()["detail"]
     assert put(root, account="nobody", currency="USD").status_code == 404
     assert put(root, currency="usd").status_code == 400
-    with pytest.raises(CommandError, match="belongs to the limits of the installation"):
+    with pytest.raises(CommandError, match="installation"):
         call_command("set_limits", by="root", account="olga", currency="USD", confirm_cents="5")
-    with pytest.raises(CommandError, match="no account 'olga' may set limits"):
+    with refuses(CommandError, "olga"):
         call_command("set_limits", "--by", "olga", "--currency", "USD", "--confirm-cents", "700")
     call_command("set_limits", "--by", "root", "--currency", "USD", "--confirm-cents", "700")
     put(root, account="olga", currency="USD", total_cents=9)

@@ -104,7 +104,7 @@ def test_an_id_that_goes_from_one_worker_to_the_next_pays_the_next_alone(turk: M
     first.give_back()
     second = crowd.accept(up(study)[0], "ben")
     assert first.assignment_id == second.assignment_id
-    with pytest.raises(Exception, match="you returned this page"):
+    with pytest.raises(Exception, match="returned this page"):
         first.answer()
     second.answer()
     second.post()

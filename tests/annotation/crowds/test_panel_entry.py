@@ -340,8 +340,8 @@ def test_opening_puts_up_as_many_places_as_sessions_are_needed_and_keeps_their_p
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"hits": 500}, "fewer than the 500 of a person's session"),
-        ({"access": {"join": "code", "code": "a-secret-code"}}, "set access.join to 'open'"),
+        ({"hits": 500}, "500.*of a person's"),
+        ({"access": {"join": "code", "code": "a-secret-code"}}, r"access\.join.*open"),
         ({"hits": 2, "workers": {"hits_at_most": 1}}, "may do 1 HITs"),
         ({"budget": 10}, "Nothing was published"),
     ],
