@@ -441,7 +441,7 @@ class TestUploads:
             add, {"files": [sent("a.csv", packed(b"\n", 40)), sent("b.csv", CSV.encode())]}
         )
         shown = words(self.follow(designer, answer))
-        assert "a.csv, line 1: found compressed data that grow more than 200 times" in shown
+        assert "more than 200" in shown
         assert "b.csv CSV · 1 caption of 1 image" in shown
 
     def test_a_large_table_is_understood_by_a_job_and_then_imported(self, designer: Client) -> None:

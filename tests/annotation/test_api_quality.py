@@ -440,7 +440,7 @@ def test_what_cannot_be_decided_is_refused_and_the_last_decision_leads_back_to_t
     assert waiting_adjudications(rita).count() == 1
     answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "hard\x00 to say"})
     assert answer.status_code == 400
-    assert "a text holds signs that cannot be stored" in answer.content.decode()
+    assert "holds signs" in answer.content.decode()
     assert waiting_adjudications(rita).count() == 1
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "Nothing else waits for you" in answer.content.decode()
@@ -454,7 +454,7 @@ def test_deciding_twice_is_harmless_and_otherwise_refused(split_study: Study) ->
     when = one.decided_at
     decide_adjudication(adjudication=one, answer=1)
     assert one.decided_at == when
-    with pytest.raises(WrongState, match="decided already"):
+    with pytest.raises(WrongState, match="item was decided"):
         decide_adjudication(adjudication=one, answer=2)
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "decided already" in answer.content.decode()

@@ -150,7 +150,7 @@ class TestPlacesOfPeopleWhoAnsweredNothing:
         mine = take(study, real)
         assert mine.hit == held[0].hit
         assert slots_add_up(study)
-        with pytest.raises(TooLate, match="somebody"):
+        with pytest.raises(TooLate, match="needed"):
             save_answers(assignment=held[0], answers=answers_of(held[0]))
         hand_in(mine)
         assert len(finish_all(study, real)) == len(held) - 1
@@ -377,7 +377,7 @@ def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> No
     let_it_end(held)
     other, _ = make_worker(study, "other")
     finish_all(study, other)
-    with pytest.raises(SlotTaken, match="somebody"):
+    with pytest.raises(SlotTaken, match="else"):
         retake_assignment(assignment=held)
     held.refresh_from_db()
     assert held.answers["1"]["value"] == 2

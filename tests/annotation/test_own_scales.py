@@ -195,7 +195,7 @@ class TestDesign:
         assert form.is_valid(), form.errors
         assert form.design.model_dump(mode="json")["scale"] == BETTER | {"step": 1}
         wrong = DesignForm(sent | {"scale-labels": "much worse"}, base=base, datasets=["shapes"])
-        assert "expected a number, = and its words" in str(wrong.errors["scale-labels"])
+        assert "and its words" in str(wrong.errors["scale-labels"])
 
     def test_a_scale_changes_no_unit_but_what_check_questions_expect(self) -> None:
         dataset = make_dataset()

@@ -16,7 +16,7 @@ from annotation.rehearsal.reports import RehearsalReport
 from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
-from common.errors import WrongState
+from common.errors import Busy, WrongState
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
@@ -112,7 +112,7 @@ def test_two_crowds_never_mix_their_answers() -> None:
     study = make_study("pairwise")
 
     def meanwhile(share: float, words: str) -> None:
-        with pytest.raises(WrongState, match="rehearsed"):
+        with pytest.raises(Busy):
             rehearse(study=Study.objects.get(), crowd=RehearsalCrowd(workers=5, seed=1))
 
     rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1), progress=meanwhile)
@@ -189,9 +189,9 @@ def test_the_crowd_is_as_accurate_as_fast_and_as_faithful_as_was_asked() -> None
     ("wrong", "sentence"),
     [
         ({"workers": 0}, "workers is 0.*100,000"),
-        ({"spammers": 1.5}, r"spammers is 1.*\b5\b"),
+        ({"spammers": 1.5}, r"spammers is 1.*1\.5"),
         ({"accuracy": -1.0}, "accuracy is -1"),
-        ({"drop_outs": 1.0}, r"drop_outs is 1.*\b0\b.*\b9\b"),
+        ({"drop_outs": 1.0}, r"drop_outs is 1.*0\.9"),
         ({"speed": 0.0}, "speed is 0"),
     ],
 )

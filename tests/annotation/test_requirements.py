@@ -85,7 +85,7 @@ def test_a_country_that_is_none_is_refused() -> None:
 
 def test_approved_pages_are_counted_over_the_whole_installation() -> None:
     study = asking(approved_at_least=2)
-    with refuses(RequirementNotMet, "least", "2", "0"):
+    with refuses(RequirementNotMet, "approved pages", "2", "0"):
         join_study(study=study, name="ada")
     ada = joined(make_study(study.dataset, name="First"), "ada")
     reviewed(ada.worker, approved=2, rejected=3)
@@ -152,7 +152,7 @@ def test_a_requirement_that_the_crowd_cannot_state_is_told_in_the_plan_and_refus
     assert "at least 5 pages approved" in plan
     assert "cannot" in plan
     generate_hits(study=study)
-    with pytest.raises(WrongState, match="least"):
+    with pytest.raises(WrongState, match="pages approved"):
         open_study(study=study)
     study.refresh_from_db()
     assert study.state == "generated"

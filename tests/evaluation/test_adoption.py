@@ -271,7 +271,7 @@ def test_the_caption_file_is_a_dataset_that_comes_back(written: Study, tmp_path:
 
 def test_a_study_that_writes_no_captions_has_no_caption_file(written: Study, tmp_path: Path) -> None:
     graded = make_study(written.dataset, "graded", name="Grades", slug="grades", controls={"per_hit": 0})
-    with pytest.raises(ExportError, match="captions"):
+    with pytest.raises(ExportError, match="workers"):
         export_judgments(study=graded, format="captions", output=tmp_path / "captions.jsonl")
 
 

@@ -285,7 +285,7 @@ def test_a_file_that_contradicts_the_dataset_is_refused_and_changes_nothing(
         ({"a.jpg#1": [{"system": 3}]}, "name"),
         ({"a.jpg#1": [{"system": "x", "task": "both"}]}, "task"),
         ({"a.jpg#1": [{"system": "x", "place": 1}]}, "system"),
-        ({"b.jpg#0": [{"system": "x", "rank": 1}]}, "caption"),
+        ({"b.jpg#0": [{"system": "x", "rank": 1}]}, "unit"),
     ],
 )
 def test_a_credit_that_is_none_is_refused(

@@ -329,15 +329,15 @@ def test_an_item_without_answers_is_not_attempted() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: read_gold(["a.n 1 :: b 2;", "rubbish"]), InvalidFile, "line 2 of the gold is 'rubbish'"),
-        (lambda: read_gold(["a.n 1 :: b 2;"] * 2), InvalidFile, "line 2 of the gold is of item 1 again"),
+        (lambda: read_gold(["a.n 1 :: b 2;", "rubbish"]), InvalidFile, r"\b2\b.*rubbish"),
+        (lambda: read_gold(["a.n 1 :: b 2;"] * 2), InvalidFile, r"\b2\b.*\b1\b"),
         (
             lambda: read_answers(["a.n 1 :: b"], "oot"),
             InvalidFile,
-            "expected 'word.pos item ::: answer;answer'",
+            r"word\.pos",
         ),
         (lambda: read_answers([], "mode"), UnknownName, "unknown measure 'mode'"),
-        (lambda: substitution_scores({}, read_gold([]), "ood"), UnknownName, "did you mean 'oot'"),
+        (lambda: substitution_scores({}, read_gold([]), "ood"), UnknownName, "oot"),
     ],
 )
 def test_other_lines_are_refused_with_their_number(

@@ -468,7 +468,7 @@ def test_without_two_judgments_there_is_no_agreement_and_the_result_says_so(
     result = interval(table, clusters=clusters)
     assert math.isnan(result.value)
     assert math.isnan(result.low)
-    assert result.reason == "no unit has two judgments"
+    assert "two judgments" in result.reason
     assert result.pairable == 0
 
 

@@ -71,9 +71,9 @@ def test_two_raters_who_never_share_a_label_are_worse_than_chance() -> None:
 
 def test_undefined_kappas_say_why() -> None:
     assert kappa_interval([1, 1], [1, 1]).reason == "both raters used one and the same label only"
-    assert kappa_interval([], []).reason == "there is nothing to compare"
+    assert "nothing to compare" in kappa_interval([], []).reason
     assert fleiss_interval([[3, 0], [3, 0]]).reason == "every judgment names the same category"
-    assert fleiss_interval(np.empty((0, 3))).reason == "there is nothing to compare"
+    assert "nothing to compare" in fleiss_interval(np.empty((0, 3))).reason
 
 
 @pytest.mark.large

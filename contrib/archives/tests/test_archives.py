@@ -337,7 +337,7 @@ def test_bytes_that_arrived_otherwise_are_noticed_and_sent_again(
     study: Study, zenodo: FakeZenodo, hub: FakeHub
 ) -> None:
     zenodo.faults = [("PUT .*release-1.0.zip/content", SPOILED)]
-    with pytest.raises(PublishingError, match="got another"):
+    with refuses(PublishingError, "release-1"):
         send(study, publish=True)
     assert not zenodo.records["1000"]["published"]
     assert send(study, publish=True).deposit.state == "public"
@@ -417,7 +417,7 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
         "private": False, "files": {"theirs.csv": b"a"}, "large": set(), "tags": {}, "commits": ["1" * 40],
     }  # fmt: skip
     for _twice in range(2):
-        with pytest.raises(PublishingError, match="study's"):
+        with pytest.raises(PublishingError, match="not this study's"):
             send(study, "huggingface", repository="lab/data")
     assert hub.repositories["lab/data"]["files"] == {"theirs.csv": b"a"}
     assert send(study, "huggingface", repository="lab/own").deposit.repository == "lab/own"
@@ -431,7 +431,7 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
 @pytest.mark.parametrize(
     ("rights", "words"),
     [
-        ("", "whose"),
+        ("", "says"),
         ("Pictures CC BY-NC 2.0", "says otherwise"),
         ("All rights reserved", "says otherwise"),
         ("Not for redistribution.", "says otherwise"),
@@ -536,7 +536,7 @@ def test_a_job_that_waited_sends_nothing_once_its_owner_is_none(
     job = Job.objects.get(kind="publish_release")
     run_job(job.pk)
     job.refresh_from_db()
-    assert "no owner of the study any more" in job.error
+    assert "no owner" in job.error
     assert zenodo.calls == []
 
 
@@ -552,7 +552,7 @@ def test_a_release_with_somebody_who_was_erased_is_not_made_public(
     given: dict[str, Any] = {"creators": WHO, "repository": "jane/dogs" if to == "huggingface" else ""}
     plan = plan_publication(study=study, to=to, version="1.0", publish=True, **given)
     erase_somebody(study)  # after the job read the release
-    with pytest.raises(PublishingError, match="Somebody"):
+    with refuses(PublishingError, "erased", "1.0"):
         send_release(plan=plan)
     assert not any(one["published"] for one in zenodo.records.values())
     assert all(one["private"] and len(one["commits"]) == 1 for one in hub.repositories.values())
@@ -568,7 +568,7 @@ def test_a_file_that_goes_while_it_is_sent_is_one_sentence(
     copy = Path(shutil.copy(releases[0] / releases[1][0].file, tmp_path))
     plan = plan_publication(study=study, to="zenodo", version="1.0", bundle=copy, publish=True, creators=WHO)
     copy.unlink()
-    with pytest.raises(PublishingError, match="changed while"):
+    with pytest.raises(PublishingError, match="removed or changed"):
         send_release(plan=plan)
 
 

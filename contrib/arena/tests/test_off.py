@@ -25,7 +25,7 @@ from tests.evaluation.reporting import exported
 from tests.judgments.desk import page
 
 pytestmark = pytest.mark.django_db
-SENTENCE = "CONTRIB_APPS"
+SENTENCE = "turn on arena"
 
 
 def test_pages_that_people_hold_are_handed_in_and_no_other_is_drawn(
@@ -42,7 +42,7 @@ def test_pages_that_people_hold_are_handed_in_and_no_other_is_drawn(
         claim_assignment(study=study, worker=other.worker)
     refused = other.client.get(f"/s/{study.slug}/work/")
     assert refused.status_code == 403
-    assert "This study is not open for answers." in refused.content.decode()
+    assert "open for answers" in refused.content.decode()
     assert "CONTRIB_APPS" not in refused.content.decode()
     assert not Assignment.objects.filter(worker=other.worker).exists()
     counted = SystemPair.objects.filter(study=study).values_list("wins", "ties", "losses")

@@ -42,7 +42,7 @@ from tests.metrics.test_score import install
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
-OVER = "members"
+OVER = "until challenge"
 DESIGN = {"name": "Lawns", "slug": "of-lawns", "dataset": "lawns", "protocol": "relevance"}
 
 

@@ -158,7 +158,7 @@ def test_what_cannot_be_chosen_is_refused_in_a_sentence() -> None:
         choose(study, "--method", "disagreement", "--budget", "5", "--metrics", "bleu-1")
     assert "chosen" not in study.design
     writing = make_study("caption", opened=False)
-    with pytest.raises(CommandError, match="items that could"):
+    with pytest.raises(CommandError, match="chosen"):
         choose(writing, "--method", "even", "--budget", "5")
 
 

@@ -238,7 +238,7 @@ def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None
     asked = design(
         spans={"documents": True}, seconds_per_unit=40, crowd={"lease_minutes": 2}, units_per_hit=3
     )
-    with refuses(DesignError, "4 texts", field="crowd.lease_minutes"):
+    with refuses(DesignError, "4 texts", "40", field="crowd.lease_minutes"):
         KINDS["spans"].draw_batch(asked, material())
 
 
@@ -390,7 +390,7 @@ def test_no_page_has_a_document_of_two_systems_that_begin_at_other_parts() -> No
         ({"spans": {"categories": "own"}}, "spans.own is empty"),
         ({"spans": {"own": ["a", "a"]}}, r"spans\.own"),
         ({"spans": {"documents": True}, "sampling": {"pairs_from": "references"}}, "pairs_from = 'outputs'"),
-        ({"spans": {"documents": True}, "filter": {"bleu_pre": 0.5}}, "leave"),
+        ({"spans": {"documents": True}, "filter": {"bleu_pre": 0.5}}, "parts"),
         (
             {"spans": {"documents": True}, "controls": {"per_hit": 1, "kinds": ["repeated"]}},
             "repeat whole doc",

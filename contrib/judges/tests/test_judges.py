@@ -240,7 +240,7 @@ def test_the_budget_is_never_exceeded(chat: FakeChat) -> None:
         assert asked.why == "The budget does not cover another call."
         assert 0 < asked.judge.spent <= int(budget * 1_000_000)
         assert asked.judge.spent == 44 * len(chat.served)
-    with pytest.raises(EvaluationError, match="already"):
+    with pytest.raises(EvaluationError, match="spent"):
         ask_model(study=study, name="m", model="small", budget=Decimal(0), **PRICED)
     chat.tokens_in = 1_000_000
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)

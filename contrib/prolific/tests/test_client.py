@@ -294,7 +294,7 @@ def test_an_id_that_could_mean_something_else_is_never_sent(
 
 
 def test_errors_without_the_documented_shape_are_still_told(client: ProlificClient) -> None:
-    with pytest.raises(Refused, match="Could"):
+    with refuses(Refused, "404", "5d0c"):
         client.get_study("5d0c")
     for body, said in (
         (b"<h1>Forbidden</h1>", "<h1>Forbidden</h1>"),

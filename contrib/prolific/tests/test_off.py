@@ -93,7 +93,7 @@ answer["there"] = Study.objects.filter(slug="draft").exists()
 answer["said"] = said.getvalue()
 print(json.dumps(answer, default=str))
 """
-SENTENCE = "The crowd prolific is off: turn on prolific in the setting CONTRIB_APPS."
+SENTENCE = "turn on prolific"
 
 
 @pytest.fixture

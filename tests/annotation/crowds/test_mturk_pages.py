@@ -105,7 +105,7 @@ def test_captions_are_escaped_and_what_no_xml_holds_does_not_break_the_question(
 def test_a_picture_that_workers_could_not_load_is_named(address: str) -> None:
     design, hit, units = make_hit("graded")
     units[2].item.url = address
-    with refuses(QuestionProblem, "photo-2.jpg"):
+    with refuses(QuestionProblem, "hit-0007", "photo-2.jpg"):
         html_page(design=design, hit=hit, units=units, hosts=HOSTS)
     design, hit, units = make_hit("triplet")
     units[2].item.url = address

@@ -118,7 +118,7 @@ def test_a_qualification_at_mechanical_turk_keeps_the_people_of_a_pilot_out(turk
 
 
 def test_nobody_can_be_needed_and_kept_out() -> None:
-    with refuses(DesignError, "requires", "pilot", field="workers"):
+    with refuses(DesignError, "pilot", field="workers"):
         panel_study(workers={"requires": ["pilot"], "forbids": ["pilot"]})
     with refuses(DesignError, "pilot", field="workers"):
         panel_study(workers={"requires": ["pilot"], "grants": "pilot"})
