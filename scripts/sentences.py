@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments", "quorum", "quorum_client")
 CATALOGUE = ROOT / "tests" / "sentences.txt"
 HEAD = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
+NUMERIC = ("quorum/metrics/", "quorum/statistics/")  # their constants say why a figure is undefined
 # what raises or reports an error, beside exceptions of the tree
 CALLS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
 Scope = ast.Module | ast.FunctionDef
@@ -28,7 +29,9 @@ def catalogue() -> str:
     trees = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_bytes()) for file in files}
     errors, lines = error_names(trees.values()), [HEAD]
     for path, tree in trees.items():
-        found = sorted(set(sentences(tree, errors, (tree,))))
+        found = sorted(
+            {*sentences(tree, errors, (tree,)), *(reasons(tree) if path.startswith(NUMERIC) else ())}
+        )
         lines += [f"\n{path}\n"] if found else []
         for error, said in groupby(found, key=lambda pair: pair[0]):
             lines += [f"  {error}\n", *(f"    {sentence}\n" for _, sentence in said)]
@@ -69,6 +72,12 @@ def sentences(
         if isinstance(child, (ast.Name, ast.Constant, ast.expr_context)):  # most of a tree; without children
             continue
         yield from sentences(child, errors, scopes, owner)
+
+
+def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for name, values in assigned(tree).items():
+        if isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1 and name.isupper():
+            yield name, str(values[0].value)
 
 
 @cache

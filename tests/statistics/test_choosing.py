@@ -32,7 +32,7 @@ from quorum.statistics.stopping import (
     relevance_range,
     simulate_stopping,
 )
-from tests.refusals import refuses
+from tests.refusals import assert_names, refuses
 from tests.statistics.golden import golden
 
 
@@ -142,7 +142,7 @@ def test_estimates_of_chosen_items_are_unbiased_and_their_intervals_hold_the_tru
 
 def test_a_single_item_has_no_interval() -> None:
     alone, pair = mean_of_all_items([1, 2], [0.5, 0.5], ["a", "a"]), mean_of_all_items([1, 2], [0.5, 0.5])
-    assert alone.reason == "there is 1 item, expected 2 or more to say what others would give"
+    assert_names(alone.reason, "1 item", "2")
     assert pair.low < pair.value < pair.high
 
 

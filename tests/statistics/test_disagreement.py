@@ -172,11 +172,11 @@ def test_groups_that_cannot_be_compared_say_why() -> None:
     assert "one group" in one.reason
     assert np.isnan(one.p)
     apart = known_groups([1, 1, 2, 2], ["a", "b", "c", "d"], [1, 0, 1, 1], ["x", "x", "y", "y"])
-    assert apart.reason == "no two raters of different groups have a unit in common"
+    assert "different groups" in apart.reason
     single = known_groups([1, 1], ["a", "b"], [1, 0], ["x", "y"])
-    assert single.reason == "no two raters of one group have a unit in common"
+    assert "one group" in single.reason
     nobody = known_groups([1, 2], ["a", "b"], [1, 0], ["x", "y"])
-    assert nobody.reason == "no two raters of different groups have a unit in common"
+    assert "different groups" in nobody.reason
 
 
 def test_raters_without_a_unit_in_common_have_no_agreement() -> None:

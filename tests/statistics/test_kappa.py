@@ -22,6 +22,10 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
+from quorum.statistics.agreement.cohen import ONE_LABEL
+from quorum.statistics.agreement.fleiss import ONE_CATEGORY
+from quorum.statistics.agreement.rater_pairs import NO_COMMON_UNIT
+from quorum.statistics.agreement.thresholds import NO_PAIR, ONE_SIDE
 from quorum.statistics.inputs import BadOption, BadValue, DuplicateJudgment
 from tests.refusals import refuses
 from tests.statistics.golden import golden, with_nan
@@ -70,9 +74,9 @@ def test_two_raters_who_never_share_a_label_are_worse_than_chance() -> None:
 
 
 def test_undefined_kappas_say_why() -> None:
-    assert kappa_interval([1, 1], [1, 1]).reason == "both raters used one and the same label only"
+    assert kappa_interval([1, 1], [1, 1]).reason == ONE_LABEL
     assert "nothing to compare" in kappa_interval([], []).reason
-    assert fleiss_interval([[3, 0], [3, 0]]).reason == "every judgment names the same category"
+    assert fleiss_interval([[3, 0], [3, 0]]).reason == ONE_CATEGORY
     assert "nothing to compare" in fleiss_interval(np.empty((0, 3))).reason
 
 
@@ -183,7 +187,7 @@ def test_the_matrix_is_symmetric_and_empty_where_two_raters_never_met() -> None:
     assert math.isnan(percent[0, 2])
     # Raters 2 and 3 gave the one unit they share the same answer.
     assert math.isnan(result.matrix("kappa")[2, 3])
-    assert result.reason.startswith("kappa and alpha are undefined for raters who gave one and the same")
+    assert "one and the same" in result.reason
     with refuses(BadOption, "figure", "rho", "units", "percent", "kappa", "alpha"):
         result.matrix("rho")
 
@@ -214,7 +218,7 @@ def test_thousands_of_workers_who_met_here_and_there_need_no_table() -> None:
 def test_raters_without_a_common_unit_make_no_pair(table: Any) -> None:
     result = agreement_by_pair(table)
     assert result.units.size == 0
-    assert result.reason == "no two raters judged a common unit"
+    assert result.reason == NO_COMMON_UNIT
 
 
 def test_opposite_numbers_are_equal_at_the_ratio_level() -> None:
@@ -286,11 +290,11 @@ def test_what_an_unseen_pair_means_is_said_aloud() -> None:
 
 def test_undefined_figures_are_nan_and_kappa_says_why() -> None:
     none = threshold_kappa([0, 0], [0, 0], 1, 1)
-    assert none.reason == "both sources say the same about every pair"
+    assert none.reason == ONE_SIDE
     assert math.isnan(none.kappa.value)
     assert math.isnan(none.precision.value)
     assert math.isnan(none.f1.low)
-    assert threshold_kappa([], [], 1, 1).reason == "there is no pair with both scores"
+    assert threshold_kappa([], [], 1, 1).reason == NO_PAIR
 
 
 def test_the_grid_holds_every_pair_of_thresholds_and_names_the_best() -> None:

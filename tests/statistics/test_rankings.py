@@ -19,10 +19,12 @@ from quorum.statistics.aggregation import (
     split_half_reliability,
     tournament,
 )
+from quorum.statistics.aggregation.best_worst import NO_HALVES
+from quorum.statistics.aggregation.bradley_terry import NO_GAMES
 from quorum.statistics.correlation import correlation
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.meta import metric_winners
-from tests.refusals import refuses
+from tests.refusals import assert_names, refuses
 from tests.statistics.golden import golden
 
 FOUR = ["a", "b", "c", "d"]
@@ -107,7 +109,7 @@ def test_noisier_judges_are_less_reliable() -> None:
 def test_scores_of_one_answer_have_no_halves() -> None:
     result = split_half_reliability(["t"], [FOUR], ["a"], ["b"], splits=5)
     assert math.isnan(result.spearman)
-    assert result.reason == "no two items have answers in both halves, with scores that differ"
+    assert result.reason == NO_HALVES
 
 
 def test_borda_adds_the_points_of_every_ranking() -> None:
@@ -251,7 +253,7 @@ def test_an_item_that_was_never_the_best_has_no_finite_strength_without_a_prior(
 
 def test_one_item_is_no_choice() -> None:
     found = luce_choice([["x", "y"]], ["x"], owners={"x": ["a"], "y": ["a"]})
-    assert found.reason == "there are fewer than two items"
+    assert found.reason == NO_GAMES
 
 
 def test_copies_of_judgments_under_one_name_narrow_nothing() -> None:
@@ -348,16 +350,16 @@ def test_a_system_without_a_decided_comparison_has_no_fraction_and_is_named() ->
     assert math.isnan(result.fraction[2])
     assert math.isnan(result.low[2])
     assert result.undefined_resamples[2] == 50
-    assert result.reason == "c has no comparison that counts"
+    assert_names(result.reason, "c")
     assert result.order.tolist()[-1] == 2
 
 
 def test_one_comparison_has_fractions_and_says_why_it_has_no_interval() -> None:
     result = tournament(["a"], ["b"], [1])
     assert result.fraction.tolist() == [1, 0]
-    assert result.reason == "there are fewer than two rows, which give no interval"
+    assert "two rows" in result.reason
     clustered = tournament(["a"] * 3, ["b"] * 3, [1, 1, 2], clusters=["image"] * 3)
-    assert clustered.reason == "there are fewer than two clusters, which give no interval"
+    assert "two clusters" in clustered.reason
     nothing = tournament([], [], [])
     assert nothing.fraction.tolist() == []
     assert nothing.comparisons == 0

@@ -23,7 +23,7 @@ from quorum.statistics.aggregation import (
     weighted_vote,
 )
 from quorum.statistics.inputs import BadShape, BadValue
-from tests.refusals import refuses
+from tests.refusals import assert_names, refuses
 from tests.statistics.golden import golden
 
 CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))
@@ -115,7 +115,7 @@ def test_a_unit_without_weight_has_no_winner_under_any_rule_and_says_so() -> Non
         assert result.values() == [None, 1]
         assert math.isnan(result.share[0])
         assert math.isnan(result.margin[0])
-        assert result.reason == "1 of 2 units have only judgments of weight zero, which decide nothing"
+        assert_names(result.reason, "1 of 2")
     assert weighted_vote(["v"], [1], [2]).reason == ""
     assert weighted_vote([], [], []).values() == []
 
@@ -163,7 +163,7 @@ def test_a_weighted_mean_divides_by_the_weights() -> None:
     assert math.isnan(result.mean[1])
     assert result.weight is not None
     assert result.weight.tolist() == [4, 0]
-    assert result.reason == "1 of 2 units have only judgments of weight zero, which decide nothing"
+    assert_names(result.reason, "1 of 2")
 
 
 @settings(max_examples=30)
