@@ -106,7 +106,7 @@ def test_help_and_mistakes_speak_the_words_of_the_command(
     assert run("scor") == (
         "quorum: 'scor' is no command; did you mean `quorum score`? `quorum --help` lists them."
     )
-    assert_names(run("study", "nwe"), "nwe", "quorum study")
+    assert_names(run("study", "nwe"), "nwe", "quorum study new")
 
 
 def test_files_are_scored_where_nothing_is_set_up_and_nothing_is_left_behind(terminal: Terminal) -> None:
@@ -142,6 +142,7 @@ def running(terminal: Terminal) -> Iterator["subprocess.Popen[str]"]:
             process.send_signal(signal.SIGTERM)
 
 
+@pytest.mark.long
 def test_quorum_run_serves_an_empty_folder(terminal: Terminal, running: "subprocess.Popen[str]") -> None:
     assert running.stdout is not None
     said = ""

@@ -276,7 +276,7 @@ def test_the_page_shows_the_hit_its_holders_and_answers(designer: Client) -> Non
         assert f'src="/s/{study.slug}/preview/?number={hit.position + 1}"' in response.content.decode()
         assert "check question: reference" in text
         assert "These items cannot be changed any more: 2 people have taken pages of work" in text
-        assert "Pull out" not in text
+        assert "Remove from the page" not in text
 
 
 @pytest.mark.django_db
@@ -284,13 +284,13 @@ def test_a_draft_is_paged_through_and_who_may_not_change_it_sees_no_form(designe
     study = study_of("pairwise")
     text = words(designer.get(page(study, "hit") + "?number=2"))
     assert "Page of work 2 of" in text
-    assert "Change it, or write another like it" in text
+    assert "Change, or write a similar one" in text
     assert not HIT.objects.exists()
     viewer = User.objects.create_user("viewer", is_staff=True)
     give_role(study=study, user=viewer, role="viewer", by=None)
     stranger = User.objects.create_user("stranger", is_staff=True)
     client = Client()
     client.force_login(viewer)
-    assert "Pull out" not in words(client.get(page(study, "hit")))
+    assert "Remove from the page" not in words(client.get(page(study, "hit")))
     client.force_login(stranger)
     assert client.get(page(study, "hit")).status_code == 404

@@ -335,7 +335,7 @@ def test_people_who_come_together_are_given_different_hits() -> None:
         ),
         (
             {"stopping": {"rule": "margin", "minimum": 4}},
-            r"stopping\.minimum.*stopping\.minimum is 4.*judgments_per_unit",
+            r"stopping\.minimum is 4.*judgments_per_unit",
         ),
         ({"stopping": {"rule": "soon"}}, "none.*settled.*margin"),
     ],

@@ -92,20 +92,21 @@ def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Instal
             page.set_viewport_size({"width": width, "height": 844})
 
 
+@pytest.mark.long
 def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installations: Installations) -> None:
     with installations.fresh("sqlite") as installation:
         pk = installation.python(MANY_ASSIGNMENTS).split()[-1]
         installation.start_server()
         sign_in(page, installation)
         page.goto(f"{installation.url}/admin/judgments/study/{pk}/results/")
-        waiting = page.get_by_role("heading", name="Being counted")
+        waiting = page.get_by_role("heading", name="Being computed")
         expect(waiting).to_be_visible()
         assert problems(page, within=".q-page", impacts=SERIOUS) == []
         page.evaluate("window.stayed = true")
         menu = page.locator("summary", has_text="More")
         menu.focus()
         installation.python(COUNT)
-        expect(page.get_by_role("heading", name="Nothing is computed yet")).to_be_visible()
+        expect(page.get_by_role("heading", name="Nothing has been computed yet")).to_be_visible()
         expect(waiting).to_have_count(0)
         assert page.evaluate("window.stayed") is True
         expect(menu).to_be_focused()

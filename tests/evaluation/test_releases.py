@@ -201,6 +201,7 @@ def test_its_figures_are_those_of_the_study(made_once: Made, bundle: Path) -> No
     assert of_workers(lines(files["workers.jsonl"])) == of_workers(result["workers"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_of_people_and_no_code_that_lets_them_in_stands_in_a_bundle(
     pairwise: StudyOf, tmp_path: Path
 ) -> None:
@@ -375,9 +376,9 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ({"licence": "CC-BY-40"}, "BY-4"),
-        ({"version": "one"}, "is no version"),
-        ({"version": "1.0\n"}, "is no version"),
+        ({"licence": "CC-BY-40"}, "CC-BY-4.0"),
+        ({"version": "one"}, "is not a version"),
+        ({"version": "1.0\n"}, "is not a version"),
     ],
 )
 def test_wrong_terms_are_refused(pairwise: StudyOf, tmp_path: Path, terms: dict[str, str], said: str) -> None:

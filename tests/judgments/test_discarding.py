@@ -165,7 +165,7 @@ def test_what_stands_in_the_way_is_one_sentence_and_nothing_goes(case: str, desi
     assert drawn(fresh(study))["Unit"] == before["Unit"]
     shown = words(designer.get(page(study, "discard")))
     assert str(refusal.value) in shown
-    assert "These are deleted" not in shown
+    assert "This deletes" not in shown
     assert page(study, "discard") not in designer.get(page(study, "launch")).content.decode()
 
 

@@ -141,7 +141,7 @@ def test_nothing_is_sent_unless_asked_and_all_that_would_be_is_shown(
     said = capsys.readouterr().out
     assert "pretty_name" in said
     assert "Refused: Expected whose repository" in said
-    with pytest.raises(CommandError, match="not made public"):
+    with pytest.raises(CommandError, match="made public without"):
         call_command("publish_release", study.slug, "--to", "zenodo", "--publish")
     assert zenodo.calls == hub.calls == []
     assert not Deposit.objects.exists()
@@ -431,7 +431,7 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
 @pytest.mark.parametrize(
     ("rights", "words"),
     [
-        ("", "says"),
+        ("", "whose owner"),
         ("Pictures CC BY-NC 2.0", "says otherwise"),
         ("All rights reserved", "says otherwise"),
         ("Not for redistribution.", "says otherwise"),
@@ -557,7 +557,7 @@ def test_a_release_with_somebody_who_was_erased_is_not_made_public(
     assert not any(one["published"] for one in zenodo.records.values())
     assert all(one["private"] and len(one["commits"]) == 1 for one in hub.repositories.values())
     calls = len(zenodo.calls) + len(hub.calls)
-    with pytest.raises(PublishingError, match="Somebody was erased"):
+    with pytest.raises(PublishingError, match="A participant was erased"):
         send(study, to)
     assert len(zenodo.calls) + len(hub.calls) == calls
 

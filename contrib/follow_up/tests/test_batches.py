@@ -49,7 +49,7 @@ class TestTheNextBatch:
     def test_what_cannot_be_made_is_refused_in_a_sentence_and_changes_nothing(self) -> None:
         pairs = pairwise()
         before = Study.objects.count()
-        with pytest.raises(WrongState, match="choose"):
+        with pytest.raises(WrongState, match="select at least"):
             make_next_batch(study=pairs.study, keys=[])
         with pytest.raises(NotThere, match="has no 'p9'"):
             make_next_batch(study=pairs.study, keys=["p1", "p9"])

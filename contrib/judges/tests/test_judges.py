@@ -167,7 +167,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
 
 def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> None:
     study = make_study("graded")
-    chat.faults = [503] * asking.AT_ONCE * (asking.MOST_WAITS - 1)
+    chat.faults = [503] * asking.PARALLEL_CALLS * (asking.MOST_WAITS - 1)
     asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.left, asked.why) == (0, "")
 
@@ -267,12 +267,12 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
     with pytest.raises(Killed):  # between the rows that announce calls and those of the replies
         ask_model(study=study, name="m", model="small", budget=Decimal(1), endpoint=Deadly(), **PRICED)
     judge = Judge.objects.get()
-    assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, asking.AT_ONCE)
+    assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, asking.PARALLEL_CALLS)
     open_money = judge.reserved
 
     early = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     assert early.why.startswith("4 calls of another run may be under way")
-    JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE)
+    JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE_AFTER)
     late = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
     assert (late.answered, late.left, late.why) == (count, 0, "")
@@ -445,9 +445,9 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     client = signed_in(User.objects.create_superuser("lead"))
     page = client.get(f"/admin/judgments/study/{study.pk}/judges/").content.decode()
     assert "Not tested: no person judged 30 or more" in page
-    assert "chooses the text that is shown first" in page
-    assert "If people had judged fewer" in page
-    assert re.search(r"The figures below were computed \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)
+    assert "chooses the text shown first" in page
+    assert "With fewer judgments by people" in page
+    assert re.search(r"The results below were computed \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)
     stored = client.get(f"/api/studies/{study.slug}/judges/").json()
     assert stored["result"]["judges"] == found["judges"]
     assert client.get(f"/api/judges/?study={study.slug}").json()["results"][0]["own_systems"] == ["system-1"]
@@ -463,7 +463,7 @@ def _reported(study: Study, judge: dict[str, Any]) -> None:
     (figures,) = held.tables
     values = {row[1]: row[2] for row in figures.rows if row[0] == "m"}
     assert values["says the same in both orders"] == estimate_of(judge["side"]["consistent"])
-    assert values["favours systems of its family, more than people"] == estimate_of(judge["own"])
+    assert values["favours systems of its family more than people"] == estimate_of(judge["own"])
     assert figures.rows[0][0] == "people among themselves"
     analysis = Analysis.objects.get(study=study, what=Analysis.What.JUDGES)
     analysis.result["judges"][0]["estimates"][0] |= {"unlabelled": 7}

@@ -245,7 +245,7 @@ from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Mone
 from annotation.money import bookings, call_decisions, operations
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from judgments.models import StudyEvent
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
@@ -257,7 +257,7 @@ study = study_at_mturk(make_dataset(pictures=False))
 money.set_budget(study=study, platform=study.platform, cents=10_000)
 names = []
 for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
-    worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, raw=f"A1ADA{number}", name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
@@ -282,7 +282,7 @@ def press(**form):
     url = reverse("admin:judgments_study_do", args=[study.pk, "bonus"])
     answer = client.post(url, {"page": "crowd", "seen": "0", **form})
     said = [str(one) for one in get_messages(answer.wsgi_request)]
-    return {"status": answer.status_code, "paid": any("is on its way" in one for one in said)}
+    return {"status": answer.status_code, "paid": any("is being paid" in one for one in said)}
 
 def meeting(act):
     room = threading.Barrier(2)

@@ -483,7 +483,7 @@ def test_another_person_s_submission_and_another_submission_of_a_person_are_name
     study = panel_study()
     done(study, ADA)
     said = found(study, line({**BOB, "SESSION_ID": ADA["SESSION_ID"]}, "AWAITING REVIEW"))
-    assert "another person's id" in said[BOB["PROLIFIC_PID"]].reason
+    assert "another participant's id" in said[BOB["PROLIFIC_PID"]].reason
     said = found(study, line({**ADA, "SESSION_ID": "other"}, "AWAITING REVIEW"))
     assert {one.verdict for one in said.values()} == {"only-here"}  # under one id, both lines
     listed = compare_panel_list(
