@@ -246,7 +246,13 @@ def _concerns_a_crowd(study: Study) -> bool:
 
 
 @study_page(
-    "crowd", "Crowd", order=41, shown=_concerns_a_crowd, group=StudyPlace.LIVE, before=StudyPlace.LAUNCH
+    "crowd",
+    "Crowd",
+    order=41,
+    shown=_concerns_a_crowd,
+    group=StudyPlace.LIVE,
+    before=StudyPlace.LAUNCH,
+    help="crowds/README.md",
 )
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend, design = backend_of(study), design_of(study)
@@ -424,6 +430,7 @@ add_operation(call_decisions.repeat_call, name="call-was-not-done", label="It wa
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
     list_display = (
         "__str__",
         study_column,
@@ -450,6 +457,7 @@ class PublicationAdmin(ReadOnlyAdmin):
 
 @admin.register(CrowdSession)
 class CrowdSessionAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
     list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
     ordering = ("-pk",)
     list_filter = ("platform", "status", "confirmed", "study")
@@ -464,6 +472,7 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
 
 @admin.register(CrowdCall)
 class CrowdCallAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
     list_display = ("when", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
     list_filter = ("platform", "kind", "state", "study")
@@ -477,6 +486,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
     list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__platform", "budget__study")

@@ -201,6 +201,7 @@ class QuorumAdmin(ModelAdmin):
     list_per_page = PER_PAGE
     add_label = ""  # the words of the button above a list; empty: "Add ..."
     empty_words = ""  # where rows come from, said in a list that has none yet
+    help = ""  # the page of the documentation that explains the list; a feature's own without one
     list_fullwidth = True
     paginator = BoundedPaginator
     show_full_result_count = False

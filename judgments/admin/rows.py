@@ -30,6 +30,7 @@ from judgments.studies.study_page import study_page_address
 
 @admin.register(Item)
 class ItemAdmin(ReadOnlyAdmin):
+    help = "formats.md#datasets"
     empty_words = "Importing a dataset brings its images."
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_select_related = ("dataset",)
@@ -45,6 +46,7 @@ class ItemAdmin(ReadOnlyAdmin):
 
 @admin.register(Caption)
 class CaptionAdmin(ReadOnlyAdmin):
+    help = "formats.md#datasets"
     empty_words = "Importing a dataset brings its captions."
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_select_related = ("dataset", "item")
@@ -58,6 +60,7 @@ class CaptionAdmin(ReadOnlyAdmin):
 
 @admin.register(System)
 class SystemAdmin(ReadOnlyAdmin):
+    help = "formats.md#candidates-what-one-system-says"
     empty_words = "“Import candidates” on a dataset's page adds a system."
     list_display = (
         "name",
@@ -88,6 +91,7 @@ class KindFilter(KnownValuesFilter):
 
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
+    help = "glossary.md#what-is-judged"
     empty_words = "Generating a study's pages of work makes its units."
     list_display = (
         "key",
@@ -145,6 +149,7 @@ class UnitAdmin(ReadOnlyAdmin):
 
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
+    help = "designing.md#hits-by-hand"
     empty_words = "“Generate pages of work” on a study's page makes them."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
@@ -169,6 +174,7 @@ class HITAdmin(ReadOnlyAdmin):
 
 @admin.register(StudyEvent)
 class StudyEventAdmin(ReadOnlyAdmin):
+    help = "roles.md#the-log"
     list_display = ("when", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")
     list_select_related = ("study", "by")

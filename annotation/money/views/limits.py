@@ -78,6 +78,7 @@ class LimitForm(_Form):
 
 @admin.register(SpendingLimit)
 class SpendingLimitAdmin(QuorumAdmin):
+    help = "roles.md#limits-on-money"
     form = LimitForm
     add_label = "Set a limit"
 

@@ -23,6 +23,7 @@ from judgments.models import SavedPreset
 class SavedPresetAdmin(QuorumAdmin):
     """Presets are made on a study's page “Use again”, not here."""
 
+    help = "designing.md#use-again"
     empty_words = "A study's page “Use again” saves its design as a preset."
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")
     list_select_related = ("made_by",)
