@@ -431,6 +431,7 @@ add_operation(call_decisions.repeat_call, name="call-was-not-done", label="It wa
 @admin.register(Publication)
 class PublicationAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "Opening a study at a crowd offers its pages of work there."
     list_display = (
         "__str__",
         study_column,
@@ -458,6 +459,7 @@ class PublicationAdmin(ReadOnlyAdmin):
 @admin.register(CrowdSession)
 class CrowdSessionAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "A row is added whenever a crowd sends a person to a study."
     list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
     ordering = ("-pk",)
     list_filter = ("platform", "status", "confirmed", "study")
@@ -473,6 +475,7 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
 @admin.register(CrowdCall)
 class CrowdCallAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "Requests to a crowd are stored here before they are sent."
     list_display = ("when", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
     list_filter = ("platform", "kind", "state", "study")
@@ -487,6 +490,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "Each amount that is reserved or paid at a crowd is noted here."
     list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__platform", "budget__study")

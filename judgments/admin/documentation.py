@@ -71,16 +71,15 @@ def show_document(request: HttpRequest, name: str) -> HttpResponseBase:
         raise Http404
     if path.suffix != ".md":
         return FileResponse(path.open("rb"))
-    pages = [
-        ("tutorial.md", gettext("Tutorial")),
-        ("glossary.md", gettext("Glossary")),
-        ("index.md", gettext("All pages")),
-    ]
     context = admin.site.each_context(request) | {
         "title": gettext("Help"),
         "document": rendered(name),
         "name": name,
-        "pages": pages,
+        "pages": [
+            (FIRST, gettext("Tutorial")),
+            (GLOSSARY, gettext("Glossary")),
+            ("index.md", gettext("All pages")),
+        ],
     }
     return TemplateResponse(request, "judgments/document.html", context)
 

@@ -24,7 +24,7 @@ from judgments.admin.base import (
     study_column,
     thumbnail,
 )
-from judgments.models import HIT, Caption, Item, Output, StudyEvent, System, Unit
+from judgments.models import HIT, Caption, Dataset, Item, Output, StudyEvent, System, Unit
 from judgments.studies.study_page import study_page_address
 
 
@@ -32,6 +32,7 @@ from judgments.studies.study_page import study_page_address
 class ItemAdmin(ReadOnlyAdmin):
     help = "formats.md#datasets"
     empty_words = "Importing a dataset brings its images."
+    filled_by = Dataset
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_select_related = ("dataset",)
     list_filter = ("split", "dataset")
@@ -48,6 +49,7 @@ class ItemAdmin(ReadOnlyAdmin):
 class CaptionAdmin(ReadOnlyAdmin):
     help = "formats.md#datasets"
     empty_words = "Importing a dataset brings its captions."
+    filled_by = Dataset
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_select_related = ("dataset", "item")
     list_filter = ("role", "dataset")
@@ -62,6 +64,7 @@ class CaptionAdmin(ReadOnlyAdmin):
 class SystemAdmin(ReadOnlyAdmin):
     help = "formats.md#candidates-what-one-system-says"
     empty_words = "“Import candidates” on a dataset's page adds a system."
+    filled_by = Dataset
     list_display = (
         "name",
         "dataset",
@@ -175,6 +178,7 @@ class HITAdmin(ReadOnlyAdmin):
 @admin.register(StudyEvent)
 class StudyEventAdmin(ReadOnlyAdmin):
     help = "roles.md#the-log"
+    empty_words = "Every change of a study is noted here: who made it, and why."
     list_display = ("when", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")
     list_select_related = ("study", "by")

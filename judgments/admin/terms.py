@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 
 from common.markup import plain_text
+from judgments.admin.documentation import GLOSSARY, documents
 
 SECTION = "Terms of the field"
 ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
@@ -20,7 +20,7 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
 @cache
 def terms() -> dict[str, str]:
     """Return what each term of the glossary's section means."""
-    text = (settings.BASE_DIR / "docs" / "glossary.md").read_text(encoding="utf-8")
+    text = documents()[GLOSSARY].read_text(encoding="utf-8")
     section = text.partition(f"\n## {SECTION}\n")[2].partition("\n## ")[0]
     return {name: plain_text(meaning) for name, meaning in ENTRY.findall(section)}
 
@@ -28,7 +28,7 @@ def terms() -> dict[str, str]:
 @cache_control(private=True, max_age=3600)
 def show_terms(request: HttpRequest, language: str) -> JsonResponse:
     """Return them in the reader's language, which the address names as browsers keep the answer."""
-    glossary = reverse("documentation", args=["glossary.md"])
+    glossary = reverse("documentation", args=[GLOSSARY])
     return JsonResponse(
         {
             "glossary": {"name": gettext("Glossary"), "address": f"{glossary}#terms-of-the-field"},

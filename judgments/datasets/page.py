@@ -404,6 +404,7 @@ def _apply_format(understood: Understood, format: str) -> None:
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
     help = "formats.md#one-upload"
+    empty_words = "A dataset holds pictures or texts, what people wrote about them, and what systems wrote."
     list_display = (
         "dataset",
         "source_format",

@@ -53,6 +53,7 @@ STATE_COLOURS = {
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
     help = "designing.md"
+    empty_words = "A study asks people to judge what is in a dataset."
     list_display = ("study", "state_label", "protocol_title", "dataset", "progress", "created_by", "created")
     list_display_links = None
     add_label = "New study"

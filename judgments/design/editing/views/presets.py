@@ -16,7 +16,7 @@ from unfold.decorators import display
 
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.saved_presets import delete_preset, may_change_preset, rename_preset
-from judgments.models import SavedPreset
+from judgments.models import SavedPreset, Study
 
 
 @admin.register(SavedPreset)
@@ -25,6 +25,7 @@ class SavedPresetAdmin(QuorumAdmin):
 
     help = "designing.md#use-again"
     empty_words = "A study's page “Use again” saves its design as a preset."
+    filled_by = Study
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")
     list_select_related = ("made_by",)
     search_fields = ("title", "slug", "description")
