@@ -106,7 +106,7 @@ def test_help_and_mistakes_speak_the_words_of_the_command(
     assert run("scor") == (
         "quorum: 'scor' is no command; did you mean `quorum score`? `quorum --help` lists them."
     )
-    assert_names(run("study", "nwe"), "nwe", "quorum study new")
+    assert_names(str(run("study", "nwe")), "nwe", "quorum study new")
 
 
 def test_files_are_scored_where_nothing_is_set_up_and_nothing_is_left_behind(terminal: Terminal) -> None:

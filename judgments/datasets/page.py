@@ -38,6 +38,7 @@ from common.rate_limits import TooMany
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.access.views import offered_accounts
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
+from judgments.admin.documentation import page_of_feature, with_help
 from judgments.datasets import pending_imports, uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.operations import OPERATIONS
@@ -184,10 +185,12 @@ class UploadForm(FilesForm):
         formats, titles: names of the formats, and what a page calls them.
         lead: the sentence above the form; it may hold ``{dataset}``.
         permission: what the account needs besides its role in the dataset.
+        help: the page of the documentation; a feature's own without one.
     """
 
     formats: ClassVar[tuple[str, ...]]
     titles: ClassVar[Mapping[str, str]] = FORMAT_TITLES
+    help: ClassVar[str] = ""
     format_label: ClassVar[str] = gettext_noop("Format")
     files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
     by_itself = gettext_noop("UTF-8, or as given by the byte order mark")
@@ -361,6 +364,7 @@ class CandidatesForm(UploadForm):
     formats = tuple(CANDIDATE_FORMATS)
     job = "import_candidates"
     title = gettext_noop("Import candidates")
+    help = "formats.md#candidates-what-one-system-says"
     lead = gettext_noop("Import a system's captions of the images of {dataset}.")
     field_order = ("system", "format", "files")
 
@@ -379,6 +383,7 @@ class RankingsForm(UploadForm):
     formats = tuple(Output.Task.values)
     job = "import_rankings"
     title = gettext_noop("Import rankings")
+    help = "formats.md#rankings"
     lead = gettext_noop(
         "Import systems' ranked lists of captions for the images of {dataset}, or of images for captions."
     )
@@ -404,6 +409,8 @@ def _apply_format(understood: Understood, format: str) -> None:
 
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
+    help = "formats.md#one-upload"
+    empty_words = "A dataset holds pictures or texts, what people wrote about them, and what systems wrote."
     list_display = (
         "dataset",
         "source_format",
@@ -443,7 +450,7 @@ class DatasetAdmin(QuorumAdmin):
         return [
             path(
                 "columns/<slug:upload>/",
-                self.admin_site.admin_view(self.columns_view),
+                with_help(self.admin_site.admin_view(self.columns_view), "imports.md"),
                 name="judgments_dataset_columns",
             ),
             path(
@@ -454,7 +461,10 @@ class DatasetAdmin(QuorumAdmin):
             *(
                 path(
                     f"<int:pk>/{name}/",
-                    self.admin_site.admin_view(partial(self.import_view, form_class=form_class)),
+                    with_help(
+                        self.admin_site.admin_view(partial(self.import_view, form_class=form_class)),
+                        form_class.help or page_of_feature(form_class),
+                    ),
                     name=f"judgments_dataset_{name}",
                 )
                 for name, form_class in UPLOADS.items()
@@ -462,7 +472,10 @@ class DatasetAdmin(QuorumAdmin):
             *(
                 path(
                     f"<int:pk>/{page.name}/",
-                    self.admin_site.admin_view(partial(self.page_view, page=page)),
+                    with_help(
+                        self.admin_site.admin_view(partial(self.page_view, page=page)),
+                        page_of_feature(page.view),
+                    ),
                     name=f"judgments_dataset_{page.name}",
                 )
                 for page in PAGES.values()

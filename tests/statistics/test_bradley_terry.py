@@ -14,7 +14,8 @@ from quorum.statistics.aggregation import (
     bradley_terry,
     bradley_terry_of_comparisons,
 )
-from quorum.statistics.aggregation.bradley_terry import NO_GAMES, NO_TIES
+from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
+from quorum.statistics.aggregation.bradley_terry.fitting import NO_TIES
 from quorum.statistics.inputs import BadValue
 from quorum.statistics.meta import winners_without_raters
 from tests.refusals import assert_names, refuses

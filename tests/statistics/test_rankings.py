@@ -20,7 +20,7 @@ from quorum.statistics.aggregation import (
     tournament,
 )
 from quorum.statistics.aggregation.best_worst import NO_HALVES
-from quorum.statistics.aggregation.bradley_terry import NO_GAMES
+from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
 from quorum.statistics.correlation import correlation
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.meta import metric_winners

@@ -26,7 +26,7 @@ from judgments.studies.study_page import study_page
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
-@study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE)
+@study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE, help="designing.md#use-again")
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     number = next_copy(study)
