@@ -177,7 +177,7 @@ def table_of(
     """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
 
     Args:
-        offered: our column -> the file's, of the last mapping; it counts if the file has all of them.
+        offered: our column -> the file's, of the last mapping; it counts if the file has all of them, and a guess no other.
     """
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})
@@ -187,7 +187,9 @@ def table_of(
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in TABLE_USES[use].wanted if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
-    known = used if used and set(used.values()) <= set(names) else guess_columns(names, wanted)
+    known = guess_columns(names, wanted)
+    if used and set(used.values()) <= set(names) and known.keys() <= set(offered or ()):
+        known = used
     TABLE_USES[use].check_guesses(known)
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
     return UploadTable(names, cells, known, header_row=header_row, is_folder=path.is_dir())
