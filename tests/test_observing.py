@@ -156,6 +156,7 @@ def test_figures_count_requests_and_what_waits(client: Client, settings: Setting
     assert study.slug not in page
 
 
+@pytest.mark.long
 def test_gunicorn_s_processes_are_counted_together_and_log_objects(
     installation_on: Callable[[str], Installation],
 ) -> None:

@@ -26,6 +26,7 @@ from judgments.importers import (
     read_layouts,
 )
 from judgments.importers.records.rows import CreditedRow, JudgmentRow, ReferenceRow
+from tests.marks import long_except
 
 LABELLED = [
     {
@@ -396,7 +397,7 @@ NESTED = st.recursive(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("form", read_layouts())
+@pytest.mark.parametrize("form", long_except(read_layouts(), "label-studio"))
 @settings(max_examples=20, deadline=None)
 @given(records=st.lists(st.dictionaries(
     st.sampled_from(("annotations", "annotation", "item", "esa_spans", "tgt", "esa_score", "id", "label_annotations",
