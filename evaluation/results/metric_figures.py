@@ -666,7 +666,7 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     if not any(cell["images_undefined"] for cell in cells):
         return ""
     return _(
-        "Within items: the mean over %(n)s of %(all)s items; the others have no two captions that differ both for "
+        "Within items: the mean over %(n)s of %(all)s items; the others have no two texts that differ both for "
         "people and for the metric."
     ) % {
         "n": describe_range([cell["images"] for cell in cells], thousands, thousands),

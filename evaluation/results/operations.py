@@ -162,23 +162,23 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
     )
     own_kept = serializers.BooleanField(
         required=False,
-        label="Also with own captions",
+        label="Also with own references",
         help_text="Captions: also with references that are equal to the caption (H13 4.1.1).",
     )
     without_own = serializers.BooleanField(
         required=False,
-        label="Without own captions",
+        label="Without own references",
         help_text="Captions: leave out those that equal a reference, as CLIPScore's figures of Flickr8k-Expert do.",
     )
     people_at_least = ThresholdsField(
         required=False,
         label="Thresholds of people",
-        help_text="Captions: also kappa at these scores of people.",
+        help_text="Texts: also kappa at these scores of people.",
     )
     metric_at_least = ThresholdsField(
         required=False,
         label="Thresholds of metrics",
-        help_text="Captions: also kappa at these scores of metrics.",
+        help_text="Texts: also kappa at these scores of metrics.",
     )
 
 

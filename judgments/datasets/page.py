@@ -81,8 +81,8 @@ FORMAT_TITLES = {
     "xlsx": gettext_noop("Excel (.xlsx): the first sheet"),
     "parquet": gettext_noop("Parquet"),
     **{name: how.title for name, how in read_layouts().items()},
-    "annotation": gettext_noop("Captions ranked for an image: qid is an image, docid the id of a caption"),
-    "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
+    "annotation": gettext_noop("Texts ranked for an item: qid is an item, docid the id of a text"),
+    "search": gettext_noop("Items ranked for a text: qid is the id of a text, docid an item"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
 LOOK = "understand_upload"
@@ -250,9 +250,7 @@ class UnderstoodForm(forms.Form):
             label=gettext_lazy("Source and licence"),
             required=False,
             max_length=5_000,
-            help_text=gettext_lazy(
-                "Who made the pictures and captions, and under which terms they are used."
-            ),
+            help_text=gettext_lazy("Who made the data, and under which terms it is used."),
             widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         )
         for number, part in enumerate(understood.parts):
@@ -327,15 +325,15 @@ class UnderstoodForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "No captions are by people. Under 'These are', choose 'captions by people' where they are; a "
-                    "table (CSV or JSON lines) of a system's captions can be imported without them."
+                    "Nothing is by people. Under 'These are', choose what people wrote; a "
+                    "table (CSV or JSON lines) of what systems wrote can be imported without it."
                 )
             )
         if len(people) > 1 and (
             len({part.file for part in people}) > 1 or not all(p.columns for p in people)
         ):
             raise forms.ValidationError(
-                gettext("%(n)s parts are captions by people; expected one, or columns of one file.")
+                gettext("%(n)s parts are by people; expected one, or columns of one file.")
                 % {"n": len(people)}
             )
         if not all(names):
@@ -355,13 +353,13 @@ class CandidatesForm(UploadForm):
     formats = tuple(CANDIDATE_FORMATS)
     job = "import_candidates"
     title = gettext_noop("Import candidates")
-    lead = gettext_noop("What a system says about the images of {dataset}.")
+    lead = gettext_noop("What a system wrote about the items of {dataset}.")
     field_order = ("system", "format", "files")
 
     system = forms.CharField(
         label=gettext_lazy("System"),
         max_length=80,
-        help_text=gettext_lazy("What produced these captions. Participants never see it."),
+        help_text=gettext_lazy("What wrote these texts. Participants never see it."),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -373,9 +371,7 @@ class RankingsForm(UploadForm):
     formats = tuple(Output.Task.values)
     job = "import_rankings"
     title = gettext_noop("Import rankings")
-    lead = gettext_noop(
-        "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
-    )
+    lead = gettext_noop("Lists in which systems ranked texts for the items of {dataset}, or items for texts.")
     field_order = ("format", "files")
     format_label = gettext_noop("What is ranked")
     files_help = gettext_noop("Lines of qid, Q0, docid, rank, score and system, with blanks between.")

@@ -25,11 +25,11 @@ LONGEST_SHOWN = 120  # characters of a cell
 
 # What a page calls our columns; the others say it themselves.
 COLUMN_WORDS = {
-    "image": gettext_noop("item: the picture's file name, or an id"),
-    "caption": gettext_noop("caption, or what a system wrote"),
+    "image": gettext_noop("item: a file name, or an id"),
+    "caption": gettext_noop("what a system, or people, wrote"),
     "text": gettext_noop("source text"),
     "system": gettext_noop("name of the system"),
-    "caption_id": gettext_noop("the caption’s id"),
+    "caption_id": gettext_noop("id of what was written"),
     "split": gettext_noop("split, such as test"),
     "url": gettext_noop("address of the picture"),
     "boxes": gettext_noop("boxes in the picture"),
@@ -40,6 +40,7 @@ COLUMN_WORDS = {
     "rank": gettext_noop("place in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
+OF_PICTURES = {"url", "boxes", "image_width", "image_height"}
 
 OF_A_SYSTEM = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
@@ -177,7 +178,7 @@ def table_of(
     """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
 
     Args:
-        offered: our column -> the file's, of the last mapping; it counts if the file has all of them, and a guess no other.
+        offered: our column -> the file's, of the last mapping; it counts if the file has them all, and a guess no other.
     """
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})

@@ -52,7 +52,7 @@ class Quiz(Part):
     items: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Known items in an attempt",
-        description="Of the study's own kind, about images reserved for them.",
+        description="Of the study's own kind, about items reserved for them.",
     )
     pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8, title="Share that must be right", description="Between 0 and 1."

@@ -152,8 +152,8 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if name not in judged:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names image %(name)r, which is none of the judged "
-                    "images of dataset %(name2)r (split %(split)r, without those reserved for control "
+                    "sampling.listed: pair %(number)s names item %(name)r, which is none of the judged "
+                    "items of dataset %(name2)r (split %(split)r, without those reserved for control "
                     "items)."
                 )
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
@@ -163,8 +163,8 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if named is None:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names caption %(caption)r, which is neither the id "
-                    "nor the text of a caption of dataset %(name)r."
+                    "sampling.listed: pair %(number)s names text %(caption)r, which is neither the id "
+                    "nor the wording of a text of dataset %(name)r."
                 )
                 % {"number": number, "caption": caption[:80], "name": material.name},
                 field="sampling.listed",
@@ -181,22 +181,22 @@ def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
     name, split = material.name, design.sampling.split
     if design.sampling.pairs_from == "references":
         return DesignError(
-            gettext("no image of split %(split)r of dataset %(name)r has a reference caption.")
+            gettext("no item of split %(split)r of dataset %(name)r has a reference.")
             % {"split": split, "name": name},
             field="sampling.pairs_from",
         )
     if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
         return DesignError(
             gettext(
-                "no system of dataset %(name)r ranked an image of split %(split)r among its first "
-                "%(k)s for a caption; import rankings with --task search first."
+                "no system of dataset %(name)r ranked an item of split %(split)r among its first "
+                "%(k)s for a text; import rankings with --task search first."
             )
             % {"name": name, "split": split, "k": design.sampling.k},
             field="sampling.task",
         )
     return DesignError(
         gettext(
-            "no system of dataset %(name)r gave a caption for an image of split %(split)r; "
+            "no system of dataset %(name)r gave a text for an item of split %(split)r; "
             "import candidates first."
         )
         % {"name": name, "split": split},

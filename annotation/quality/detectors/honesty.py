@@ -210,7 +210,7 @@ class Phrasing(SignOfProgram):
     )
     needs_texts = True
     false_alarms = gettext_noop(
-        "False alarms: 0 of 1,200 made-up participants (below 0.4 %), of people's captions from before language models "
+        "False alarms: 0 of 1,200 made-up participants (below 0.4 %), of what people wrote before language models "
         "whose writers are not named."
     )
 
@@ -316,7 +316,7 @@ class HiddenLine(SignOfProgram):
         "line, so an answer without the word shows nothing."
     )
     false_alarms = gettext_noop(
-        "False alarms: none of the words is in 134,470 captions that people wrote before 2016."
+        "False alarms: none of the words is in 134,470 sentences that people wrote before 2016."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 1

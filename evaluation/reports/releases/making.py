@@ -565,7 +565,7 @@ class ReleaseRequest(Parameters):
     texts = serializers.BooleanField(
         default=True,
         initial=True,
-        label="With the texts of captions and references",
+        label="With the texts of systems and references",
         help_text="Without the texts, a release names captions by their ids alone.",
     )
     comments = serializers.BooleanField(

@@ -52,7 +52,7 @@ class Controls(Part):
         "dev",
         max_length=20,
         title="Split they come from",
-        description="Without splits, a tenth of the images is reserved.",
+        description="Without splits, a tenth of the items is reserved.",
     )
     kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
         ("reference",),
@@ -61,8 +61,8 @@ class Controls(Part):
         description="Drawn in equal shares.",
         json_schema_extra={
             "words": {
-                "reference": "A person's caption of the image (reference)",
-                "degraded": "A caption beside a damaged copy of it (degraded)",
+                "reference": "A person's text for the item (reference)",
+                "degraded": "A text beside a damaged copy of it (degraded)",
                 "repeated": "An item of the same page again (repeated)",
                 "known-good": "Items you know the answer of (known-good)",
             }

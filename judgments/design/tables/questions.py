@@ -28,7 +28,7 @@ class AnswerOptions(Part):
         False, title="Ask how sure people are", description="A second row: a guess, fairly sure, certain."
     )
     worst: bool = Field(
-        True, title="Ask for the worst, too", description="Otherwise for the best of the captions alone."
+        True, title="Ask for the worst, too", description="Otherwise for the best of the texts alone."
     )
 
     @model_serializer(mode="wrap")
@@ -43,9 +43,9 @@ class AnswerOptions(Part):
 class Example(Part):
     """A worked example in the instructions: what is shown, the right answer, and why."""
 
-    image: str = Field("", description="An image of the dataset, by its name there.")
+    image: str = Field("", description="An item of the dataset, by its name there.")
     scene: str = Field(
-        "", max_length=500, description="What the picture shows, in words, where no image is named."
+        "", max_length=500, description="What participants are shown, in words, where no item is named."
     )
     shown: Listed[str] = Field((), description="The texts as a participant sees them, in order.")
     answer: str = Field(max_length=500, description="The right answer in words.")
@@ -142,7 +142,7 @@ class Spans(Part):
         False,
         title="Whole documents",
         description="The items of a document (column “document”) in their order, by one participant. The number of "
-        "images drawn is then that of documents, and a longer document fills a page of work by itself.",
+        "items drawn is then that of documents, and a longer document fills a page of work by itself.",
     )
     contrastive: bool = Field(
         False,
