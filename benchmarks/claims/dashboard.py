@@ -43,7 +43,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "HC: two right captions by people; HI: one of them belongs to another item; HM: one by a machine; MM: both by machines. Share of pairs on which metric and people name the same winner, with 95 % intervals; a metric's tie counts as wrong, <n:N> pairs without a consensus are left out; 50 % is chance."
+    "HC: two right texts by people; HI: one of them belongs to another item; HM: one by a machine; MM: both by machines. Share of pairs on which metric and people name the same winner, with 95 % intervals; a metric's tie counts as wrong, <n:N> pairs without a consensus are left out; 50 % is chance."
 )
 def _(rows: Rows, n: str) -> bool:
     return number(n) == sum(not winner for winner in rows.pairs.values())

@@ -76,8 +76,8 @@ UNTESTED = gettext_noop(
 )
 # Why a correlation with people is undefined, in words of captions.
 WHY = {
-    CONSTANT.format("the first variable"): gettext_noop("every caption has the same score by the metric"),
-    CONSTANT.format("the second variable"): gettext_noop("every caption has the same score by people"),
+    CONSTANT.format("the first variable"): gettext_noop("every text has the same score by the metric"),
+    CONSTANT.format("the second variable"): gettext_noop("every text has the same score by people"),
 }
 Cells = Mapping[str, Mapping[str, Any]]
 

@@ -178,7 +178,7 @@ def table_of(
     """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
 
     Args:
-        offered: our column -> the file's, of the last mapping; it counts if the file has them all, and a guess no other.
+        offered: our column -> the file's, of the last mapping; it counts if the file has all, and a guess no other.
     """
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})

@@ -241,7 +241,7 @@ def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> 
     report = build_report(study)
     assert report.plots == []
     assert [section.empty for section in report.sections if section.name == "metrics"] == [
-        f"Study {study.slug!r} has no judged caption with references to hold a metric against."
+        f"Study {study.slug!r} has no judged text with references to hold a metric against."
     ]
     assert "There is no judgment that counts" in written(study, tmp_path / "report")["index.html"].decode()
 
@@ -526,12 +526,12 @@ def test_captions_of_people_are_the_ceiling_of_a_tournament() -> None:
     made.answer(hit, "w-1", [1])
     plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
     assert levels(plot) == {"even", "human captions"}
-    assert "Ceiling: captions that people wrote." in plot.sentence
+    assert "Ceiling: texts that people wrote." in plot.sentence
     pair.first_system = System.objects.create(dataset=made.dataset, name="other machine")
     pair.save()
     plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
     assert levels(plot) == {"even"}
-    assert "No ceiling is drawn: no captions that people wrote took part." in plot.sentence
+    assert "No ceiling is drawn: no texts that people wrote took part." in plot.sentence
 
 
 def test_control_items_are_drawn_with_what_guessing_gets(of_pairs: Report) -> None:
@@ -840,10 +840,10 @@ def test_readings_and_naive_intervals_of_captions() -> None:
         ("means, or shares, of people", "tau-c"): found["tau_c"]["bleu-1"]["value"],
         ("every single judgment", "tau-b"): found["single_grades"]["bleu-1"]["kendall_tau_b"]["value"],
         ("every single judgment", "tau-c"): found["single_grades"]["bleu-1"]["kendall_tau_c"]["value"],
-        ("references that are equal to the caption kept", "tau-b"): found["own_kept"]["bleu-1"][
+        ("references that are equal to the text kept", "tau-b"): found["own_kept"]["bleu-1"][
             "kendall_tau_b"
         ]["value"],
-        ("references that are equal to the caption kept", "rho"): found["own_kept"]["bleu-1"]["spearman"][
+        ("references that are equal to the text kept", "rho"): found["own_kept"]["bleu-1"]["spearman"][
             "value"
         ],
     }

@@ -87,7 +87,7 @@ def test_all_texts_of_an_image_can_stand_in_one_list() -> None:
     images = [unit.image for unit in units_of(batch)]
     assert len(set(images)) == len(images)
     assert {len(keys_of(unit)) for unit in units_of(batch)} == {6}
-    with pytest.raises(DesignError, match="9 different captions for an image; expected a number, 8 at most"):
+    with pytest.raises(DesignError, match="9 different texts for an item; expected a number, 8 at most"):
         batch_of(made_up(8, systems=9, dev=4), sampling={"options": "all"})
 
 

@@ -140,7 +140,7 @@ def test_other_protocols_judge_every_text(texts: Dataset, preset: str, units: in
 def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: Dataset) -> None:
     shown = words(designer.get(reverse(NEW)))
     assert "It needs a picture for each item: 0 of 36 items have it." in shown
-    assert "It needs people's captions to compare with: 0 of 36 items have it." in shown
+    assert "It needs references to compare with: 0 of 36 items have it." in shown
 
 
 class TestWhatYouWantToKnow:

@@ -176,7 +176,7 @@ def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(d
     shown = shown_of(designer, put_together(of_scenes("keywords"), ["dog"], ["dog"]))
     assert "agreement is measured on the page Results" in shown
     assert "no two people judged the same unit" not in shown
-    assert "Metrics of captions are not held against these answers: keywords are no captions" in shown
+    assert "Metrics of texts are not held against these answers: keywords are no captions" in shown
     assert "Which side do they choose?" not in shown
 
 

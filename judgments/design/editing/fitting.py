@@ -183,15 +183,16 @@ class _Fitting:
     def fit_source(self) -> None:
         """Show source texts where there are no pictures, and ask about texts."""
         kind = KINDS[self.values["protocol"]]
-        if not (kind.page.shows_picture and can_ask_about_texts(kind)):
-            return
         if (
             self.values["judged"] != CAPTION
             or self.values["source"]["show"]
+            or not can_ask_about_texts(kind)
             or not shows_texts_alone(self.dataset)
         ):
             return
         self.values["judged"] = sort_of_texts(self.dataset)
+        if not kind.page.shows_picture:
+            return
         if self.values["preset"] in PRESETS:
             self.values["instructions"] = ""  # about captions and images
         self.values["source"] = self.values["source"] | {"show": True}
