@@ -191,7 +191,7 @@ class ImportedScores:
         if Per.SYSTEMS in self.columns[name]:
             hint = "it can be compared over systems alone (`metrics compare`)"
         else:
-            hint = "expected scores of texts"
+            hint = "expected scores of captions"
         return EvaluationError(
             f"Metric {name!r} has scores of {has}, and this study judges {judged}: {hint}."
         )
