@@ -46,7 +46,7 @@ LOOK = """(element) => [element, ...element.querySelectorAll("*")].map((one) => 
     return [one.tagName, one.getAttribute("class"), style.color, style.backgroundColor, style.fontSize, style.padding,
         style.display, style.borderRadius].join(" ");
 }).join("\\n")"""
-NUMBER = re.compile(r"\d[\d.,]*")  # a figure may differ in its last digit, a date and a seed's name do
+NUMBER = re.compile(r"(?<![\w-])\d[\d.,]*")  # a figure may differ in its last digit, a date and a seed's name do
 COLOURS = 96  # enough for text and plots, at a fifth of the bytes
 
 

@@ -74,7 +74,7 @@ def draw_captions(
         }
         able = [image for image in division.judged if texts_by_image.get(image.name)]
         pool = _distinct(text for image in able for text in texts_by_image[image.name])
-        which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
+        which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
         drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
     if not pool:
         raise _nothing_to_judge(design, material)

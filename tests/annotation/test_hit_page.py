@@ -180,7 +180,7 @@ def test_control_items_are_pulled_out_or_moved_but_never_changed() -> None:
         ({"item": "nothing", "out": True}, "by_hand: change 1 of item 'nothing': it is not drawn"),
         ({"texts": {"third": "x"}}, "it has no text 'third'; expected first, second"),
         ({"texts": {"first": " "}}, "the text 'first' is empty"),
-        ({"image": "none.jpg"}, "the dataset has no image 'none.jpg'"),
+        ({"image": "none.jpg"}, "the dataset has no item 'none.jpg'"),
         ({}, "it is shown like this already"),
     ],
 )

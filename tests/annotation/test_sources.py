@@ -354,7 +354,7 @@ def test_an_example_with_a_picture_that_is_not_there_is_refused_before_anything_
     dataset = make_dataset()
     values = {"name": "n", "dataset": dataset.name, "protocol": "graded"}
     study = create_study(design=make_design(values | {"examples": [EXAMPLE | {"image": "gone.jpg"}]}))
-    with pytest.raises(DesignError, match=r"example 1 names image 'gone.jpg'"):
+    with pytest.raises(DesignError, match=r"example 1 names item 'gone.jpg'"):
         generate_hits(study=study)
     study.refresh_from_db()
     assert study.state == "draft"

@@ -78,7 +78,7 @@ def test_images_with_too_few_captions_are_left_out_and_counted() -> None:
 
 
 def test_a_dataset_with_too_few_systems_is_refused_with_what_there_is() -> None:
-    with pytest.raises(DesignError, match=r"sampling\.options is 4, .* at most 3 different captions"):
+    with pytest.raises(DesignError, match=r"sampling\.options is 4, .* at most 3 different texts"):
         batch_of(made_up(8, systems=3, dev=4))
 
 
@@ -95,7 +95,7 @@ def test_a_list_with_the_worst_has_three_texts_and_one_without_it_two() -> None:
     two = made_up(8, systems=2, dev=4)
     batch = batch_of(two, sampling={"options": "all"}, answers={"worst": False})
     assert {len(keys_of(unit)) for unit in units_of(batch)} == {2}
-    with pytest.raises(DesignError, match=r"sampling\.options is all, .* at most 2 different captions"):
+    with pytest.raises(DesignError, match=r"sampling\.options is all, .* at most 2 different texts"):
         batch_of(two, sampling={"options": "all"})
 
 

@@ -257,7 +257,7 @@ def test_a_known_relevance_group_is_filled_up_so_that_it_looks_like_the_others()
         (
             "graded",
             {"image": "gone.jpg"},
-            "item 1 is about image 'gone.jpg', which dataset 'made-up' does not have",
+            "item 1 is about item 'gone.jpg', which dataset 'made-up' does not have",
         ),
         ("graded", {"first": ""}, "item 1 needs the caption under first"),
         (
@@ -288,7 +288,7 @@ def test_repeated_units_alone_need_no_control_split() -> None:
     material = made_up(dev=0)
     batch = batch_of("graded", ["repeated"], material=material)
     assert controls_of(batch, "repeated")
-    with pytest.raises(DesignError, match="control split 'dev' has 0 images"):
+    with pytest.raises(DesignError, match="control split 'dev' has 0 items"):
         batch_of("graded", ["repeated", "reference"], material=material)
 
 
@@ -302,7 +302,7 @@ def test_captions_that_cannot_be_damaged_are_said_to_be_so() -> None:
         )
         for n in range(8)
     )
-    with pytest.raises(DesignError, match="no caption of the control split could be damaged"):
+    with pytest.raises(DesignError, match="no text of the control split could be damaged"):
         batch_of("graded", ["degraded"], material=Material("mute", images))
 
 
