@@ -130,7 +130,7 @@ class Readings:
                 )
         if self.own_kept and self.without_own:
             raise EvaluationError(
-                "own_kept keeps references equal to the caption, and without_own leaves such captions out; expected "
+                "own_kept keeps references equal to the text, and without_own leaves such texts out; expected "
                 "one of them."
             )
 
@@ -422,7 +422,7 @@ def compute_evaluation(
     notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
     if "audited" in settings:
         notes.append(
-            f"Each audited caption counts {settings['audited']:.3g} times: so many were left out for each one drawn."
+            f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
         )
     result = {
         "metrics": judged.metrics,

@@ -188,7 +188,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
 
 
 def _name(system: str) -> str:
-    return _("people’s captions") if system == PEOPLE else system
+    return _("people’s texts") if system == PEOPLE else system
 
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:

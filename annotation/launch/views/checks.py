@@ -146,7 +146,7 @@ def _attention(launch: Launch) -> Iterable[Point]:
         key = "controls.per_hit"
         remedy = _(
             "A participant meets %(n)s different ones at most, too few to tell care from guessing. Ask for more on "
-            "each page, or add pictures, or items that you know the answer of."
+            "each page, or add data, or items that you know the answer of."
         )
         parts.append(remedy % {"n": met})
     readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")
