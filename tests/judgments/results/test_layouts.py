@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.incoming import BeyondHead, within_request
+from common.incoming import RequestBytesExceeded, within_request
 from judgments.importers import (
     TABLE_FORMATS,
     ColumnMapping,
@@ -298,7 +298,7 @@ def test_names_keep_their_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["xlsx", "parquet"])
 def test_workbooks_and_parquet_are_never_read_in_a_request(tmp_path: Path, form: str) -> None:
     path = table_in(form, tmp_path)
-    with pytest.raises(BeyondHead), within_request():
+    with pytest.raises(RequestBytesExceeded), within_request():
         list(open_dataset(form, path, mapping=ColumnMapping(columns={"image": "FileName"})).references())
 
 
