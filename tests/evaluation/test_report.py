@@ -481,7 +481,7 @@ def test_the_matrices_hold_each_their_own_coefficient(of_grades: Report) -> None
 def test_where_people_score_no_captions_the_figure_says_why_it_has_no_ceiling(of_pairs: Report) -> None:
     matrix = plots(of_pairs)["metric-correlation-r"]
     assert levels(matrix) == {"unrelated"}
-    assert "No ceiling is drawn: people choose between captions" in matrix.sentence
+    assert "No ceiling is drawn: people choose between texts" in matrix.sentence
 
 
 def test_a_single_vote_a_unit_leaves_the_correlation_without_a_ceiling() -> None:
@@ -513,7 +513,7 @@ def test_grades_of_systems_stand_between_a_random_and_the_best_judged_caption() 
     assert (floor.y[0], floor.y[-1]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert set(ceiling.y) == {1.0}
     assert [row[0] for row in plot.data.rows] == ["second", "random judged one", "best judged one"]
-    assert "Floor: a caption drawn at random" in plot.sentence
+    assert "Floor: a text drawn at random" in plot.sentence
 
 
 def test_captions_of_people_are_the_ceiling_of_a_tournament() -> None:
