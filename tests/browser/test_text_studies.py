@@ -97,7 +97,7 @@ def test_no_page_of_a_study_of_texts_speaks_of_pictures(
     designs = page.locator(".q-protocol a").evaluate_all("(links) => links.map((one) => one.href)")
     assert kind in page.locator(".q-protocol h5").first.inner_text()
     for address in sorted({re.sub("&purpose=.*", "", address) for address in designs}):
-        page.goto(address)
+        page.goto(address, wait_until="networkidle")  # the preview is drawn
         speaks_of_texts(page, "a design")
     page.goto(next(address for address in designs if "graded" in address))
     with page.expect_navigation():
