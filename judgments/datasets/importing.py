@@ -237,7 +237,7 @@ def import_dataset(
                 counts,
                 [gettext_noop("Pictures were added to the dataset."), *_blocked_pictures(images)],
             )
-        notes = [gettext_noop("Its pictures were left as they are.")] if images else []
+        notes = [gettext_noop("Its pictures were not changed.")] if images else []
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
     fingerprint = Fingerprint()

@@ -22,33 +22,33 @@ class ItemSampling(Part):
         description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
         json_schema_extra={
             "keys": {
-                "HC": ["Two people", "Both texts by people, of the item itself (HC)."],
-                "HI": ["Another item", "Both by people, one of them of another item (HI)."],
+                "HC": ["Two people", "Both texts by people, for the same item (HC)."],
+                "HI": ["Another item", "Both texts by people, one of them of another item (HI)."],
                 "HM": ["Person and system", "One text by a person, one by a system (HM)."],
                 "MM": ["Two systems", "Both texts by systems (MM)."],
             }
         },
     )
     references: AllOrCount = Field(
-        "all", title="References of each item", description="'all' or a number, drawn with the seed."
+        "all", title="References of each item", description="'all' or a number, sampled with the seed."
     )
-    images: AllOrCount = Field("all", title="Items", description="'all' or a number, drawn with the seed.")
+    images: AllOrCount = Field("all", title="Items", description="'all' or a number, sampled with the seed.")
     pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
         "outputs",
         title="Texts judged with an item",
         description="Equal texts are judged once.",
         json_schema_extra={
             "words": {
-                "outputs": "What each system gave for it",
+                "outputs": "Each system's caption",
                 "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
-                "references": "People's texts for it, with those of other items as foils",
+                "references": "People's texts, with those of other items as foils",
                 "list": "The pairs listed below",
-                "crossed": "Every text of the split with each of them",
+                "crossed": "Every text of the split",
             }
         },
     )
     k: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        10, title="k", description="For ranked lists: how many of each are judged."
+        10, title="k", description="For ranked lists: how many of each list are judged."
     )
     task: Literal["annotation", "search", "both"] = Field(
         "both",
@@ -63,49 +63,51 @@ class ItemSampling(Part):
         },
     )
     foils: Annotated[int, Field(ge=0, le=1000)] = Field(
-        1, title="Foils with each item", description="For people's texts: how many of other items."
+        1,
+        title="Foils with each item",
+        description="For people's texts: number of texts of other items.",
     )
     listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
         (),
         title="Pairs",
-        description="For a list: an item, a tab, and a text or its id, one pair a line.",
+        description="For a list: an item, a tab, and a text or its id; one pair per line.",
         json_schema_extra={"rows": 6},
     )
     split: str = Field(
         "test",
         max_length=20,
-        title="Split that is judged",
-        description="Ignored where the dataset has no splits.",
+        title="Split to judge",
+        description="Ignored if the dataset has no splits.",
     )
     options: Literal["all"] | Annotated[int, Field(ge=3, le=8)] = Field(
         4, title="Texts shown together", description="3 to 8, or 'all': one of each system, 8 at most."
     )
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
         4,
-        title="Items each text stands in",
-        description="As many different ones as there are, where they do not suffice.",
+        title="Items per text",
+        description="If there are not enough different items, all of them are used.",
     )
     source: Literal["auto", "published", "references"] = Field(
         "auto",
-        title="Where pairs come from",
+        title="Source of pairs",
         json_schema_extra={
             "words": {
-                "auto": "Published pairs where the dataset has them, else drawn",
+                "auto": "Published pairs if the dataset has any, otherwise sampled",
                 "published": "The dataset's published pairs",
-                "references": "Drawn from references and systems",
+                "references": "Sampled from references and systems",
             }
         },
     )
     only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
         title="Only these items",
-        description="Ids, one a line, of those that are drawn. Empty: all of them.",
+        description="Ids of pairs, one per line. Empty: all pairs.",
         json_schema_extra={"rows": 2},
     )
     not_in: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
-        title="No items of these studies",
-        description="Short names, one a line: what they asked about is not drawn again.",
+        title="Exclude items of these studies",
+        description="Short names, one per line. Items that these studies asked about are not used again.",
         json_schema_extra={"rows": 2},
     )
 
@@ -147,14 +149,14 @@ class Arena(Part):
 
     pages: Count = Field(
         0,
-        title="Pages drawn while people work",
-        description="Their pairs are drawn when somebody takes the page: those of systems of which one more answer "
-        "says most come more often. 0: all pairs are drawn beforehand.",
+        title="Number of pages generated during the study",
+        description="The pairs of such a page are sampled when a participant takes it; the most informative pairs "
+        "of systems come more often. 0: all pages are generated in advance.",
     )
     even: Annotated[float, Field(ge=0.01, le=1)] = Field(
         0.2,
-        title="Share drawn evenly",
-        description="Between 0.01 and 1, so that every pair of systems can come. 1: all of them equally often.",
+        title="Share sampled uniformly",
+        description="Between 0.01 and 1, so every pair of systems can occur. 1: all pairs equally often.",
     )
 
 
@@ -179,21 +181,21 @@ class Filter(Part):
     """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, title="Judge from this score on", description="Between 0 and 1. 0: no filter."
+        0.0, title="Minimum score to be judged", description="Between 0 and 1. 0: no filter."
     )
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
-        title="Fill the last group up to",
-        description="With filtered pairs, which measure the filter's own errors.",
+        title="Fill up the last group to",
+        description="With pairs that the filter left out; they measure the errors of the filter.",
     )
     audit: Count = Field(
         0,
-        title="Audit: judge so many of those left out",
-        description="Drawn with the seed. They say how many good texts the filter misses. 0: none.",
+        title="Audit: number of left-out pairs to judge",
+        description="Sampled with the seed. They show how many good texts the filter misses. 0: none.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",
-        title="Words are prepared",
+        title="Preparation of words",
         json_schema_extra={
             "words": {
                 "stop-first": "Drop stop words, then stem (as the ROUGE script)",
