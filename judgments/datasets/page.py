@@ -86,8 +86,8 @@ FORMAT_TITLES = {
     "xlsx": gettext_noop("Excel (.xlsx): the first sheet"),
     "parquet": gettext_noop("Parquet"),
     **{name: how.title for name, how in read_layouts().items()},
-    "annotation": gettext_noop("Captions ranked for an image: qid is an image, docid the id of a caption"),
-    "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
+    "annotation": gettext_noop("Texts ranked for an item: qid is an item, docid the id of a text"),
+    "search": gettext_noop("Items ranked for a text: qid is the id of a text, docid an item"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
 LOOK = "understand_upload"
@@ -257,9 +257,7 @@ class UnderstoodForm(forms.Form):
             label=gettext_lazy("Source and licence"),
             required=False,
             max_length=5_000,
-            help_text=gettext_lazy(
-                "Who made the pictures and captions, and under which terms they are used."
-            ),
+            help_text=gettext_lazy("Who made the data, and under which terms it is used."),
             widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         )
         for number, part in enumerate(understood.parts):
@@ -336,15 +334,15 @@ class UnderstoodForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "There are no captions by people. Set “Content” to “captions by people” for the file that has "
-                    "them. A table (CSV or JSON lines) of a system's captions can be imported without them."
+                    "Nothing is by people. Set “Content” to what people wrote for the file that has "
+                    "it. A table (CSV or JSON lines) of what systems wrote can be imported without it."
                 )
             )
         if len(people) > 1 and (
             len({part.file for part in people}) > 1 or not all(p.columns for p in people)
         ):
             raise forms.ValidationError(
-                gettext("%(n)s parts are captions by people; expected one, or columns of one file.")
+                gettext("%(n)s parts are by people; expected one, or columns of one file.")
                 % {"n": len(people)}
             )
         if not all(names):
@@ -365,13 +363,13 @@ class CandidatesForm(UploadForm):
     job = "import_candidates"
     title = gettext_noop("Import candidates")
     help = "formats.md#candidates-what-one-system-says"
-    lead = gettext_noop("Import a system's captions of the images of {dataset}.")
+    lead = gettext_noop("Import a system's texts for the items of {dataset}.")
     field_order = ("system", "format", "files")
 
     system = forms.CharField(
         label=gettext_lazy("System"),
         max_length=80,
-        help_text=gettext_lazy("The system that produced these captions. Participants never see its name."),
+        help_text=gettext_lazy("The system that wrote these texts. Participants never see its name."),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -385,7 +383,7 @@ class RankingsForm(UploadForm):
     title = gettext_noop("Import rankings")
     help = "formats.md#rankings"
     lead = gettext_noop(
-        "Import systems' ranked lists of captions for the images of {dataset}, or of images for captions."
+        "Import systems' ranked lists of texts for the items of {dataset}, or of items for texts."
     )
     field_order = ("format", "files")
     format_label = gettext_noop("Type of ranking")

@@ -346,7 +346,7 @@ def test_a_study_without_a_consensus_is_refused_in_one_sentence() -> None:
         call_command("evaluate", study.study.slug)
     graded = StudyOf(study.dataset, "graded")
     graded.unit("u1", "a.jpg", first="a dog")
-    with pytest.raises(CommandError, match="judged caption"):
+    with pytest.raises(CommandError, match="judged text"):
         call_command("evaluate", graded.study.slug)
 
 

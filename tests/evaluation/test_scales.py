@@ -226,7 +226,7 @@ def test_the_results_page_names_the_captions_people_like(careful: dict[str, Stud
     found = aggregate_study(study=study)
     evaluate_study(study=study, metrics=["bleu-1"])
     shown = designer.get(page(study, "results")).content.decode()
-    assert "Which captions do people like?" in shown
+    assert "Which texts do people like?" in shown
     assert "30 captions have a score" in shown
     best = max(found["figures"]["captions"], key=lambda row: row["score"])
     assert best["text"] in shown

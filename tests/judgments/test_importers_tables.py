@@ -211,7 +211,7 @@ def test_repeated_lines_and_unused_columns_are_counted(tmp_path):
     assert source.notes.sentences() == [
         "Column “author” is not used.",
         "Lines that repeat an earlier line word for word, left out: 2.",
-        "Captions equal to another caption of their image, kept: 1.",
+        "Texts equal to another text of their item, kept: 1.",
     ]
 
 

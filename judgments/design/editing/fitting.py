@@ -16,6 +16,7 @@ from common.amounts import thousands
 from common.errors import DesignError
 from judgments.access.roles import Person
 from judgments.design.arena import draws_arenas
+from judgments.design.editing.data_sorts import can_ask_about_texts, shows_texts_alone, sort_of_texts
 from judgments.design.reading import PRESETS, Preset, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import PURPOSES, StudyDesign
@@ -35,8 +36,8 @@ ROUNDS = 3  # judgments of each pair that an arena is opened for
 CHECKS = 2  # on a page
 MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
 PAIR_WORDS = {
-    "HC": gettext_noop("two people's captions of an image"),
-    "HI": gettext_noop("a caption and one of another image"),
+    "HC": gettext_noop("two people's texts for an item"),
+    "HI": gettext_noop("a text and one of another item"),
     "HM": gettext_noop("a person and a system"),
     "MM": gettext_noop("two systems"),
 }
@@ -55,6 +56,10 @@ class Holdings:
     systems: int
     pairs: int
 
+    @property
+    def of_texts(self) -> bool:
+        return bool(self.images) and self.texts == self.images and not self.pictures
+
     def missing_for(self, preset: Preset) -> str:
         """Return what a preset needs and the dataset lacks; "" if nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
@@ -67,7 +72,7 @@ class Holdings:
             return self._short(gettext("Needs a text with each picture"), self.texts)
         if "boxes" in kind.needs and not (self.boxes and self.captions):
             return self._short(gettext("Needs pictures with labelled boxes and a caption"), self.boxes)
-        can_show_text = "text" in kind.wordings and not kind.no_source and self.texts == self.images
+        can_show_text = can_ask_about_texts(kind) and self.texts == self.images
         if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
             return self._short(gettext("Needs a picture for each item"), self.pictures)
         return ""
@@ -82,11 +87,11 @@ class Holdings:
         if kind.compares_pairs and not (
             self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
         ):
-            return self._short(gettext("Needs two captions for each item, by people or systems"), 0)
+            return self._short(gettext("Needs two texts for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return self._short(gettext("Needs people's captions to compare with"), self.captioned)
+            return self._short(gettext("Needs references to compare with"), self.captioned)
         if kind.judges_one_caption and not (self.systems or self.captions):
-            return self._short(gettext("Needs captions by people or systems"), 0)
+            return self._short(gettext("Needs texts by people or systems"), 0)
         return ""
 
     def _short(self, needs: str, there: int) -> str:
@@ -110,12 +115,6 @@ def holdings_of(dataset: Dataset, person: Person) -> Holdings:
     systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
     with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
     return Holdings(**items, **captions, systems=with_outputs.count(), pairs=dataset.published_pairs.count())
-
-
-def shows_texts_alone(dataset: Dataset) -> bool:
-    """Return whether each item has a source text, and none a picture."""
-    items = dataset.items.order_by()
-    return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
 
 def fit_to_dataset(
@@ -184,23 +183,24 @@ class _Fitting:
     def fit_source(self) -> None:
         """Show source texts where there are no pictures, and ask about texts."""
         kind = KINDS[self.values["protocol"]]
-        if not (kind.page.shows_picture and "text" in kind.wordings and not kind.no_source):
-            return
         if (
             self.values["judged"] != CAPTION
             or self.values["source"]["show"]
+            or not can_ask_about_texts(kind)
             or not shows_texts_alone(self.dataset)
         ):
             return
-        self.values["judged"] = "text"
+        self.values["judged"] = sort_of_texts(self.dataset)
+        if not kind.page.shows_picture:
+            return
         if self.values["preset"] in PRESETS:
             self.values["instructions"] = ""  # about captions and images
         self.values["source"] = self.values["source"] | {"show": True}
         self.values["question"] = kind.question_for(self.values)
         self.sentences.append(
             gettext(
-                "Participants see the source texts, as the dataset has no pictures. The judged texts are "
-                "called “texts”; under “What is judged” you can choose translations or summaries."
+                "Participants see the source texts. The words for the judged texts follow your data; under “What is "
+                "judged” you can choose others."
             )
         )
 
@@ -273,7 +273,7 @@ class _Fitting:
                 there, sampling["references"] = whole, "all"
                 self.sentences.append(
                     gettext(
-                        "Each pair is compared with all other captions of its image, which are fewer than "
+                        "Each pair is compared with all other references of its item, which are fewer than "
                         "the %(references)s of the preset."
                     )
                     % {"references": references}
@@ -304,7 +304,7 @@ class _Fitting:
             what = (
                 gettext("the captions of each system")
                 if outputs
-                else gettext("people's captions, with captions of other images")
+                else gettext("people's texts, with texts of other items")
             )
             self.sentences.append(
                 (
@@ -317,7 +317,7 @@ class _Fitting:
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
             self.sentences.append(
-                gettext("The filter is off, as some images have no captions by people to compare with.")
+                gettext("The filter is off, as some items have no references to compare with.")
             )
 
     def fit_options(self, material: Material) -> None:
@@ -334,8 +334,8 @@ class _Fitting:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(
-                    "One caption is shown, as systems gave no more for an image.",
-                    "%(most)s captions are shown together, as systems gave no more for an image.",
+                    "One text is shown, as systems gave no more for an item.",
+                    "%(most)s texts are shown together, as systems gave no more for an item.",
                     most,
                 )
                 % {"most": most}
@@ -354,12 +354,12 @@ class _Fitting:
                         self.values["filter"]["fill_to"] = 0  # groups need not look alike
                     self.sentences.append(
                         gettext(
-                            "There are no check questions: the dataset has too few captions to make them of."
+                            "There are no check questions: the dataset has too few texts to make them of."
                         )
                     )
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.sentences.append(gettext("The filter is off, as no caption would pass it."))
+                    self.sentences.append(gettext("The filter is off, as no text would pass it."))
                 else:
                     return
             else:
