@@ -14,12 +14,11 @@ from common.files import as_cell
 from judgments.importers import WITH_HEADER, ColumnMapping, read_layouts, reader_of
 from judgments.importers.mapping import LEFT_OUT as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
+from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 
 MOST_COLUMNS = 60  # of a file that are shown
-
-MOST_LINES = 10  # of which one is the header
 
 LONGEST_SHOWN = 120  # characters of a cell
 
@@ -151,12 +150,18 @@ def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, lis
     """Return the first lines of a table, one of which is its header; none of a format that has no lines."""
     if format not in WITH_HEADER or path.is_dir():
         return []
-    lines = first_lines(path, encoding or None, workbook=format == "xlsx", most=MOST_LINES)
+    lines = first_lines(path, encoding or None, workbook=format == "xlsx")
     return [
         (number, [cell[:LONGEST_SHOWN] for cell in cells[:MOST_COLUMNS]])
         for number, cells in lines
         if any(cells)
     ]
+
+
+def header_below_title(lines: Sequence[tuple[int, Sequence[str]]], use: str) -> int:
+    """Return the line of a header that is not the first line; 0 for the first."""
+    row = header_line(lines, TABLE_USES[use].wanted)
+    return row if row > 1 else 0
 
 
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:

@@ -128,6 +128,8 @@ class Understood:
     Attributes:
         pictures: their number; ``folder`` is theirs.
         found, lacking: numbers of images with and without a picture; ``missing`` names the first.
+        respelled: the number of images whose picture is named otherwise; ``spellings`` are the first. unclear:
+            sentences about names that several pictures may have.
         problems: sentences about unreadable files.
         uploaded, encoding: as given to ``understand``.
         tables: file -> its columns with the first rows, and what they were taken for (`Table`).
@@ -140,6 +142,9 @@ class Understood:
     found: int = 0
     lacking: int = 0
     missing: list[str] = field(default_factory=list)
+    respelled: int = 0
+    spellings: list[str] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     uploaded: list[str] = field(default_factory=list)
     encoding: str = ""
