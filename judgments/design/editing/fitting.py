@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q
 from django.utils.translation import gettext, gettext_noop, ngettext
@@ -22,8 +23,9 @@ from judgments.design.study_design import PURPOSES, StudyDesign
 from judgments.design.tables.controls import Controls, usual_least
 from judgments.design.tables.sampling import Arena
 from judgments.design.wordings import CAPTION
+from judgments.drawing.controls.makers import FROM_IMAGES, REPEATED
 from judgments.drawing.controls.pool import pool_of
-from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.controls.splits import divide_images, needs_split
 from judgments.drawing.material import Image, Material
 from judgments.drawing.pairs.drawing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
 from judgments.kinds import KINDS, Kind
@@ -33,6 +35,35 @@ from judgments.studies.generation.material import load_material
 
 ROUNDS = 3  # judgments of each pair that an arena is opened for
 CHECKS = 2  # on a page
+MOST_ASIDE = 0.1  # of the items, for check questions that tell care from guessing
+ALIKE = 0.5  # least share of repeated items that are answered alike
+ASIDE, AGAIN, NONE = "aside", "again", "none"  # what becomes of items that check questions would leave out
+# what the page says of each, and what its choice is called
+CHECKS_WORDS = {
+    AGAIN: (
+        gettext_noop(
+            "All %(asked)s items are asked, and check questions repeat some of them. Check questions with a known "
+            "answer would leave out %(lost)s of %(asked)s items."
+        ),
+        gettext_noop("Ask all %(asked)s items, and repeat some as check questions"),
+    ),
+    ASIDE: (
+        gettext_noop(
+            "%(lost)s of %(asked)s items would not be asked: check questions with a known answer take their place."
+        ),
+        gettext_noop("Leave out %(lost)s items for check questions with a known answer"),
+    ),
+    NONE: (
+        gettext_noop(
+            "All %(asked)s items are asked, without check questions, which would leave out %(lost)s of them."
+        ),
+        gettext_noop("Ask all %(asked)s items, without check questions"),
+    ),
+}
+WITHOUT_CAPTIONS = {
+    AGAIN: gettext_noop("Check questions repeat items: the dataset has too few captions for others."),
+    NONE: gettext_noop("There are no check questions: the dataset has too few captions to make them of."),
+}
 MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
 PAIR_WORDS = {
     "HC": gettext_noop("two people's captions of an image"),
@@ -118,44 +149,120 @@ def shows_texts_alone(dataset: Dataset) -> bool:
     return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
 
+@dataclass(frozen=True, slots=True)
+class ChecksQuestion:
+    """What the page of a design asks if check questions with a known answer leave no place for some items.
+
+    Attributes:
+        words: the question.
+        choices: for ``checks`` of `fit_to_dataset`, and its words; without the one that is proposed.
+    """
+
+    words: str
+    choices: tuple[tuple[str, str], ...]
+
+
+class Fitted(NamedTuple):
+    """A design cut to its dataset, sentences about what was cut, and what is left to decide."""
+
+    values: dict[str, Any]
+    sentences: list[str]
+    question: ChecksQuestion | None = None
+
+
 def fit_to_dataset(
-    values: dict[str, Any], dataset: Dataset, *, maker: int | None, untouched: bool = False
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the values cut to the dataset, and sentences about what was cut.
+    values: dict[str, Any], dataset: Dataset, *, maker: int | None, untouched: bool = False, checks: str = ""
+) -> Fitted:
+    """Return the values cut to the dataset. Check questions give way before items do, unless a tenth suffices.
 
     Args:
         values: a complete design; name and slug may be empty.
         maker: row id of the study's maker: others' unpublished systems are not drawn from.
         untouched: whether the values are a preset's. Where its paper does not give a number of check questions, there
             are some if they suffice to tell care from guessing.
+        checks: one of CHOICES that somebody chose; "" to propose one.
     """
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
         checked = _Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, dataset, maker)
-        fitted, sentences = checked.result()
-        rule = Controls(**fitted["controls"])
-        if checked.lasts * rule.per_hit >= max(rule.least, usual_least(rule.threshold)):
+        if checked.suffices():
             about = gettext("%(n)s check questions stand on each page: the paper does not say how many.")
-            return fitted, [*sentences, about % {"n": CHECKS}]
-    return _Fitting(values, dataset, maker).result()
+            checked.sentences.append(about % {"n": CHECKS})
+            return _keep_items(checked, values, dataset, maker, checks)
+    return _keep_items(_Fitting(values, dataset, maker), values, dataset, maker, checks)
+
+
+def _keep_items(
+    aside: _Fitting, values: dict[str, Any], dataset: Dataset, maker: int | None, checks: str
+) -> Fitted:
+    """Return a fitting that asks about all items where ``aside`` leaves some out for its check questions."""
+    controls = aside.values["controls"]
+    if not aside.checks or not set(controls["kinds"]) & set(FROM_IMAGES):
+        return Fitted(aside.values, aside.sentences)
+    kind = KINDS[aside.values["protocol"]]
+    bare = _Fitting(values, dataset, maker, per_hit=0)
+    lost = bare.asked - aside.asked
+    if controls["per_hit"] and lost <= 0:
+        return Fitted(aside.values, aside.sentences)
+    again = _Fitting(
+        values, dataset, maker, per_hit=1 if kind.grouped else min(aside.checks, CHECKS), again=True
+    )
+    fittings = {AGAIN: again, ASIDE: aside, NONE: bare}
+    if not again.values["controls"]["per_hit"] or again.asked < bare.asked:
+        del fittings[AGAIN]
+    if not controls["per_hit"]:
+        best = fittings.get(AGAIN, bare)
+        best.sentences.append(gettext(WITHOUT_CAPTIONS[AGAIN if best is again else NONE]))
+        return Fitted(best.values, best.sentences)
+    few = aside.suffices() and lost <= MOST_ASIDE * bare.asked
+    proposed = checks if checks in fittings else ASIDE if few else AGAIN if AGAIN in fittings else NONE
+    numbers = {"lost": thousands(lost), "asked": thousands(bare.asked)}
+    words = {
+        name: (gettext(said) % numbers, gettext(choice) % numbers)
+        for name, (said, choice) in CHECKS_WORDS.items()
+    }
+    others = tuple((name, words[name][1]) for name in fittings if name != proposed)
+    best = fittings[proposed]
+    return Fitted(best.values, best.sentences, ChecksQuestion(words[proposed][0], others))
 
 
 class _Fitting:
-    def __init__(self, values: dict[str, Any], dataset: Dataset, maker: int | None) -> None:
+    """One way to cut a design.
+
+    Attributes:
+        checks: check questions that a page was to have.
+        asked: items that are asked about; 0 if the design cannot be drawn.
+        lasts: pages of work before a check question comes again.
+    """
+
+    def __init__(
+        self,
+        values: dict[str, Any],
+        dataset: Dataset,
+        maker: int | None,
+        *,
+        per_hit: int | None = None,
+        again: bool = False,
+    ) -> None:
         self.values = deepcopy(values) | {"dataset": dataset.name}
         self.dataset, self.maker, self.purpose = dataset, maker, values.get("purpose", "")
         self.sentences: list[str] = []
-        self.lasts = 0  # pages of work before a check question comes again
-
-    def result(self) -> tuple[dict[str, Any], list[str]]:
+        self.asked = self.lasts = 0
         self.fit_requirements()
         self.fit_source()
-        self.fit_purpose()
+        self.checks = self.fit_purpose(per_hit)
+        if again:  # careful people, too, answer a hard item otherwise the second time
+            rule = {"kinds": [REPEATED], "threshold": ALIKE, "least": usual_least(ALIKE)}
+            self.values["controls"] |= rule
         few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if few:
                 self.to_material()
-        return self.values, self.sentences
+
+    def suffices(self) -> bool:
+        """Return whether a participant meets enough check questions to tell care from guessing."""
+        rule = Controls(**self.values["controls"])
+        return self.lasts * rule.per_hit >= max(rule.least, usual_least(rule.threshold))
 
     def design(self) -> StudyDesign:
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
@@ -204,15 +311,21 @@ class _Fitting:
             )
         )
 
-    def fit_purpose(self) -> None:
-        """Set how many answers and check questions the purpose takes, and how pairs are asked about."""
-        purpose, kind = PURPOSES.get(self.purpose), KINDS[self.values["protocol"]]
+    def fit_purpose(self, per_hit: int | None) -> int:
+        """Set how many answers the purpose takes, and return how many check questions a page gets."""
+        purpose, kind, controls = (
+            PURPOSES.get(self.purpose),
+            KINDS[self.values["protocol"]],
+            self.values["controls"],
+        )
+        if purpose is not None and (not kind.is_open or controls["per_hit"]):
+            controls["per_hit"] = purpose.checks_per_hit
+        if per_hit is not None:
+            controls["per_hit"] = per_hit
         if purpose is None:
-            return
-        answers, checks = purpose.judgments_per_unit, purpose.checks_per_hit
+            return int(controls["per_hit"])
+        answers = purpose.judgments_per_unit
         self.values["judgments_per_unit"] = answers
-        if not kind.is_open or self.values["controls"]["per_hit"]:
-            self.values["controls"]["per_hit"] = checks
         if self.purpose == "labels" and kind.aggregation.settles:
             self.values["stopping"]["rule"] = "settled"
         self.sentences.append(
@@ -221,8 +334,9 @@ class _Fitting:
                 "For what you want to know: %(answers)s answers to each item, %(checks)s check questions a page.",
                 answers,
             )
-            % {"answers": answers, "checks": self.values["controls"]["per_hit"]}
+            % {"answers": answers, "checks": controls["per_hit"]}
         )
+        return int(controls["per_hit"])
 
     def to_material(self) -> None:
         design = self.design()
@@ -342,21 +456,19 @@ class _Fitting:
             )
 
     def fit_controls(self, material: Material) -> None:
-        for _ in range(2):
+        """Take as many check questions as the material has, and count what is asked."""
+        controls = self.values["controls"]
+        for _ in range(self.checks + 2):
             design = self.design()
+            if not (design.filter.bleu_pre or needs_split(design)):
+                self.values["filter"]["fill_to"] = 0  # groups need not look alike
+                design = self.design()
             try:
                 kind = KINDS[design.protocol].for_design(design)
                 batch = kind.draw_batch(design, divide_for_quiz(design, material)[0])
             except DesignError as error:
-                if error.field.startswith("controls") and design.controls.per_hit:
-                    self.values["controls"]["per_hit"] = 0
-                    if not design.filter.bleu_pre:
-                        self.values["filter"]["fill_to"] = 0  # groups need not look alike
-                    self.sentences.append(
-                        gettext(
-                            "There are no check questions: the dataset has too few captions to make them of."
-                        )
-                    )
+                if error.field.startswith("controls") and controls["per_hit"]:
+                    controls["per_hit"] -= 1
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
                     self.sentences.append(gettext("The filter is off: no caption would pass it."))
@@ -364,6 +476,13 @@ class _Fitting:
                     return
             else:
                 self.lasts = pool_of(batch.hits, grouped=kind.grouped).lasts
+                units = chain(batch.pool, *(hit.units for hit in batch.hits))
+                self.asked = sum(not (unit.control or unit.filtered) for unit in units)
+                if 0 < (n := controls["per_hit"]) < self.checks:
+                    fewer = gettext(
+                        "%(n)s a page instead of %(checks)s: the dataset has no more check questions."
+                    )
+                    self.sentences.append(fewer % {"n": n, "checks": self.checks})
                 return
 
 

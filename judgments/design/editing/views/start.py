@@ -46,11 +46,18 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     chosen = _chosen_dataset(request, datasets)
     if base is None:
         return _show_start(admin, request, datasets, chosen, saved)
-    cut: list[str] = []
+    fitted = None
     if request.method != "POST" and chosen is not None:
-        base, cut = fit_to_dataset(base, chosen, maker=signed_in(request).pk, untouched=True)
+        fitted = fit_to_dataset(
+            base,
+            chosen,
+            maker=signed_in(request).pk,
+            untouched=True,
+            checks=request.GET.get("checks", ""),
+        )
+        base = fitted.values
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
-    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, fitted=fitted)
     if wants_json(request):
         return answer_script(editor)
     if is_save(request) and editor.form.is_valid():
