@@ -471,6 +471,8 @@ class DatasetAdmin(QuorumAdmin):
             return self._import_understood(request)
         if "job" in request.GET:
             return self._show_job(request, request.GET["job"])
+        if "upload" in request.GET:
+            return self._show_upload(request, request.GET["upload"])
         form = DatasetForm(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
@@ -517,6 +519,14 @@ class DatasetAdmin(QuorumAdmin):
             request, job.args["upload"], choices, load_understood((job.result or {})["understood"])
         )
 
+    def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
+        """Show again what an upload was understood as."""
+        choices = request.session.get(UNDERSTOOD, {}).get(upload)
+        if choices is None or "understood" not in choices:
+            return self._ask_for_files_again(request, "add")
+        form = UnderstoodForm(understood=load_understood(choices["understood"]))
+        return self._understood_page(request, form, upload)
+
     def _show_understood(
         self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: Understood
     ) -> HttpResponse:
@@ -524,6 +534,10 @@ class DatasetAdmin(QuorumAdmin):
         understood.name = posted.get("name") or _free_name(understood.name)
         _apply_format(understood, choices["format"])
         self._remember(request, upload, choices | {"understood": asdict(understood)})
+        if (
+            request.headers.get("X-Requested-With") == "XMLHttpRequest"
+        ):  # the page's script goes where it is led
+            return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
         form = UnderstoodForm(understood=understood)
         chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
         form.initial = {
@@ -572,7 +586,8 @@ class DatasetAdmin(QuorumAdmin):
             messages.error(request, str(error))
             return self._understood_page(request, form, upload)
         del request.session[UNDERSTOOD]
-        return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        then = "?then=design" if "_design" in request.POST else ""
+        return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + then)
 
     def _look_again(
         self, request: HttpRequest, upload: str, earlier: dict[str, Any], maps: dict[str, dict[str, Any]]
@@ -608,6 +623,7 @@ class DatasetAdmin(QuorumAdmin):
             upload=upload,
             understood=form.understood,
             tables=tables,
+            may_add_study=request.user.has_perm("judgments.add_study"),
             problems=list(map(pending_imports.name_controls, form.understood.problems)),
         )
 

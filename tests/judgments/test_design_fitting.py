@@ -238,7 +238,7 @@ class TestItemsAndCheckQuestions:
         assert [name for name, _ in fitted.question.choices] == ["aside"]
 
     def test_as_many_check_questions_as_there_are_material_for(self) -> None:
-        fitted, plan, controls = self.fitted("hodosh-2013-relevance", self.small(), "labels", checks="aside")
+        _, plan, controls = self.fitted("hodosh-2013-relevance", self.small(), "labels", checks="aside")
         assert controls.per_hit == 2  # three were wanted, of the two images set aside
         assert plan.controls
 
