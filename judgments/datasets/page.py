@@ -228,7 +228,7 @@ class DatasetForm(FilesForm):
     folded = ("pictures_at", "format", "encoding")
     field_order = ("files",)
     files_help = gettext_noop(
-        "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any: several files, a zip, or both."
+        "Tables (Excel, CSV, JSON, Parquet) and pictures, if any: several files, a zip, or both."
     )
 
 

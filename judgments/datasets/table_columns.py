@@ -14,6 +14,7 @@ from common.files import as_cell
 from judgments.importers import WITH_HEADER, ColumnMapping, read_layouts, reader_of
 from judgments.importers.mapping import LEFT_OUT as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
+from judgments.importers.names import names_picture
 from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
@@ -194,5 +195,10 @@ def table_of(
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
     known = used if used and set(used.values()) <= set(names) else guess_columns(names, wanted)
     TABLE_USES[use].check_guesses(known)
+    if "image" in wanted and "image" not in known:
+        cells_of = ((name, [str(row.get(name)).strip() for row in rows]) for name in names)
+        pictures = (name for name, cells in cells_of if all(map(names_picture, cells)))
+        if name := next(pictures, ""):
+            known["image"] = name
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
     return UploadTable(names, cells, known, header_row=header_row, is_folder=path.is_dir())

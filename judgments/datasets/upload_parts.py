@@ -103,6 +103,8 @@ class UploadPart:
 
     @property
     def encoding_words(self) -> str:
+        if self.format in ("xlsx", "parquet"):  # which have no encoding to choose
+            return ""
         title = ENCODINGS.get(self.encoding)
         return gettext(title) if title else self.encoding.upper()
 

@@ -85,7 +85,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
             alike = (
                 index.get(spelling(name), [])
                 for spelling, index in indexes
-                if spelling is not _without_ending or not _ENDING.search(name.casefold())
+                if spelling is not _without_ending or not names_picture(name)
             )
             meant = next(filter(None, alike), [])
             if len(meant) == 1:
@@ -101,6 +101,11 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
             found.respelled.remove(name)
             del found.files[name]
     return found
+
+
+def names_picture(name: str) -> bool:
+    """Return whether a name has the ending of a picture."""
+    return bool(_ENDING.search(name.casefold()))
 
 
 def _spelled(name: str) -> str:

@@ -35,7 +35,7 @@ from judgments.studies.generation.material import load_material
 
 ROUNDS = 3  # judgments of each pair that an arena is opened for
 CHECKS = 2  # on a page
-MOST_ASIDE = 0.1  # of the items, for check questions that tell care from guessing
+ASIDE_OF = 10  # items, of which one may be left out for check questions that tell care from guessing
 ALIKE = 0.5  # least share of repeated items that are answered alike
 ASIDE, AGAIN, NONE = "aside", "again", "none"  # what becomes of items that check questions would leave out
 # what the page says of each, and what its choice is called
@@ -180,7 +180,7 @@ def fit_to_dataset(
         maker: row id of the study's maker: others' unpublished systems are not drawn from.
         untouched: whether the values are a preset's. Where its paper does not give a number of check questions, there
             are some if they suffice to tell care from guessing.
-        checks: one of CHOICES that somebody chose; "" to propose one.
+        checks: a name of CHECKS_WORDS that somebody chose; "" to propose one.
     """
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
@@ -214,7 +214,7 @@ def _keep_items(
         best = fittings.get(AGAIN, bare)
         best.sentences.append(gettext(WITHOUT_CAPTIONS[AGAIN if best is again else NONE]))
         return Fitted(best.values, best.sentences)
-    few = aside.suffices() and lost <= MOST_ASIDE * bare.asked
+    few = aside.suffices() and lost * ASIDE_OF <= bare.asked
     proposed = checks if checks in fittings else ASIDE if few else AGAIN if AGAIN in fittings else NONE
     numbers = {"lost": thousands(lost), "asked": thousands(bare.asked)}
     words = {
@@ -252,8 +252,7 @@ class _Fitting:
         self.fit_source()
         self.checks = self.fit_purpose(per_hit)
         if again:  # careful people, too, answer a hard item otherwise the second time
-            rule = {"kinds": [REPEATED], "threshold": ALIKE, "least": usual_least(ALIKE)}
-            self.values["controls"] |= rule
+            self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
         few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if few:
@@ -262,7 +261,8 @@ class _Fitting:
     def suffices(self) -> bool:
         """Return whether a participant meets enough check questions to tell care from guessing."""
         rule = Controls(**self.values["controls"])
-        return self.lasts * rule.per_hit >= max(rule.least, usual_least(rule.threshold))
+        each = self.values["captions_per_image"] if KINDS[self.values["protocol"]].grouped else 1
+        return self.lasts * rule.per_hit * each >= max(rule.least, usual_least(rule.threshold))
 
     def design(self) -> StudyDesign:
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
