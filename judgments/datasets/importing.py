@@ -230,8 +230,8 @@ def import_dataset(
                     raise DataConflict(
                         f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
                     )
-                _attach_pictures(there, images, files, copy, user, mapping, notes := ImportNotes())
-            added = [gettext_noop("Pictures were added to the dataset."), *notes.sentences()]
+                _attach_pictures(there, images, files, copy, user, found := ImportNotes())
+            added = [gettext_noop("Pictures were added to the dataset."), *found.sentences()]
             return ImportSummary(name, True, counts, [*added, *_blocked_pictures(images)])
         notes = [gettext_noop("Its pictures were left as they are.")] if images else []
         return ImportSummary(name, False, counts, notes)
@@ -253,7 +253,7 @@ def import_dataset(
         _store_pairs(dataset, fingerprint.over(source.pairs()))
         dataset.fingerprint = fingerprint.hexdigest()
         if images and copy:
-            _attach_pictures(dataset, images, files, copy, user, mapping, source.notes)
+            _attach_pictures(dataset, images, files, copy, user, source.notes)
         dataset.notes = {"sentences": source.notes.sentences()}
         dataset.save(update_fields=["fingerprint", "notes"])
         remember_mapping(dataset, "dataset", mapping)
@@ -369,7 +369,6 @@ def _attach_pictures(
     files: dict[str, str],
     copy: PictureCopy,
     user: User | None,
-    mapping: ColumnMapping | None,
     notes: ImportNotes,
 ) -> None:
     items = list(dataset.items.order_by("position"))
@@ -378,8 +377,7 @@ def _attach_pictures(
             item.url = picture_file_address(images, files[item.name])
         Item.objects.bulk_update(items, ["url"], batch_size=500)
         return
-    match_names = mapping is not None and mapping.match_names
-    paths = checked_pictures(Path(images), files.items(), match_names=match_names)
+    paths = checked_pictures(Path(images), files.items())
     respelled = [
         name
         for name, path in paths.items()

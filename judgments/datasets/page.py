@@ -275,11 +275,6 @@ class UnderstoodForm(forms.Form):
             "Choose another one where letters look wrong, and look again."
         )
         if understood.lacking:
-            self.fields["match_names"] = forms.BooleanField(
-                label=gettext_lazy("Names of images may differ in case, blanks and ending"),
-                required=False,
-                widget=UnfoldBooleanWidget,
-            )
             self.fields["without_pictures"] = forms.BooleanField(
                 label=gettext_lazy("Import it without the pictures"),
                 required=False,
@@ -289,14 +284,12 @@ class UnderstoodForm(forms.Form):
     def parts(self) -> list[dict[str, Any]]:
         """Return the parts to import, people's captions first."""
         cleaned = self.cleaned_data
-        match_names = bool(cleaned.get("match_names"))
         chosen = [
             replace(
                 part,
                 role=cleaned[f"role-{number}"],
                 system=cleaned[f"system-{number}"].strip(),
                 rows=(),
-                match_names=match_names and part.format in TABLE_FORMATS,
             )
             for number, part in enumerate(self.understood.parts)
         ]
@@ -344,7 +337,7 @@ class UnderstoodForm(forms.Form):
             raise forms.ValidationError(
                 gettext("Two systems have the same name; expected a name of its own for each.")
             )
-        if self.understood.lacking and not (cleaned.get("without_pictures") or cleaned.get("match_names")):
+        if self.understood.lacking and not cleaned.get("without_pictures"):
             raise forms.ValidationError(
                 gettext("Some images have no picture. Upload them all, or choose to import without pictures.")
             )

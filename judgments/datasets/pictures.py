@@ -100,21 +100,15 @@ def picture_file_address(images: str, file: str) -> str:
     return address
 
 
-def checked_pictures(
-    folder: Path, names: Iterable[tuple[str, str]], *, match_names: bool = False
-) -> dict[str, Path]:
+def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
     """Return the file of each image, from (image name, file name) pairs.
 
     Names may differ from files as in `find_pictures`.
 
-    Args:
-        match_names: whether names may differ in blanks and any ending, too.
-
     Raises:
         PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
     """
-    # lazily: pages of work start without the importers
-    from judgments.importers.names import NamesOfImages, find_pictures
+    from judgments.importers.names import find_pictures  # lazily: pages of work start without the importers
 
     if not folder.is_dir():
         raise PictureProblem(
@@ -124,15 +118,13 @@ def checked_pictures(
     paths: dict[str, Path] = {}
     missing: list[str] = []
     pairs = list(names)
-    there = SimpleLazyObject(lambda: _files_in(root))
-    files = SimpleLazyObject(lambda: NamesOfImages(there))
-    found = SimpleLazyObject(lambda: find_pictures([compose_name(file) for _, file in pairs], there))
+    found = SimpleLazyObject(
+        lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(root))
+    )
     for image, file in pairs:
         path = (folder / file).resolve()
         if not path.is_file() and (alike := found.files.get(compose_name(file))):
             path = (folder / alike).resolve()
-        if match_names and not path.is_file():
-            path = (folder / files.name_of(file)).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r leads out of %(folder)s; expected a file in it.")
@@ -144,13 +136,6 @@ def checked_pictures(
             missing.append(file)
     if missing and (unclear := found.unclear.get(compose_name(missing[0]))):
         raise PictureProblem(describe_unclear(compose_name(missing[0]), unclear))
-    if missing and (alike := files.name_of(missing[0])) != missing[0]:
-        raise PictureProblem(
-            gettext(
-                "%(folder)s has no picture %(missing)r, but %(alike)r, which is taken if names may differ."
-            )
-            % {"folder": folder, "missing": missing[0], "alike": alike}
-        )
     if missing:
         raise PictureProblem(
             gettext("%(folder)s lacks %(n)s of %(what)s pictures, the first is %(missing)r.")
@@ -164,8 +149,8 @@ def checked_pictures(
 def describe_unclear(name: str, alike: Sequence[str]) -> str:
     """Say which files, or names in the table, a picture's name cannot be told from."""
     sentence = gettext(
-        "The picture %(name)r cannot be told from %(alike)s; expected names that differ in more than case, folder "
-        "or .jpg and .jpeg."
+        "The picture %(name)r cannot be told from %(alike)s; expected names that differ in more than case, folder, "
+        "blanks and ending."
     )
     return sentence % {"name": name, "alike": ", ".join(alike[:MOST_ALIKE])}
 

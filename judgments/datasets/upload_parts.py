@@ -58,7 +58,6 @@ class UploadPart:
         texts: whether its table has source texts; ``sources``: whether it is these that are shown.
         columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
         row_options: the line of the header, which rows are read and words for empty cells, as in `ColumnMapping`.
-        match_names: whether names of images may differ in case, blanks and ending.
     """
 
     file: str = ""
@@ -77,14 +76,12 @@ class UploadPart:
     columns_named: Mapping[str, str] = field(default_factory=dict)
     row_options: Mapping[str, Any] = field(default_factory=dict)
     fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    match_names: bool = False
 
     @property
     def mapping(self) -> ColumnMapping | None:
-        if not (self.columns_named or self.row_options or self.fixes or self.match_names):
+        if not (self.columns_named or self.row_options or self.fixes):
             return None
-        columns, fixes = self.columns_named, self.fixes
-        return ColumnMapping(columns=columns, **self.row_options, fixes=fixes, match_names=self.match_names)
+        return ColumnMapping(columns=self.columns_named, **self.row_options, fixes=self.fixes)
 
     @property
     def taken(self) -> Taken:

@@ -56,7 +56,7 @@ class PicturesOfNames:
 
     Attributes:
         files: name -> file.
-        respelled: names that differ from their file in case, folder, or ``.jpg`` and ``.jpeg``.
+        respelled: names that differ from their file.
         unclear: name -> the files that it may mean, or the other names that mean the same file.
     """
 
@@ -66,10 +66,7 @@ class PicturesOfNames:
 
 
 def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfNames:
-    """Match names of pictures with files: exactly, else without regard to case and jpeg, else to the folder too.
-
-    A name without the ending of a picture is that of the only file with this name before its ending.
-    """
+    """Match names of pictures with files: exactly; else but for case and jpeg, folder, blanks, ending."""
     there = set(files)
     found = PicturesOfNames({name: name for name in names if name in there})
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
@@ -82,12 +79,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
     names_of: defaultdict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(names):
         if name not in found.files:
-            alike = (
-                index.get(spelling(name), [])
-                for spelling, index in indexes
-                if spelling is not _without_ending or not names_picture(name)
-            )
-            meant = next(filter(None, alike), [])
+            meant = next(filter(None, (index.get(spelling(name)) for spelling, index in indexes)), [])
             if len(meant) == 1:
                 found.files[name] = meant[0]
                 found.respelled.append(name)
@@ -117,7 +109,7 @@ def _without_folder(name: str) -> str:
 
 
 def _without_ending(name: str) -> str:
-    return _ENDING.sub("", _without_folder(name))
+    return _BLANKS.sub("_", _ENDING.sub("", _without_folder(name)))
 
 
 def _core(name: str) -> str:

@@ -30,7 +30,7 @@ function begin(form) {
   const list = form.querySelector("[data-files]");
   const progress = form.querySelector("progress");
   const state = form.querySelector("[data-upload-state]");
-  let under_way = false;
+  let underWay = false;
 
   function show() {
     const files = [...input.files];
@@ -39,7 +39,7 @@ function begin(form) {
       row.textContent = `${file.name} · ${sized(file.size)}`;
       return row;
     });
-    list.replaceChildren(...rows);
+    list.replaceChildren(...rows, ...(files.length > LISTED ? ["…"] : []));
     const whole = sized(files.reduce((sum, file) => sum + file.size, 0));
     state.textContent = files.length ? say.sayChosen.replace("%n", files.length.toLocaleString()).replace("%size", whole) : "";
   }
@@ -77,18 +77,18 @@ function begin(form) {
   form.addEventListener("submit", (event) => {
     if (!input.files.length) return; // the server says what is missing
     event.preventDefault();
-    if (under_way) return;
-    under_way = true;
+    if (underWay) return;
+    underWay = true;
     const request = new XMLHttpRequest();
     progress.hidden = false;
     request.upload.addEventListener("progress", ({ loaded, total }) => {
       progress.value = loaded / total;
-      const percent = Math.floor((100 * loaded) / total);
-      const words = percent < 100 ? `${percent} % · ${sized(total)}` : say.sayReading;
-      if (percent % 10 === 0 || percent === 100) state.textContent = words;
+      const tens = 10 * Math.floor((10 * loaded) / total);  // not each percent is read out
+      const words = loaded < total ? `${tens} % · ${sized(total)}` : say.sayReading;
+      if (state.textContent !== words) state.textContent = words;
     });
     const fail = () => {
-      under_way = false;
+      underWay = false;
       progress.hidden = true;
       state.textContent = say.sayLost;
     };

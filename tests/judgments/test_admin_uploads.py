@@ -285,22 +285,6 @@ class TestUploading:
         assert (page.context["understood"].found, page.context["understood"].lacking) == (1, 1)
         assert "A.JPG, A.jpeg" in words(page)
 
-    def test_pictures_whose_names_differ_in_blanks_and_ending_are_matched_when_asked(
-        self, designer: Client
-    ) -> None:
-        page = self.look(
-            designer,
-            upload("zoo.csv", CSV),
-            upload("A.PNG", picture_bytes()),
-            upload("b.jpg", picture_bytes()),
-        )
-        assert "1 image has no picture: a.jpg" in words(page)
-        refused = self.confirm(designer, page)
-        assert "Some images have no picture" in words(refused)
-        self.confirm(designer, refused, match_names="on")
-        assert run_job(Job.objects.get().pk), Job.objects.get().error
-        assert not Dataset.objects.get().items.filter(picture="").exists()
-
     def test_a_table_that_is_none_is_said_with_its_line(self, designer: Client) -> None:
         page = self.look(designer, upload("zoo.csv", 'image,caption\na.jpg,"A dog .\n'))
         assert "zoo.csv, line 2: found a quotation mark that is never closed" in words(page)

@@ -74,6 +74,7 @@ def test_problems_below_a_title_are_at_their_own_line(tmp_path: Path) -> None:
         ("photos/IMG_3.jpg", "img_3.JPG"),
         ("photos\\IMG_3.jpg", "2026/img_3.jpeg"),
         ("img_3", "2026/IMG_3.png"),
+        ("img 3.jpg", "img_3.webp"),
     ],
 )
 def test_a_picture_is_found_by_another_spelling(name: str, file: str) -> None:
@@ -87,7 +88,8 @@ def test_a_picture_is_found_by_another_spelling(name: str, file: str) -> None:
         (["IMG.JPG"], ["a/img.jpg", "b/img.jpg"], {"IMG.JPG": ["a/img.jpg", "b/img.jpg"]}),
         (["a/1.jpg", "b/1.jpg"], ["1.jpg"], {"a/1.jpg": ["b/1.jpg"], "b/1.jpg": ["a/1.jpg"]}),
         (["1.JPG", "1.jpg"], ["1.jpg"], {"1.JPG": ["1.jpg"]}),
-        (["1.png"], ["1.jpg"], {}),
+        (["1.jpg"], ["1.png", "1.gif"], {"1.jpg": ["1.png", "1.gif"]}),
+        (["11.jpg"], ["1_1.jpg"], {}),
     ],
 )
 def test_a_picture_that_several_may_be_is_left_to_a_person(

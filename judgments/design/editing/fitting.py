@@ -1,152 +1,25 @@
-"""Cut a design to what its dataset has, so that a new design does not begin with an error."""
+"""Cut a design to what its dataset has, so that a new design does not begin with an error, and ask what gives way."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Q
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_noop
 
-from common.amounts import thousands
-from common.errors import DesignError
-from judgments.access.roles import Person
-from judgments.design.arena import draws_arenas
-from judgments.design.reading import PRESETS, Preset, make_design
-from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import PURPOSES, StudyDesign
-from judgments.design.tables.controls import Controls, usual_least
-from judgments.design.tables.sampling import Arena
-from judgments.design.wordings import CAPTION
-from judgments.drawing.controls.makers import FROM_IMAGES, REPEATED
-from judgments.drawing.controls.pool import pool_of
-from judgments.drawing.controls.splits import divide_images, needs_split
-from judgments.drawing.material import Image, Material
-from judgments.drawing.pairs.drawing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
-from judgments.kinds import KINDS, Kind
-from judgments.models import Caption, Dataset, Item, Output, System
-from judgments.studies.generation.batches import divide_for_quiz
-from judgments.studies.generation.material import load_material
+from judgments.design.editing.cutting import Fitting
+from judgments.design.reading import PRESETS
+from judgments.drawing.controls.makers import FROM_IMAGES
+from judgments.kinds import KINDS
+from judgments.models import Dataset
 
-ROUNDS = 3  # judgments of each pair that an arena is opened for
 CHECKS = 2  # on a page
 ASIDE_OF = 10  # items, of which one may be left out for check questions that tell care from guessing
-ALIKE = 0.5  # least share of repeated items that are answered alike
 ASIDE, AGAIN, NONE = "aside", "again", "none"  # what becomes of items that check questions would leave out
-# what the page says of each, and what its choice is called
-CHECKS_WORDS = {
-    AGAIN: (
-        gettext_noop(
-            "All %(asked)s items are asked, and check questions repeat some of them. Check questions with a known "
-            "answer would leave out %(lost)s of %(asked)s items."
-        ),
-        gettext_noop("Ask all %(asked)s items, and repeat some as check questions"),
-    ),
-    ASIDE: (
-        gettext_noop(
-            "%(lost)s of %(asked)s items would not be asked: check questions with a known answer take their place."
-        ),
-        gettext_noop("Leave out %(lost)s items for check questions with a known answer"),
-    ),
-    NONE: (
-        gettext_noop(
-            "All %(asked)s items are asked, without check questions, which would leave out %(lost)s of them."
-        ),
-        gettext_noop("Ask all %(asked)s items, without check questions"),
-    ),
-}
 WITHOUT_CAPTIONS = {
     AGAIN: gettext_noop("Check questions repeat items: the dataset has too few captions for others."),
     NONE: gettext_noop("There are no check questions: the dataset has too few captions to make them of."),
 }
-MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
-PAIR_WORDS = {
-    "HC": gettext_noop("two people's captions of an image"),
-    "HI": gettext_noop("a caption and one of another image"),
-    "HM": gettext_noop("a person and a system"),
-    "MM": gettext_noop("two systems"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Holdings:
-    """Counts of a dataset; ``systems`` are those that the person may draw from."""
-
-    images: int
-    pictures: int
-    captioned: int
-    captions: int
-    texts: int
-    boxes: int
-    systems: int
-    pairs: int
-
-    def missing_for(self, preset: Preset) -> str:
-        """Return what a preset needs and the dataset lacks; "" if nothing."""
-        kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
-        return self._missing_to_show(kind, shows_text) or self._missing_to_judge(kind)
-
-    def _missing_to_show(self, kind: Kind, shows_text: bool) -> str:
-        if shows_text and self.texts < self.images:
-            return self._short(gettext("It needs a source text for each item"), self.texts)
-        if "texts" in kind.needs and not self.texts:
-            return self._short(gettext("It needs a text with each picture"), self.texts)
-        if "boxes" in kind.needs and not (self.boxes and self.captions):
-            return self._short(gettext("It needs pictures with labelled boxes and a caption"), self.boxes)
-        can_show_text = "text" in kind.wordings and not kind.no_source and self.texts == self.images
-        if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
-            return self._short(gettext("It needs a picture for each item"), self.pictures)
-        return ""
-
-    def _missing_to_judge(self, kind: Kind) -> str:
-        two_captions = self.captions > self.captioned
-        if self.systems < kind.least_options:
-            return gettext("It needs %(least)d systems or more: there are %(systems)d.") % {
-                "least": kind.least_options,
-                "systems": self.systems,
-            }
-        if kind.compares_pairs and not (
-            self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
-        ):
-            return self._short(gettext("It needs two captions for each item, by people or systems"), 0)
-        if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return self._short(gettext("It needs people's captions to compare with"), self.captioned)
-        if kind.judges_one_caption and not (self.systems or self.captions):
-            return self._short(gettext("It needs captions, by people or systems"), 0)
-        return ""
-
-    def _short(self, needs: str, there: int) -> str:
-        return ngettext(
-            "%(needs)s: %(there)s of %(n)s item has it.",
-            "%(needs)s: %(there)s of %(n)s items have it.",
-            self.images,
-        ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
-
-
-def holdings_of(dataset: Dataset, person: Person) -> Holdings:
-    """Count in four queries."""
-    items = Item.objects.filter(dataset=dataset).aggregate(
-        images=Count("pk"),
-        pictures=Count("pk", filter=~Q(picture="") | ~Q(url="")),
-        texts=Count("pk", filter=~Q(text="")),
-        boxes=Count("pk", filter=~Q(boxes=[])),
-    )
-    references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE)
-    captions = references.aggregate(captions=Count("pk"), captioned=Count("item", distinct=True))
-    systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
-    with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
-    return Holdings(**items, **captions, systems=with_outputs.count(), pairs=dataset.published_pairs.count())
-
-
-def shows_texts_alone(dataset: Dataset) -> bool:
-    """Return whether each item has a source text, and none a picture."""
-    items = dataset.items.order_by()
-    return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +27,14 @@ class ChecksQuestion:
     """What the page of a design asks if check questions with a known answer leave no place for some items.
 
     Attributes:
-        words: the question.
-        choices: for ``checks`` of `fit_to_dataset`, and its words; without the one that is proposed.
+        proposed, choices: values of ``checks`` of `fit_to_dataset`.
+        lost, asked: numbers of items.
     """
 
-    words: str
-    choices: tuple[tuple[str, str], ...]
+    proposed: str
+    choices: tuple[str, ...]
+    lost: int
+    asked: int
 
 
 class Fitted(NamedTuple):
@@ -180,31 +55,31 @@ def fit_to_dataset(
         maker: row id of the study's maker: others' unpublished systems are not drawn from.
         untouched: whether the values are a preset's. Where its paper does not give a number of check questions, there
             are some if they suffice to tell care from guessing.
-        checks: a name of CHECKS_WORDS that somebody chose; "" to propose one.
+        checks: ASIDE, AGAIN or NONE, which somebody chose; "" to propose one.
     """
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
-        checked = _Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, dataset, maker)
+        checked = Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, dataset, maker)
         if checked.suffices():
             about = gettext("%(n)s check questions stand on each page: the paper does not say how many.")
             checked.sentences.append(about % {"n": CHECKS})
             return _keep_items(checked, values, dataset, maker, checks)
-    return _keep_items(_Fitting(values, dataset, maker), values, dataset, maker, checks)
+    return _keep_items(Fitting(values, dataset, maker), values, dataset, maker, checks)
 
 
 def _keep_items(
-    aside: _Fitting, values: dict[str, Any], dataset: Dataset, maker: int | None, checks: str
+    aside: Fitting, values: dict[str, Any], dataset: Dataset, maker: int | None, checks: str
 ) -> Fitted:
     """Return a fitting that asks about all items where ``aside`` leaves some out for its check questions."""
     controls = aside.values["controls"]
     if not aside.checks or not set(controls["kinds"]) & set(FROM_IMAGES):
         return Fitted(aside.values, aside.sentences)
     kind = KINDS[aside.values["protocol"]]
-    bare = _Fitting(values, dataset, maker, per_hit=0)
+    bare = Fitting(values, dataset, maker, per_hit=0)
     lost = bare.asked - aside.asked
     if controls["per_hit"] and lost <= 0:
         return Fitted(aside.values, aside.sentences)
-    again = _Fitting(
+    again = Fitting(
         values, dataset, maker, per_hit=1 if kind.grouped else min(aside.checks, CHECKS), again=True
     )
     fittings = {AGAIN: again, ASIDE: aside, NONE: bare}
@@ -216,291 +91,6 @@ def _keep_items(
         return Fitted(best.values, best.sentences)
     few = aside.suffices() and lost * ASIDE_OF <= bare.asked
     proposed = checks if checks in fittings else ASIDE if few else AGAIN if AGAIN in fittings else NONE
-    numbers = {"lost": thousands(lost), "asked": thousands(bare.asked)}
-    words = {
-        name: (gettext(said) % numbers, gettext(choice) % numbers)
-        for name, (said, choice) in CHECKS_WORDS.items()
-    }
-    others = tuple((name, words[name][1]) for name in fittings if name != proposed)
+    others = tuple(name for name in fittings if name != proposed)
     best = fittings[proposed]
-    return Fitted(best.values, best.sentences, ChecksQuestion(words[proposed][0], others))
-
-
-class _Fitting:
-    """One way to cut a design.
-
-    Attributes:
-        checks: check questions that a page was to have.
-        asked: items that are asked about; 0 if the design cannot be drawn.
-        lasts: pages of work before a check question comes again.
-    """
-
-    def __init__(
-        self,
-        values: dict[str, Any],
-        dataset: Dataset,
-        maker: int | None,
-        *,
-        per_hit: int | None = None,
-        again: bool = False,
-    ) -> None:
-        self.values = deepcopy(values) | {"dataset": dataset.name}
-        self.dataset, self.maker, self.purpose = dataset, maker, values.get("purpose", "")
-        self.sentences: list[str] = []
-        self.asked = self.lasts = 0
-        self.fit_requirements()
-        self.fit_source()
-        self.checks = self.fit_purpose(per_hit)
-        if again:  # careful people, too, answer a hard item otherwise the second time
-            self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
-        few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
-        with suppress(DesignError):  # what is wrong by itself is said beside its field
-            if few:
-                self.to_material()
-
-    def suffices(self) -> bool:
-        """Return whether a participant meets enough check questions to tell care from guessing."""
-        rule = Controls(**self.values["controls"])
-        each = self.values["captions_per_image"] if KINDS[self.values["protocol"]].grouped else 1
-        return self.lasts * rule.per_hit * each >= max(rule.least, usual_least(rule.threshold))
-
-    def design(self) -> StudyDesign:
-        names = {key: self.values[key] or "open" for key in ("name", "slug")}
-        return make_design(self.values | names)
-
-    def fit_requirements(self) -> None:
-        """Clear requirements for a paid crowd: people who come by the link have no record here."""
-        workers = self.values["workers"]
-        preset = REQUIREMENT_PRESETS.get(workers["requirements"])
-        if (
-            preset is None
-            or self.values["crowd"]["backend"] != "local"
-            or "approved_at_least" not in preset.values
-        ):
-            return
-        nothing = Workers().model_dump(mode="json")
-        self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
-        self.sentences.append(
-            gettext(
-                "The requirements of the paper (%(title)s) are off: people who come by the link have "
-                "no record of approved work here. They are under “People”."
-            )
-            % {"title": gettext(preset.title)}
-        )
-
-    def fit_source(self) -> None:
-        """Show source texts where there are no pictures, and ask about texts."""
-        kind = KINDS[self.values["protocol"]]
-        if not (kind.page.shows_picture and "text" in kind.wordings and not kind.no_source):
-            return
-        if (
-            self.values["judged"] != CAPTION
-            or self.values["source"]["show"]
-            or not shows_texts_alone(self.dataset)
-        ):
-            return
-        self.values["judged"] = "text"
-        if self.values["preset"] in PRESETS:
-            self.values["instructions"] = ""  # about captions and images
-        self.values["source"] = self.values["source"] | {"show": True}
-        self.values["question"] = kind.question_for(self.values)
-        self.sentences.append(
-            gettext(
-                "Participants see the source texts: the dataset has no pictures. What they judge is called a text; "
-                "“What is judged” makes it a translation or a summary."
-            )
-        )
-
-    def fit_purpose(self, per_hit: int | None) -> int:
-        """Set how many answers the purpose takes, and return how many check questions a page gets."""
-        purpose, kind, controls = (
-            PURPOSES.get(self.purpose),
-            KINDS[self.values["protocol"]],
-            self.values["controls"],
-        )
-        if purpose is not None and (not kind.is_open or controls["per_hit"]):
-            controls["per_hit"] = purpose.checks_per_hit
-        if per_hit is not None:
-            controls["per_hit"] = per_hit
-        if purpose is None:
-            return int(controls["per_hit"])
-        answers = purpose.judgments_per_unit
-        self.values["judgments_per_unit"] = answers
-        if self.purpose == "labels" and kind.aggregation.settles:
-            self.values["stopping"]["rule"] = "settled"
-        self.sentences.append(
-            ngettext(
-                "For what you want to know: %(answers)s answer to each item, %(checks)s check questions a page.",
-                "For what you want to know: %(answers)s answers to each item, %(checks)s check questions a page.",
-                answers,
-            )
-            % {"answers": answers, "checks": controls["per_hit"]}
-        )
-        return int(controls["per_hit"])
-
-    def to_material(self) -> None:
-        design = self.design()
-        material = load_material(self.dataset, ranked=design.sampling.k, maker=self.maker)
-        self.fit_splits(material)
-        kind = KINDS[design.protocol]
-        if kind.compares_pairs:
-            self.fit_pairs(material)
-        if kind.judges_one_caption:
-            self.fit_captions(material)
-        if kind.least_options:
-            self.fit_options(material)
-        self.fit_controls(material)
-
-    def fit_splits(self, material: Material) -> None:
-        sizes = Counter(image.split for image in material.images if image.split)
-        sampling, controls = self.values["sampling"], self.values["controls"]
-        if not sizes:
-            return
-        if not sizes[sampling["split"]]:
-            others = [split for split, _ in sizes.most_common() if split != controls["split"]]
-            missing, sampling["split"] = sampling["split"], (others or list(sizes))[0]
-            self.sentences.append(
-                gettext("The split %(sampling)r is judged: the dataset has no split %(asked)r.")
-                % {"sampling": sampling["split"], "asked": missing}
-            )
-        if not sizes[controls["split"]]:
-            controls["split"] = sampling["split"]
-
-    def fit_pairs(self, material: Material) -> None:
-        design = self.design()
-        rest, _ = divide_for_quiz(design, material)
-        images = divide_images(design, rest).judged
-        sampling = self.values["sampling"]
-        bare = KINDS[design.protocol].page.shows_picture
-        requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
-        if self.purpose in ("systems", "ranking") and contests_of_systems(images):
-            requested = {"MM": contests_of_systems(images)}
-        wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
-        if not rest.published or sampling["source"] == "references":
-            wanted = _one_an_image(wanted, requested, images, systems_meet=bare)
-        references = design.sampling.references
-        drawing: dict[str, Any] = {"source": design.sampling.source, "seed": design.seed, "bare": bare}
-        there = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
-        if references != "all" and sum(there.values()) < sum(wanted.values()):
-            whole = count_pairs(rest, images, wanted=wanted, references="all", **drawing)
-            if sum(whole.values()) > sum(there.values()):
-                there, sampling["references"] = whole, "all"
-                self.sentences.append(
-                    gettext(
-                        "Each pair is compared with all the captions that its image has left: fewer than the "
-                        "%(references)s of the preset."
-                    )
-                    % {"references": references}
-                )
-        if not any(there.values()):
-            return
-        if self.purpose == "ranking" and there["MM"] and draws_arenas():
-            sampling["pairs"] = {"MM": there["MM"]}
-            pages = -(-ROUNDS * there["MM"] // self.values["units_per_hit"])
-            self.values["arena"] = {"pages": pages, "even": Arena().even}
-            return
-        named = {str(name) for name in design.sampling.pairs}
-        sampling["pairs"] = {
-            name: there.get(name, 0) for name in PAIR_WORDS if name in named or there.get(name)
-        }
-        if any(there[name] < count for name, count in requested.items()):
-            self.sentences.append(_pairs_sentence(requested, there))
-
-    def fit_captions(self, material: Material) -> None:
-        """Judge ranked lists, else systems' texts, else people's captions."""
-        sampling, filter_ = self.values["sampling"], self.values["filter"]
-        outputs = any(image.outputs for image in material.images)
-        retrieved = any(image.retrieved for image in material.images)
-        source = sampling["pairs_from"]
-        lists = {"annotation": outputs, "search": retrieved, "both": outputs or retrieved}[sampling["task"]]
-        if (source == "top-k" and not lists) or (source in ("outputs", "crossed") and not outputs):
-            sampling["pairs_from"] = "outputs" if outputs else "references"
-            what = (
-                gettext("what each system gave")
-                if outputs
-                else gettext("people's captions, with captions of other images")
-            )
-            self.sentences.append(
-                (
-                    gettext("Judged is %(what)s: the dataset has no ranked lists.")
-                    if source == "top-k" and outputs
-                    else gettext("Judged is %(what)s: the dataset has no systems.")
-                )
-                % {"what": what}
-            )
-        if filter_["bleu_pre"] and any(not image.references for image in material.images):
-            filter_["bleu_pre"], filter_["audit"] = 0.0, 0
-            self.sentences.append(
-                gettext("The filter is off: some images have no captions of people to compare with.")
-            )
-
-    def fit_options(self, material: Material) -> None:
-        design = self.design()
-        most = max(
-            (
-                len({text.text for _, text in image.outputs})
-                for image in divide_images(design, material).judged
-            ),
-            default=0,
-        )
-        requested = design.sampling.options
-        if isinstance(requested, int) and KINDS[design.protocol].least_options <= most < requested:
-            self.values["sampling"]["options"] = most
-            self.sentences.append(
-                ngettext(
-                    "One caption is shown: the systems gave no more for an image.",
-                    "%(most)s captions are shown together: the systems gave no more for an image.",
-                    most,
-                )
-                % {"most": most}
-            )
-
-    def fit_controls(self, material: Material) -> None:
-        """Take as many check questions as the material has, and count what is asked."""
-        controls = self.values["controls"]
-        for _ in range(self.checks + 2):
-            design = self.design()
-            if not (design.filter.bleu_pre or needs_split(design)):
-                self.values["filter"]["fill_to"] = 0  # groups need not look alike
-                design = self.design()
-            try:
-                kind = KINDS[design.protocol].for_design(design)
-                batch = kind.draw_batch(design, divide_for_quiz(design, material)[0])
-            except DesignError as error:
-                if error.field.startswith("controls") and controls["per_hit"]:
-                    controls["per_hit"] -= 1
-                elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
-                    self.values["filter"]["bleu_pre"] = 0.0
-                    self.sentences.append(gettext("The filter is off: no caption would pass it."))
-                else:
-                    return
-            else:
-                self.lasts = pool_of(batch.hits, grouped=kind.grouped).lasts
-                units = chain(batch.pool, *(hit.units for hit in batch.hits))
-                self.asked = sum(not (unit.control or unit.filtered) for unit in units)
-                if 0 < (n := controls["per_hit"]) < self.checks:
-                    fewer = gettext(
-                        "%(n)s a page instead of %(checks)s: the dataset has no more check questions."
-                    )
-                    self.sentences.append(fewer % {"n": n, "checks": self.checks})
-                return
-
-
-def _one_an_image(
-    wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
-) -> dict[str, int]:
-    """Return a pair of each kind for an image, so that no kind outweighs the others."""
-    pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
-    if "MM" in pairs and systems_meet:  # on all images
-        contests = contests_of_systems(images)
-        pairs["MM"] = min(requested.get("MM", contests), contests)
-    return pairs
-
-
-def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> str:
-    listed = "; ".join(
-        f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
-    )
-    of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
-    sentence = gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
-    return sentence % {"listed": listed, "of": of}
+    return Fitted(best.values, best.sentences, ChecksQuestion(proposed, others, lost, bare.asked))

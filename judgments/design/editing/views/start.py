@@ -12,8 +12,9 @@ from django.utils.translation import gettext
 
 from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
-from judgments.design.editing.fitting import fit_to_dataset, holdings_of
+from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
+from judgments.design.editing.holdings import holdings_of
 from judgments.design.editing.views.editor import (
     answer_script,
     count_now,
