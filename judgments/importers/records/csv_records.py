@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, dropwhile, islice
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 IF_TITLE = " (--header-row N, if rows of a title stand above it)"
 
 SEPARATORS = ",;\t|"
+LONGEST_HEAD = 100_000  # characters of lines that are kept while the header is looked for
 _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -115,6 +116,16 @@ def named_cells(
     return dict(zip(names, cells, strict=True))
 
 
+def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Take the first lines, fewer if they are long."""
+    head: list[tuple[int, str]] = []
+    while len(head) < MOST_LINES and sum(len(text) for _, text in head) < LONGEST_HEAD:
+        if (line := next(lines, None)) is None:
+            break
+        head.append(line)
+    return head
+
+
 def first_cells(
     lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
 ) -> list[tuple[int, list[str]]]:
@@ -131,7 +142,7 @@ def first_cells(
 def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the records of a CSV file; detect whether comma, semicolon, tab or bar separates its cells."""
     lines = read_lines(path, encoding=encoding, newline="")
-    first, separators = list(islice(lines, MOST_LINES)), SEPARATORS
+    first, separators = head_of(lines), SEPARATORS
     if first and (named := re.fullmatch(r"sep=(.)[\r\n]*", first[0][1])):  # written by Excel above the header
         first, separators = first[1:], named.group(1)
     start = first[0][0] if first else 1

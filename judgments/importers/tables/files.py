@@ -15,7 +15,7 @@ from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import DAMAGE_OF_WORKBOOKS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.csv_records import IF_TITLE, first_cells, read_csv
+from judgments.importers.records.csv_records import IF_TITLE, first_cells, head_of, read_csv
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import MOST_LINES
@@ -92,7 +92,7 @@ def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tup
     """Return the first rows of CSV or of a workbook with their lines, whatever they hold."""
     if workbook:
         return _listed(islice(_rows(path), MOST_LINES))
-    return first_cells(list(islice(read_lines(path, encoding=encoding, newline=""), MOST_LINES)))
+    return first_cells(head_of(read_lines(path, encoding=encoding, newline="")))
 
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
