@@ -25,7 +25,7 @@ from quorum.numeric.parallel import LocalPool, using
 # What may be wrong with an installation. Django's other checks are of the code, and load all pages: `manage.py check`.
 START_CHECKS = [Tags.security, Tags.database]
 SILENT_SECONDS = 1.0  # before a bar is drawn
-Report = Callable[[float, str], None]
+ReportProgress = Callable[[float, str], None]
 
 
 class QuorumCommand(BaseCommand):
@@ -140,7 +140,7 @@ def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Report]:
+def progress_bar() -> Iterator[ReportProgress]:
     """Yield a function ``(share, words)`` that draws a bar on a terminal after a second."""
     if not sys.stderr.isatty():
         yield lambda share, message: None

@@ -19,10 +19,10 @@ from quorum.words import OF_PLATFORM, OWN, Words
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
 
-HERE = Path(__file__).resolve().parent
-INSTALLED = (HERE / "platform").is_dir()
+PACKAGE_DIR = Path(__file__).resolve().parent
+INSTALLED = (PACKAGE_DIR / "platform").is_dir()
 # Apps, settings, templates: beside this package in a clone, inside it where Quorum is installed
-PLATFORM = HERE / "platform" if INSTALLED else HERE.parent
+PLATFORM = PACKAGE_DIR / "platform" if INSTALLED else PACKAGE_DIR.parent
 DATA = "quorum-data"
 COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
 HELP = {"-h", "--help"}

@@ -69,8 +69,8 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
             )
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
-        # Two processes more than there are cores, as many tests wait.
-        processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 2)}
+        # One process more than there are cores, as some tests wait; each collects all tests anew.
+        processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 1)}
         variables = processes | inherited | {"TMPDIR": folder}
         command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or IN_PARALLEL)]
         return subprocess.run(command, cwd=ROOT, env=variables).returncode

@@ -75,6 +75,7 @@ def compiled_files(library: Path) -> set[str]:
     return {path.name for path in library.rglob("*.nbi")}
 
 
+@pytest.mark.long
 def test_a_change_reaches_every_kernel_that_depends_on_it_and_no_other(library: Path) -> None:
     constants = library / "quorum/statistics/constants.py"
     constants.write_text("STEP = 1\n", encoding="utf-8")

@@ -159,6 +159,7 @@ class Dependent(Feature):
 """
 
 
+@pytest.mark.long
 def test_a_feature_whose_need_is_off_is_off_and_the_checks_say_so(tmp_path: Path) -> None:
     (tmp_path / "dependent").mkdir()
     (tmp_path / "dependent" / "__init__.py").touch()

@@ -21,7 +21,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.models import Worker
-from config.observing.logs import OneLine, OneObject
+from config.observing.logs import JSONFormatter, OneLineFormatter
 from judgments.jobs.queues import enqueue
 from tests.installations import ROOT, Installation, free_port, until
 from tests.studies import make_study
@@ -48,8 +48,8 @@ def log(settings: Settings) -> Iterator[Log]:
     settings.ACCESS_LOG = True
     log = Log()
     handlers = [logging.StreamHandler(log.objects), logging.StreamHandler(log.lines)]
-    handlers[0].setFormatter(OneObject())
-    handlers[1].setFormatter(OneLine("%(message)s"))
+    handlers[0].setFormatter(JSONFormatter())
+    handlers[1].setFormatter(OneLineFormatter("%(message)s"))
     (configured,) = [handler for handler in logging.getLogger().handlers if handler.name == "stderr"]
     for handler in handlers:
         handler.filters = configured.filters
@@ -156,6 +156,7 @@ def test_figures_count_requests_and_what_waits(client: Client, settings: Setting
     assert study.slug not in page
 
 
+@pytest.mark.long
 def test_gunicorn_s_processes_are_counted_together_and_log_objects(
     installation_on: Callable[[str], Installation],
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_new_installation_makes_a_secret_key_that_only_its_owner_reads(tmp_pat
     assert ask(folder, "settings.SECRET_KEY") == first
 
 
+@pytest.mark.long
 def test_processes_that_start_together_agree_on_the_secret_key(tmp_path: Path) -> None:
     code = "from django.conf import settings\nprint(settings.SECRET_KEY)"
     environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "ENV_FILE": os.devnull}

@@ -143,6 +143,7 @@ def running(terminal: Terminal) -> Iterator["subprocess.Popen[str]"]:
             process.send_signal(signal.SIGTERM)
 
 
+@pytest.mark.long
 def test_quorum_run_serves_an_empty_folder(terminal: Terminal, running: "subprocess.Popen[str]") -> None:
     assert running.stdout is not None
     said = ""

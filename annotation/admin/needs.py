@@ -20,7 +20,7 @@ from judgments.access.roles import Right
 from judgments.models import Study
 from judgments.studies.home_page import Need, add_needs
 
-SOON = timedelta(days=1)
+EXPIRY_NOTICE = timedelta(days=1)
 
 add_needs(
     Need(
@@ -93,7 +93,7 @@ add_needs(
         rows=lambda: Publication.objects.filter(
             state=Publication.State.PUBLISHED,
             study__state=Study.State.OPEN,
-            expires_at__lt=timezone.now() + SOON,
+            expires_at__lt=timezone.now() + EXPIRY_NOTICE,
             held_slots__gt=0,
         ),
         button="Offer it longer",

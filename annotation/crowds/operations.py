@@ -9,11 +9,11 @@ from rest_framework import serializers
 
 from annotation.crowds.opening import (
     ASK_THE_CROWD,
-    DOUBTS,
+    DOUBT_CHECKS,
     begin_closing,
     begin_opening,
     carry_out_opening,
-    look_ahead,
+    check_design_at_crowd,
 )
 from annotation.crowds.publishing import pay_more_screen_outs
 from annotation.crowds.sync import SYNC, SYNC_LATER, sync_if_calls_wait, sync_with_crowd
@@ -42,13 +42,15 @@ class OpenRequest(Parameters):
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
-    doubts = [] if anyway or study.state != Study.State.GENERATED else [doubt(study, by) for doubt in DOUBTS]
+    doubts = (
+        [] if anyway or study.state != Study.State.GENERATED else [doubt(study, by) for doubt in DOUBT_CHECKS]
+    )
     if sentence := " ".join(filter(None, doubts)):
         raise WrongState(
             _("Study %(slug)r was not opened. %(problem)s Open it “anyway” if you mean it.")
             % {"slug": study.slug, "problem": sentence}
         )
-    look_ahead(study=study)
+    check_design_at_crowd(study=study)
     return _open(study=study, by=by)
 
 

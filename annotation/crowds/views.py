@@ -27,7 +27,7 @@ from annotation.crowds import Ability, AbsentBackend, backend_of, operations, wo
 from annotation.crowds.mturk import notifications
 from annotation.crowds.mturk.frames import SITES
 from annotation.crowds.mturk.notifications import Subscription, read_sns
-from annotation.crowds.people import comes_by_the_link
+from annotation.crowds.people import uses_public_link
 from annotation.crowds.sync import SYNC, note_hint
 from annotation.models import (
     Budget,
@@ -60,11 +60,11 @@ from judgments.studies.step_form import Refusal, add_operation, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 from judgments.templatetags.judgments_tags import cents
 
-SHOWN = 20
+MOST_LINES_SHOWN = 20
 UNITS_A_PAGE = 20  # in a HIT, roughly
-LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
-SUGGESTED = 200  # workers' names that a field offers
-CANNOT = {
+LATEST_CALLS = 200  # of the latest calls, which stand in one line where they are alike
+MOST_SUGGESTIONS = 200  # workers' names that a field offers
+ABILITY_PHRASES = {
     Ability.PUBLISH: gettext_noop("put work up"),
     Ability.EXTEND: gettext_noop("add places and time"),
     Ability.EXPIRE: gettext_noop("take work down"),
@@ -76,7 +76,7 @@ CANNOT = {
     Ability.MESSAGE: gettext_noop("write to participants"),
     Ability.COST: gettext_noop("say what it costs"),
 }
-ASKED = {
+ORDER_PHRASES = {
     Ability.PUBLISH: gettext_noop("put up"),
     Ability.EXTEND: gettext_noop("offer longer, or more places"),
     Ability.EXPIRE: gettext_noop("take down"),
@@ -206,7 +206,7 @@ class CrowdFigures:
 
 def crowd_figures(study: Study) -> CrowdFigures:
     pays, overclaims = pay_and_claims(study)
-    lowest = [pay for pay in pays if pay.top_up_cents][:SHOWN]
+    lowest = [pay for pay in pays if pay.top_up_cents][:MOST_LINES_SHOWN]
     previews = [
         top_ups_of(study, pays, overclaims, worker)
         for worker in dict.fromkeys(pay.worker for pay in lowest if pay.approved)
@@ -220,7 +220,7 @@ def crowd_figures(study: Study) -> CrowdFigures:
         ],
         confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
         unopposed=len(assignments_without_objection(study)) if study.opened_at else 0,
-        overclaims=overclaims[:SHOWN],
+        overclaims=overclaims[:MOST_LINES_SHOWN],
         overclaimed=len(overclaims),
     )
 
@@ -273,7 +273,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "backend": backend,
         "design": design,
         "can": {ability.value for ability in backend.can},
-        "cannot": [_(label) for ability, label in CANNOT.items() if ability not in backend.can],
+        "cannot": [_(label) for ability, label in ABILITY_PHRASES.items() if ability not in backend.can],
         "where": backend.describe_entrance(study) if study.platform else "",
         "counted": counted,
         "forecast": figures.forecast,
@@ -283,7 +283,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "top_ups": figures.top_ups,
         "top_up_confirm": figures.confirm,
         "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by")[
-            :SHOWN
+            :MOST_LINES_SHOWN
         ],
         "publications": _counted(at_crowd(Publication, study), "state", Publication.State),
         "sessions": _counted(at_crowd(CrowdSession, study), "status", CrowdSession.Status),
@@ -296,8 +296,8 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "held_up": calls.filter(state="waiting").exclude(problem="").order_by("-next_at").first()
         if states.get("waiting")
         else None,
-        "latest": _lines(calls)[:SHOWN] if states else [],
-        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
+        "latest": _lines(calls)[:MOST_LINES_SHOWN] if states else [],
+        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:MOST_LINES_SHOWN]),
         "compared": _compared(study),
         "qualifications": _qualifications(study, design.workers),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
@@ -327,7 +327,9 @@ def _pause(seconds: int) -> str:
 
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     """Return failed calls; of an indeterminate one, a person decides whether it was done."""
-    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[:SHOWN]
+    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[
+        :MOST_LINES_SHOWN
+    ]
     return [
         {
             "call": call,
@@ -340,7 +342,7 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
 
 
 def _lines(calls: QuerySet[CrowdCall]) -> list[_Line]:
-    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
+    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LATEST_CALLS]
     lines = []
     for _key, group in groupby(rows, key=_group_key):
         same = list(group)
@@ -361,7 +363,7 @@ def _group_key(call: CrowdCall) -> tuple[object, ...]:
 
 
 def _describe_order(call: CrowdCall) -> str:
-    return _(ASKED.get(Ability(call.kind), call.kind))
+    return _(ORDER_PHRASES.get(Ability(call.kind), call.kind))
 
 
 def _describe_subject(call: CrowdCall) -> str:
@@ -373,7 +375,7 @@ def _describe_subject(call: CrowdCall) -> str:
 
 def _names(study: Study) -> list[str]:
     taking_part = Worker.objects.filter(participations__study=study)
-    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:SUGGESTED])
+    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:MOST_SUGGESTIONS])
 
 
 def _counted(rows: QuerySet[Any], field: str, choices: type[TextChoices]) -> list[tuple[str, int]]:
@@ -385,7 +387,7 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []
-    platform = "" if comes_by_the_link(study.platform) else study.platform
+    platform = "" if uses_public_link(study.platform) else study.platform
     rows = Qualification.objects.filter(name__in=names, worker__platform=platform)
     return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))
 
@@ -398,7 +400,7 @@ def _compared(study: Study) -> dict[str, object] | None:
     discrepancies = [
         discrepancy for discrepancy in last.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
-    return {"at": last.finished_at, "found": discrepancies[:SHOWN], "count": len(discrepancies)}
+    return {"at": last.finished_at, "found": discrepancies[:MOST_LINES_SHOWN], "count": len(discrepancies)}
 
 
 def _syncs(study: Study) -> bool:

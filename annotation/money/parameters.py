@@ -49,7 +49,7 @@ class ConfirmRequest(Parameters):
     )
 
 
-class Thanks(Parameters):
+class PaymentReason(Parameters):
     """The reason, which the workers read."""
 
     why = serializers.CharField(
@@ -59,13 +59,13 @@ class Thanks(Parameters):
     )
 
 
-class TopUpRequest(Thanks):
+class TopUpRequest(PaymentReason):
     """The reason, and whose top-ups are paid."""
 
     worker = serializers.CharField(default="", allow_blank=True, help_text="Only this worker's; empty: all.")
 
 
-class BonusRequest(Thanks):
+class BonusRequest(PaymentReason):
     """A worker, and how much."""
 
     worker = serializers.CharField(help_text="Whose work was approved.", style={"list": "crowd-workers"})

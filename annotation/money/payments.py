@@ -23,7 +23,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-ENDED = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
+ENDED_STATES = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
 
 
 @transaction.atomic
@@ -54,7 +54,7 @@ def decide_session(
         )
         return None
     # an approval after a rejection overrides it, and a dropped call is asked again: both need a new key
-    ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED)
+    ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended.count() + 1
     override = session.status == Status.REJECTED
     return write_message(

@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from annotation.models import Case, Erasure, ErasureRequest, QualityRule
 from annotation.privacy.consent import change_consent
-from annotation.privacy.erasing import Erased, erase_person, erasure_of, find_person
+from annotation.privacy.erasing import ErasureResult, erase_person, erasure_of, find_person
 from annotation.privacy.erasure_requests import erasure_request_of
 from annotation.quality.flags import unpause_worker
 from annotation.work.joining import find_worker
@@ -69,7 +69,7 @@ def erase(
         assert before is not None
         message = pgettext("staff", "Nothing was changed: the person was erased already, on %(day)s.")
         return Outcome(
-            message % {"day": date_format(timezone.localtime(before.at))}, Erased(before, already=True)
+            message % {"day": date_format(timezone.localtime(before.at))}, ErasureResult(before, already=True)
         )
     request = erasure_request_of(study, person)
     done = erase_person(

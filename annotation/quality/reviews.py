@@ -31,7 +31,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import commit_as_one_order
-from annotation.money.payments import ENDED, decide_session
+from annotation.money.payments import ENDED_STATES, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.work.sheet.units import PageUnit
@@ -45,7 +45,7 @@ from judgments.studies.designs import design_of, kind_of
 LONGEST_REASON = 500
 MOST_ASSIGNMENTS_LOGGED = 1_000  # in a log entry
 # sessions that ended before their last page
-ABANDONED = (
+ABANDONED_STATUSES = (
     CrowdSession.Status.RETURNED,
     CrowdSession.Status.TIMED_OUT,
     CrowdSession.Status.SCREENED_OUT,
@@ -120,7 +120,7 @@ def assignments_without_objection(study: Study) -> list[UUID]:
     Leave out those with a pending or refused call to approve or reject.
     """
     calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
-    undecided = calls.exclude(state__in=ENDED)
+    undecided = calls.exclude(state__in=ENDED_STATES)
     waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
     waiting = waiting.exclude(session__in=undecided.values("session"))
     # Decided as a whole, once it is over.
@@ -202,10 +202,10 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
     """Decide on each paid session as a whole, but on the assignments of an abandoned session one by one."""
-    unfinished = work.filter(session__status__in=ABANDONED)
+    unfinished = work.filter(session__status__in=ABANDONED_STATUSES)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
-    whole = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED)
+    whole = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
     if approve:
         whole = whole.exclude(session__status=CrowdSession.Status.WORKING)
     pages = list(whole.values_list("session", flat=True))

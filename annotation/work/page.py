@@ -145,7 +145,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "shows_picture": kind.page.shows_picture or design.source.show,
         "new_hits": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "images": study.dataset.items.values_list("name", flat=True)[:MOST_IMAGES],
-        **({} if is_draft else _work_on(hit, units, kind)),
+        **({} if is_draft else _work_context(hit, units, kind)),
     }
     return TemplateResponse(request, "admin/annotation/study_hit.html", context)
 
@@ -167,7 +167,7 @@ def _describe(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
     }
 
 
-def _work_on(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
+def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
     """Return who took a HIT, who holds it now, and the current answers by item."""
     assignments = list(
         Assignment.objects.filter(hit=hit)

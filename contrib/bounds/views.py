@@ -29,7 +29,7 @@ from judgments.studies.studies import find_dataset
 
 JOB_KIND = "leave_one_out"
 # What stood in the place of a caption (contrib.bounds.bounds), in short.
-INSTEAD = {
+REPLACEMENT_WORDS = {
     "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),
     "corpus": gettext_noop("a sentence of a corpus"),
@@ -95,7 +95,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
             {"name": name, "figures": {figure: entry["upper"][figure] for figure in FIGURES}}
             for name, entry in metrics.items()
         ],
-        "instead": [_(INSTEAD[what]) for what in lower],
+        "instead": [_(REPLACEMENT_WORDS[what]) for what in lower],
         "lower": [
             {
                 "name": name,

@@ -20,7 +20,7 @@ from contrib.choosing.selecting import (
     describe_choice,
     store_choice,
 )
-from contrib.choosing.weighing import chosen_of
+from contrib.choosing.weighing import choice_of_study
 from evaluation.data.imported_scores import check_imported
 from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
@@ -112,7 +112,7 @@ def start_weighing(
     *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
     """Starts a job that estimates, from chosen items, what all would say: of metrics and of systems."""
-    chosen_of(study)
+    choice_of_study(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer}
 

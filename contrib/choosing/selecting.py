@@ -38,7 +38,7 @@ ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop(
 
 # Differ in what they reward, and take seconds for thousands of captions
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
-MOST = 100_000  # ids in a design
+MOST_IDS = 100_000  # ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
@@ -112,10 +112,10 @@ def compute_choice(
         for key, item in zip(population.members, population.item.tolist(), strict=True)
         if item in drawn
     }
-    if len(chances) > MOST:
+    if len(chances) > MOST_IDS:
         raise EvaluationError(
             pgettext("staff", "%(n)s units would be chosen, expected %(most)s at most in a design.")
-            % {"n": thousands(len(chances)), "most": thousands(MOST)}
+            % {"n": thousands(len(chances)), "most": thousands(MOST_IDS)}
         )
     chosen = {
         "method": method,

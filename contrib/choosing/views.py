@@ -38,14 +38,14 @@ FIGURE_LABELS = {
     "mean": gettext_noop("mean"),
     "tau-b": gettext_noop("tau-b with people"),
 }
-LOWEST = -1.0  # twice as many items; a curve below says no more
+LOWEST_SAVING = -1.0  # twice as many items; a curve below says no more
 
 
 @study_page(
     "choosing",
     "What to ask",
     order=58,
-    shown=lambda study: KINDS[study.protocol].chosen_by_id,
+    shown=lambda study: KINDS[study.protocol].supports_unit_ids,
     group=StudyPlace.DESIGN,
 )
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -128,7 +128,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
                 Curve(
                     _(METHOD_LABELS[method]),
                     tuple(float(row["budget"]) for row in rows),
-                    tuple(None if row["saved"] is None else max(row["saved"], LOWEST) for row in rows),
+                    tuple(None if row["saved"] is None else max(row["saved"], LOWEST_SAVING) for row in rows),
                 )
             )
         level = Level(_(METHOD_LABELS[EVEN]), 0.0)

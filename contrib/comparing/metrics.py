@@ -15,7 +15,7 @@ from common.amounts import as_json, coefficient, thousands
 from common.parameters import Parameters
 from common.texts import one_text
 from evaluation.data.imported_scores import (
-    NOTHING,
+    NO_ROW_ID,
     ImportedScores,
     ScoreColumn,
     check_imported,
@@ -220,11 +220,11 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
 
 def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
     """Return the column with a row for each system that wrote a caption, where the file names none."""
-    unnamed = column.keys["system"] == NOTHING
+    unnamed = column.keys["system"] == NO_ROW_ID
     if not unnamed.any():
         return column
     systems = [
-        outputs.systems.get(caption, [NOTHING]) if without else [system]
+        outputs.systems.get(caption, [NO_ROW_ID]) if without else [system]
         for caption, system, without in zip(
             column.keys["place"].tolist(), column.keys["system"].tolist(), unnamed.tolist(), strict=True
         )

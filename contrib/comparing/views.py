@@ -28,7 +28,7 @@ from evaluation.results.comparing.comparison import MISSING
 from evaluation.results.comparing.wording import describe_compared_sources
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import studies_of, study_for
-from judgments.api.resources import COUNTING
+from judgments.api.resources import COUNTING_RESPONSE
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.designs import kind_of
@@ -36,7 +36,7 @@ from judgments.studies.pages import Context, PagePart, StudyPlace, can_be_evalua
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
-OFFERED = 200  # studies in the list
+MOST_STUDIES_OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background
 MISSING_LABELS = {
     "leave-out": gettext_noop("leave them out"),
@@ -76,7 +76,7 @@ def show_study_comparison(request: HttpRequest, study: Study, context: Context) 
     slug = request.GET.get("with", "")
     missing = request.GET.get("missing", "")
     missing = missing if missing in MISSING else MISSING[0]
-    studies = list(seen[:OFFERED]) if has_numbers(study) else []
+    studies = list(seen[:MOST_STUDIES_OFFERED]) if has_numbers(study) else []
     other = next((listed for listed in studies if listed.slug == slug), None)
     if other is None and slug:
         other = seen.filter(slug=slug).first()
@@ -195,7 +195,7 @@ class ComparisonView(APIView):
         ],
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
-            202: COUNTING,
+            202: COUNTING_RESPONSE,
             400: OpenApiResponse(description="The studies cannot be compared."),
             404: OpenApiResponse(description="No such study that you may see and that can be compared."),
         },

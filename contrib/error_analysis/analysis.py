@@ -316,7 +316,7 @@ def disagreements_at(
     ]
 
 
-def find_inspected(study: Study, key: str) -> Inspection:
+def find_inspection(study: Study, key: str) -> Inspection:
     """Return a candidate pair or image-caption unit by id. Raise NotThere."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:

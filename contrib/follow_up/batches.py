@@ -27,7 +27,7 @@ from judgments.studies.codes import without_short_code
 from judgments.studies.designs import design_of, draws_at_claim
 from judgments.studies.studies import create_study, next_copy
 
-MOST = 10_000
+MOST_ITEMS = 10_000
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
@@ -47,12 +47,12 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     chosen = list(dict.fromkeys(keys))
     if not chosen:
         raise WrongState(_("No batch was made: choose at least one row."))
-    if len(chosen) > MOST:
+    if len(chosen) > MOST_ITEMS:
         raise WrongState(
             _("No batch was made: %(chosen)s rows are chosen, at most %(most)s fit in one design.")
-            % {"chosen": thousands(len(chosen)), "most": thousands(MOST)}
+            % {"chosen": thousands(len(chosen)), "most": thousands(MOST_ITEMS)}
         )
-    if not kind.chosen_by_id:
+    if not kind.supports_unit_ids:
         raise WrongState(
             _("No batch was made: %(name)s has no units that could be chosen one by one.")
             % {"name": kind.name}
@@ -175,7 +175,7 @@ class BatchRequest(Parameters):
     chosen = serializers.ListField(
         child=serializers.CharField(),
         min_length=1,
-        max_length=MOST,
+        max_length=MOST_ITEMS,
         error_messages=dict.fromkeys(("required", "min_length"), gettext_lazy("Choose at least one row.")),
     )
     why = OptionalReason()
@@ -192,7 +192,7 @@ def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str
 class MoreItemsRequest(Parameters):
     """How many new items to ask about."""
 
-    items = serializers.IntegerField(min_value=1, max_value=MOST, label="New items")
+    items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, label="New items")
     why = OptionalReason()
 
 

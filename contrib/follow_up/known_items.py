@@ -23,7 +23,7 @@ from judgments.studies.designs import kind_of
 from judgments.studies.studies import change_design
 
 LEAST_VOTES = 3
-MOST_TAKEN = 1000  # known items at once
+MOST_KNOWN_ITEMS = 1000  # known items at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class TakeRequest(Parameters):
     chosen = serializers.ListField(
         child=RowId(),
         min_length=1,
-        max_length=MOST_TAKEN,
+        max_length=MOST_KNOWN_ITEMS,
         error_messages=dict.fromkeys(
             ("required", "min_length"), gettext_lazy("Choose units on which everybody agreed.")
         ),

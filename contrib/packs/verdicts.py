@@ -100,11 +100,11 @@ def verdict_of(
     if is_equal(number, value):
         return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL)
     near = low is not None and high is not None and low <= float(number.value) <= high
-    why = _tried(number, others or {}) or ("" if near else UNEXPLAINED)
+    why = _describe_conventions(number, others or {}) or ("" if near else UNEXPLAINED)
     return NumberVerdict(pack.name, number, estimate, NEAR if near else DIFFERS, why)
 
 
-def _tried(number: Number, others: Mapping[str, float | None]) -> str:
+def _describe_conventions(number: Number, others: Mapping[str, float | None]) -> str:
     """Return what other conventions give: those that meet the number, else all of them."""
     values = {what: value * number.scale for what, value in others.items() if value is not None}
     met = {what: value for what, value in values.items() if is_equal(number, value)}

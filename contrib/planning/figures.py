@@ -23,7 +23,7 @@ from evaluation.presentation.plots.canvas import (
 )
 
 MOST_LINES = 4
-LABELS_APART = 0.07  # of the axis between two labels
+LABEL_GAP = 0.07  # of the axis between two labels
 
 
 def power_figure(result: Mapping[str, Any]) -> str:
@@ -55,7 +55,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
         ends.append((rows[-1]["power"], pairs[-1], _name(key, shown), colour))
     above = 2.0
     for power, pair, name, colour in sorted(ends, reverse=True):  # from the top down: most lines end there
-        above = min(power, above - LABELS_APART)
+        above = min(power, above - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
         write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
     # End at the last number of pairs: a line's label may be at the same height.

@@ -16,10 +16,10 @@ from unfold.widgets import (
 from annotation.quality.detectors import RULES
 
 ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
-LONGEST = 2000
+LONGEST_TEXT = 2000
 
 
-def _text_area(label: Any, help_text: Any, longest: int = LONGEST) -> forms.CharField:
+def _text_area(label: Any, help_text: Any, longest: int = LONGEST_TEXT) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
@@ -42,7 +42,7 @@ class RegisteringForm(forms.Form):
     metrics = forms.CharField(
         label=gettext_lazy("Metrics that will be held against people"),
         required=False,
-        max_length=LONGEST,
+        max_length=LONGEST_TEXT,
         help_text=gettext_lazy(
             "with commas between, as cider-d, rouge-l; any other is listed as a deviation. Empty: any may be."
         ),
@@ -63,11 +63,11 @@ class RegisteringForm(forms.Form):
         super().__init__(*args, **kwargs)
         for row in range(ROWS):
             self.fields[f"text-{row}"] = forms.CharField(
-                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST,
+                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST_TEXT,
                 widget=UnfoldAdminTextInputWidget,
             )  # fmt: skip
             self.fields[f"claim-{row}"] = forms.CharField(
-                label=_("Hypothesis %(n)s, to be checked") % {"n": row + 1}, required=False, max_length=LONGEST,
+                label=_("Hypothesis %(n)s, to be checked") % {"n": row + 1}, required=False, max_length=LONGEST_TEXT,
                 widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "cider-d > rouge-l on HC"}),
             )  # fmt: skip
         for name, rule in RULES.items():

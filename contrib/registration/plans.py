@@ -24,7 +24,7 @@ from evaluation.models import Analysis
 from evaluation.reports.sections.registration import (
     Deviation,
     HypothesisOutcome,
-    Registered,
+    RegisteredPlan,
     check_hypotheses,
     plan_hash,
 )
@@ -62,12 +62,12 @@ AS_PLANNED = (
 )  # fmt: skip
 
 
-def find_registration(study: Study, *, with_sentences: bool = True) -> Registered | None:
+def find_registration(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
     """Return the plan with its deviations; log quotes may name people, so they are optional."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None
-    return Registered(
+    return RegisteredPlan(
         plan=registration.plan,
         content=registration.content,
         sha256=registration.sha256,

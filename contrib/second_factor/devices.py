@@ -69,7 +69,7 @@ def set_up(*, user: User, code: str) -> list[str]:
         return _new_codes(user)
 
 
-def keep_only(session: SessionBase, *, user: User) -> None:
+def end_other_sessions(session: SessionBase, *, user: User) -> None:
     """End the account's other sessions: they began without a code."""
     others = Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=session.session_key)
     mine = [row.pk for row in others.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
@@ -90,12 +90,12 @@ def renew_codes(*, user: User, code: str) -> list[str]:
         return _new_codes(user)
 
 
-def turn_off(*, user: User, code: str) -> None:
+def disable_second_factor(*, user: User, code: str) -> None:
     check_code(user=user, code=code)
-    forget(user)
+    remove_second_factor(user)
 
 
-def forget(user: User) -> bool:
+def remove_second_factor(user: User) -> bool:
     """Remove the account's second factor; return whether it had one."""
     with transaction.atomic():
         StaticDevice.objects.filter(user=user).delete()

@@ -74,7 +74,7 @@ ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JU
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
 # Parts of the file that few studies have.
-IF_ANY = (
+OPTIONAL_KEYS = (
     "scale", "figures", "systems", "systems_verdict", "rankings", "system_orders", "filter_audit", "clusters",
 )  # fmt: skip
 COEFFICIENT_NAMES = {
@@ -124,7 +124,7 @@ class StudyAggregation:
             ],
             "agreement": result["agreement"],
             "workers": result["workers"],
-            **{name: result[name] for name in IF_ANY if result.get(name)},
+            **{name: result[name] for name in OPTIONAL_KEYS if result.get(name)},
             "signature": self.judgments,
             **({"dawid_skene": _model_json(self.model, with_units)} if self.model else {}),
             **({"models": models} if models else {}),

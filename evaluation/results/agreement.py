@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from common.amounts import as_json, json_float, thousands
 from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
-from evaluation.data.judgment_sets.sources import first_chosen
+from evaluation.data.judgment_sets.sources import preference_scores
 from evaluation.presentation.content import interval_in_text, narrow_percent, p_in_text, percent_number
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
@@ -51,7 +51,7 @@ from quorum.statistics.variance_components import components_of_clusters
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights for a level of alpha; identity gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
-UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
+UNEQUAL_JUDGMENTS = "units have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
 BOTH_ORDERS = "both-orders"
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
@@ -87,7 +87,7 @@ def agreement_coefficients(
         if name == "fleiss":
             coefficients[name] = _fleiss(ratings, resamples, seed, clusters, exchange)
         else:
-            gwet = coded(Gwet(WEIGHTS[level], scale), exchange)
+            gwet = coefficient_in_both_orders(Gwet(WEIGHTS[level], scale), exchange)
             coefficient = gwet if name == "gwet" else Percent(categories=scale)
             coefficients[name] = _figure(
                 agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
@@ -99,7 +99,9 @@ def exchange_of(kind: Kind | None) -> Exchange | None:
     return other_side if kind is not None and kind.two_sided else None
 
 
-def coded(coefficient: ClusteredCoefficient, exchange: Exchange | None) -> ClusteredCoefficient:
+def coefficient_in_both_orders(
+    coefficient: ClusteredCoefficient, exchange: Exchange | None
+) -> ClusteredCoefficient:
     return BothOrders(coefficient, exchange) if exchange else coefficient
 
 
@@ -116,9 +118,9 @@ def _fleiss(
     if len(np.unique(sizes[several])) > 1:
         return {
             "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
-            "weights": "nominal", "reason": UNEQUAL,
+            "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
         }  # fmt: skip
-    kappa = coded(FleissKappa(), exchange)
+    kappa = coefficient_in_both_orders(FleissKappa(), exchange)
     return _figure(agreement(ratings, kappa, resamples=resamples, seed=seed, clusters=clusters))
 
 
@@ -250,7 +252,7 @@ def alpha_of_ratings(
     resamples: int = RESAMPLES,
     control_items: bool = False,
 ) -> dict[str, Any]:
-    alpha, clusters = coded(Alpha(level), exchange), clusters or NAIVE
+    alpha, clusters = coefficient_in_both_orders(Alpha(level), exchange), clusters or NAIVE
     result = agreement(
         ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, control_items=control_items
     )
@@ -262,7 +264,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
 
     For two candidates the answer is whether the first was chosen; neither side counts half.
     """
-    answer = first_chosen(value) if kind.two_sided else value
+    answer = preference_scores(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
     n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
     # Answers may be uneven over items and people, so that only the ratio is that of the model.

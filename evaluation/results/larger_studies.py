@@ -18,9 +18,9 @@ from quorum.statistics.significance import LEVEL
 
 POWER = 0.8
 MOST_TIMES = 20  # as large as the study is: more would hardly be asked
-NEARLY = 1.25  # times the items of a study with more people: then the same people do
-ENDLESS = 1e6  # times the items
-TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the distribution of a variance
+SAME_PEOPLE_FACTOR = 1.25  # times the items of a study with more people: then the same people do
+MOST_FACTOR = 1e6  # times the items
+VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the distribution of a variance
 
 
 class LargerStudy(TypedDict):
@@ -54,8 +54,8 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
     times = fewest_times(lambda times: tells_apart(times, times), MOST_TIMES)
     if times is None:
         return NO_LARGER_STUDY
-    same = fewest_times(lambda times: tells_apart(times, 1.0), ENDLESS)
-    if raters is None or (same is not None and same <= min(NEARLY * times, MOST_TIMES)):
+    same = fewest_times(lambda times: tells_apart(times, 1.0), MOST_FACTOR)
+    if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MOST_TIMES)):
         return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
     return LargerStudy(
         more=math.ceil(items * times),
@@ -87,7 +87,9 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
 
 def _scales(df: float) -> list[float]:
     """Return quantiles of the ratio of the true variance to an estimated one."""
-    scales: list[float] = (df / scipy.special.chdtri(df, TAILS)).tolist() if df < math.inf else [1.0]
+    scales: list[float] = (
+        (df / scipy.special.chdtri(df, VARIANCE_QUANTILES)).tolist() if df < math.inf else [1.0]
+    )
     return scales
 
 

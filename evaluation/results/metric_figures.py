@@ -64,7 +64,7 @@ ACCURACY = (
 )  # fmt: skip
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
-HEADS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
+COEFFICIENT_HEADINGS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
 UNKNOWN_KIND = "unknown"
 SIDES = (1, -1, 0)  # of a vote: for the first, for the second, for neither
 
@@ -637,7 +637,11 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
 
 def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return coefficient -> its column; results of versions before 0.6 have no r."""
-    return {key: head for key, head in HEADS.items() if all(key in figures for figures in metrics.values())}
+    return {
+        key: head
+        for key, head in COEFFICIENT_HEADINGS.items()
+        if all(key in figures for figures in metrics.values())
+    }
 
 
 def correlation_table(result: Mapping[str, Any]) -> Table:

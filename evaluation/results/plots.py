@@ -33,12 +33,12 @@ from evaluation.presentation.plots.canvas import (
     metric_label_of,
     new_figure,
     new_plot,
-    quiet_axes,
+    style_axes,
     to_svg,
     write_beside,
 )
 from evaluation.results.metric_figures import accuracy_by_metric, compares_pairs
-from evaluation.results.verdict import UNTESTED, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.verdict import UNTESTED_NOTE, cells_of, levels_sentence, verdict_sentence
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 
@@ -47,7 +47,7 @@ HOUR, DAY = 3600.0, 86_400.0
 NO_JUDGMENTS = gettext_noop("No judgments yet.")
 NO_WORKERS = gettext_noop("No participant has finished a page of work that counts yet.")
 CHANCE = 0.5
-NOTHING = gettext_noop("No metric was held against people's judgments yet.")
+NO_METRICS = gettext_noop("No metric was held against people's judgments yet.")
 PEOPLE = gettext_noop("one judge")
 # Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
@@ -215,7 +215,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
-        quiet_axes(axes)
+        style_axes(axes)
         axes.set_xlim(least - 0.04, 1.02)
         # A long axis leaves no room for the number in the middle.
         middle = "75" if least > 0.2 else ""
@@ -242,9 +242,9 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
     """Return the verdict, and levels to compare with."""
     if not result.get("metrics"):
-        return _(NOTHING)
+        return _(NO_METRICS)
     if "verdict" not in result:
-        return _(UNTESTED)
+        return _(UNTESTED_NOTE)
     sentence = verdict_sentence(result["verdict"]["all"], cells_of(result))
     return " ".join(filter(None, (sentence, levels_sentence(result))))
 

@@ -147,7 +147,7 @@ def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]
     return outputs.standings(MEAN).compare().compared if defined.any() else {}
 
 
-def leading(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a task's first system and those that are not significantly worse."""
     defined = [row for row in rows if row["R-precision"]["value"] is not None]
     first = defined[0]["R-precision"]["value"] if defined else 0.0

@@ -140,7 +140,7 @@ def items_left(study: Study) -> int:
     return items.exclude(pk__in=judged).count()
 
 
-def orderable(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
+def items_to_order(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
     """Return how many new items would settle the verdict, and how many can be ordered; None where none are needed."""
     if verdict is None or verdict["settled"] or verdict["more"] is None:
         return None
@@ -156,7 +156,7 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     return {
         "winner": verdict | {"sentence": systems_sentence(verdict)},
-        "orderable": orderable(study, verdict),
+        "orderable": items_to_order(study, verdict),
     }
 
 

@@ -71,11 +71,11 @@ OF_CAPTIONS = {
 }
 NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so no metric can be held against one.")
 NO_METRIC = gettext_noop("No metric was held against people yet.")
-UNTESTED = gettext_noop(
+UNTESTED_NOTE = gettext_noop(
     "“Compute now” tests which metric is ahead; these figures are of an earlier version, which did not."
 )
 # Why a correlation with people is undefined, in words of captions.
-WHY = {
+UNDEFINED_REASONS = {
     CONSTANT.format("the first variable"): gettext_noop("every caption has the same score by the metric"),
     CONSTANT.format("the second variable"): gettext_noop("every caption has the same score by people"),
 }
@@ -218,7 +218,7 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
     whys = {
         name: cell["reason"] for name, cell in cells.items() if cell["value"] is None and cell.get("reason")
     }
-    undefined = [f"{name} ({_(WHY.get(why, why))})" for name, why in whys.items()]
+    undefined = [f"{name} ({_(UNDEFINED_REASONS.get(why, why))})" for name, why in whys.items()]
     if not leaders:
         if verdict["by"] in OF_PAIRS:
             return _(NO_PAIRS) if cells else _(NO_METRIC)

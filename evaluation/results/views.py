@@ -34,7 +34,7 @@ from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
-from evaluation.data.releases.erasure import erased_since
+from evaluation.data.releases.erasure import precedes_erasure
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import narrow_percent
 from evaluation.results.aggregation import (
@@ -56,7 +56,7 @@ from evaluation.results.metric_figures import (
 from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import verdict_context
-from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.verdict import UNTESTED_NOTE, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.results.worker_models import WORKER_MODELS
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address, signed_in
@@ -66,7 +66,7 @@ from judgments.drawing.keys import content_key
 from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
-from judgments.kinds.pairs import HOW_SURE
+from judgments.kinds.pairs import CONFIDENCE_CHOICES
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of
 from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never
@@ -74,10 +74,10 @@ from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 from quorum.statistics.aggregation.pair_answers import SURE
 
-DAY = 86_400
+DAY_SECONDS = 86_400
 Drawn = TypeVar("Drawn")
-ENOUGH = 20  # judgments from which a habit is worth a note
-ONE_SIDE = 0.9
+LEAST_JUDGMENTS = 20  # judgments from which a habit is worth a note
+SIDE_SHARE = 0.9
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
 MODEL_WORKERS_SHOWN = 50
@@ -115,7 +115,7 @@ def cached_drawing(draw: Callable[..., Drawn], *arguments: Any) -> Drawn:
     drawing: Drawn | None = cache.get(key)
     if drawing is None:
         drawing = draw(*arguments)
-        cache.set(key, drawing, DAY)
+        cache.set(key, drawing, DAY_SECONDS)
     return drawing
 
 
@@ -127,8 +127,8 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
             note = _("excluded: below %(share)s on check questions") % {"share": narrow_percent(threshold)}
         notes.append(note)
     left = row["left_share"]
-    if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
-        notes.append(_("nearly always left") if left >= ONE_SIDE else _("nearly always right"))
+    if left is not None and row["judgments"] >= LEAST_JUDGMENTS and not 1 - SIDE_SHARE < left < SIDE_SHARE:
+        notes.append(_("nearly always left") if left >= SIDE_SHARE else _("nearly always right"))
     return "; ".join(notes)
 
 
@@ -191,7 +191,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
-    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in HOW_SURE}}
+    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
     shares = [
         f"{labels[row['level']]}: {narrow_percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels
@@ -306,7 +306,7 @@ def _leading_findings(
         }
         return {"sentence": sentence, "beside": figures["agreement"][1]}
     if "verdict" not in evaluation.result:
-        return {"sentence": _(UNTESTED)}
+        return {"sentence": _(UNTESTED_NOTE)}
     verdict: Verdict = evaluation.result["verdict"]["all"]
     cells = cells_of(evaluation.result)
     return {
@@ -376,7 +376,7 @@ def _freshness(
         current = (revised is None or revised <= since) and not decided.exists()
         last = getattr(aggregation, "last_output", None) or 0
         current = current and (aggregation.result.get("outputs", last) or 0) == last
-        current = current and not erased_since(aggregation)
+        current = current and not precedes_erasure(aggregation)
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )

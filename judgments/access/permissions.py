@@ -18,7 +18,7 @@ from rest_framework.request import Request
 
 from common.audit import log_about
 from common.errors import NotThere
-from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, has_role, visible_rows
+from judgments.access.roles import DATASET_MODELS, PERMISSIONS, Right, has_right, has_role, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
 from judgments.models.jobs import IMPORTS_STUDY
@@ -106,7 +106,7 @@ class VisibleRows(BaseFilterBackend):
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         token = token_of(request)
         limited = token is not None and token.limited
-        if queryset.model in OF_DATASETS:
+        if queryset.model in DATASET_MODELS:
             rows = visible_rows(queryset, request.user)
             if token is None or not limited:
                 return rows

@@ -36,7 +36,7 @@ Role = StudyRole.Role
 Person = AbstractBaseUser | AnonymousUser
 M = TypeVar("M", bound=Model)
 
-_KEPT = "_takes_part"  # an attribute of the user object
+_CACHE_ATTRIBUTE = "_takes_part"  # an attribute of the user object
 
 # roles in a dataset from the least to the most, with what each may do
 DATASET_ROLES = [
@@ -46,7 +46,7 @@ DATASET_ROLES = [
 ]
 
 # models whose rows belong to a dataset
-OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
+DATASET_MODELS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
 class Right(StrEnum):
@@ -173,16 +173,18 @@ def _keep_an_owner(study: Study, user: User) -> None:
 def takes_part(user: Person) -> bool:
     if not isinstance(user, User) or not user.is_active:
         return False
-    if not hasattr(user, _KEPT):
-        setattr(user, _KEPT, Study.objects.visible_to(user).exists())
-    return bool(getattr(user, _KEPT))
+    if not hasattr(user, _CACHE_ATTRIBUTE):
+        setattr(user, _CACHE_ATTRIBUTE, Study.objects.visible_to(user).exists())
+    return bool(getattr(user, _CACHE_ATTRIBUTE))
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
     """Return whether this person has lists of the model, perhaps empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
         return True
-    return model in OF_DATASETS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
+    return (
+        model in DATASET_MODELS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
+    )
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:
@@ -193,7 +195,7 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
-    return model in (Study, Job) or model in OF_DATASETS or bool(lookups_of(model))
+    return model in (Study, Job) or model in DATASET_MODELS or bool(lookups_of(model))
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
@@ -206,7 +208,7 @@ def lookups_of(model: type[Model]) -> tuple[str, ...]:
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     model: type[Model] = rows.model
-    if model in OF_DATASETS:
+    if model in DATASET_MODELS:
         own_rule: Any = rows
         visible: QuerySet[M] = own_rule.visible_to(user)
         return visible

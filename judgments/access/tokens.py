@@ -35,9 +35,9 @@ SCOPES: dict[str, str] = {
     **declared_by_features("scopes"),
 }
 # Scopes that an account without staff rights can use.
-FOR_PARTICIPANTS = ("submissions:read", "submissions:write")
+PARTICIPANT_SCOPES = ("submissions:read", "submissions:write")
 KEY_START = "quorum_"
-NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
+USE_INTERVAL = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
 def scope_allows(granted: Iterable[str], requested: str) -> bool:
@@ -79,7 +79,7 @@ def create_token(
             % {"problem": problem, "listed": ", ".join(SCOPES)},
             field="scopes",
         )
-    if not user.is_active or not (user.is_staff or set(scopes) <= set(FOR_PARTICIPANTS)):
+    if not user.is_active or not (user.is_staff or set(scopes) <= set(PARTICIPANT_SCOPES)):
         raise DesignError(
             gettext("The account %(name)r is no active staff account.") % {"name": user.get_username()},
             field="user",
@@ -116,7 +116,7 @@ def token_for_key(key: str) -> ApiToken | None:
     """Return the valid token of a key; record its use."""
     now = timezone.now()
     token = _USABLE.first(now=now, digest=_digest(key))
-    if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):
+    if token is not None and (token.last_used_at is None or now - token.last_used_at > USE_INTERVAL):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 

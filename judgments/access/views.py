@@ -62,7 +62,7 @@ ON_A_PAGE = 50
 
 LONGEST_NAME = 150  # characters
 
-AT_ONCE = 1_000  # rows of a download
+ROWS_A_DOWNLOAD = 1_000  # rows of a download
 
 ROLES = [
     ("viewer", "looks at all pages, results and files"),
@@ -143,7 +143,7 @@ def download_log(request: HttpRequest, study: Study, context: Context) -> HttpRe
     events = (
         _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
     )
-    rows = (_as_row(event) for event in events.iterator(chunk_size=AT_ONCE))
+    rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_A_DOWNLOAD))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
     name = request.GET.get("as", "csv")
     if name not in writers:
@@ -165,7 +165,7 @@ def _as_row(event: StudyEvent) -> dict[str, Any]:
     }
 
 
-class _Echo:
+class _LineWriter:
     """A file whose ``write`` returns the line."""
 
     def write(self, line: str) -> str:
@@ -173,7 +173,7 @@ class _Echo:
 
 
 def _csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
+    writer = csv.writer(_LineWriter())
     yield writer.writerow(COLUMNS)
     for row in rows:
         cells = row | {"details": json.dumps(row["details"], ensure_ascii=False, sort_keys=True)}
@@ -188,7 +188,7 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 for _operation in (give, take):
     add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")
 
-GOOD_FOR = [
+TOKEN_LIFETIMES = [
     ("30", gettext_lazy("30 days")),
     ("90", gettext_lazy("90 days")),
     ("365", gettext_lazy("a year")),
@@ -243,7 +243,7 @@ class TokenForm(forms.Form):
         help_text=gettext_lazy("None chosen: all that you may see, now and later."),
     )
     good_for = forms.ChoiceField(
-        choices=GOOD_FOR, required=False, initial="90", label=gettext_lazy("Good for")
+        choices=TOKEN_LIFETIMES, required=False, initial="90", label=gettext_lazy("Good for")
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

@@ -73,7 +73,7 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
-def counted_beside(model: type[Any], relation: str) -> Coalesce:
+def count_subquery(model: type[Any], relation: str) -> Coalesce:
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
 
@@ -93,7 +93,7 @@ def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
         raise Http404 from None
 
 
-def in_short(value: float | None) -> str:
+def format_short(value: float | None) -> str:
     """Format with four places, without trailing zeros; a dash for None."""
     if value is None:
         return "–"

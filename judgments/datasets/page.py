@@ -33,7 +33,7 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError
-from common.incoming import BeyondHead
+from common.incoming import RequestBytesExceeded
 from common.rate_limits import TooMany
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.access.views import offered_accounts
@@ -52,7 +52,14 @@ from judgments.datasets.upload_parts import (
     UploadPart,
     load_understood,
 )
-from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem, read_layouts
+from judgments.importers import (
+    CANDIDATE_FORMATS,
+    DATASET_FORMATS,
+    IMPORT_FORMATS,
+    TABLE_FORMATS,
+    ImportProblem,
+    read_layouts,
+)
 from judgments.jobs.queues import enqueue
 from judgments.models import (
     Caption,
@@ -70,10 +77,7 @@ from judgments.studies.step_form import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
 FORMAT_TITLES = {
-    "flickr8k": gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
-    "coco": gettext_noop("MS COCO: one JSON document"),
-    "pascal-50s": gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
-    "abstract-50s": gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
+    **{how.name: how.title for how in IMPORT_FORMATS},
     "jsonl": gettext_noop("JSON lines, one object a line"),
     "csv": gettext_noop("CSV with a header line"),
     "tsv": gettext_noop("TSV: tabs between the columns"),
@@ -88,7 +92,7 @@ FORMAT_TITLES = {
 LOOK = "understand_upload"
 PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
 # Of the session: upload -> choices, and what it was understood as, until it is imported.
-UNDERSTOOD = "quorum-upload"
+SESSION_KEY = "quorum-upload"
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
     SYSTEM: gettext_lazy("captions of a system"),
@@ -489,23 +493,23 @@ class DatasetAdmin(QuorumAdmin):
         }
         try:
             understood = uploads.look_at(**args)
-        except BeyondHead:
+        except RequestBytesExceeded:
             job = enqueue(kind=LOOK, args=args, user=signed_in(request))
             self._remember(request, upload, choices)
             return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         return self._show_understood(request, upload, choices, understood)
 
     def _remember(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> None:
-        for earlier in request.session.get(UNDERSTOOD, {}).keys() - {upload}:
+        for earlier in request.session.get(SESSION_KEY, {}).keys() - {upload}:
             uploads.discard_upload(earlier)
-        request.session[UNDERSTOOD] = {upload: choices}
+        request.session[SESSION_KEY] = {upload: choices}
 
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
         """Show what a job understood."""
         job = row_or_404(
             Job.objects.filter(kind=LOOK, state=Job.State.DONE, created_by=signed_in(request)), pk
         )
-        choices = request.session.get(UNDERSTOOD, {}).get(job.args["upload"])
+        choices = request.session.get(SESSION_KEY, {}).get(job.args["upload"])
         if choices is None:
             return self._ask_for_files_again(request, "add")
         return self._show_understood(
@@ -514,7 +518,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Show again what an upload was understood as."""
-        choices = request.session.get(UNDERSTOOD, {}).get(upload)
+        choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
         form = UnderstoodForm(understood=load_understood(choices["understood"]))
@@ -542,7 +546,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def _import_understood(self, request: HttpRequest) -> HttpResponse:
         upload = request.POST["upload"]
-        choices = request.session.get(UNDERSTOOD, {}).get(upload)
+        choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
         understood = load_understood(choices["understood"])
@@ -578,7 +582,7 @@ class DatasetAdmin(QuorumAdmin):
         except TooMany as error:
             messages.error(request, str(error))
             return self._understood_page(request, form, upload)
-        del request.session[UNDERSTOOD]
+        del request.session[SESSION_KEY]
         then = "?then=design" if "_design" in request.POST else ""
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + then)
 
@@ -747,7 +751,7 @@ def import_or_queue(
     try:
         with uploads.open_upload(upload) as files:
             sentence = read(files.path)
-    except BeyondHead:
+    except RequestBytesExceeded:
         enqueue(kind=kind, args={"upload": upload, **args}, user=signed_in(request))
         sentence = gettext("A job reads the file now; the list of jobs tells what came of it.")
     else:

@@ -93,7 +93,7 @@ PRESETS: dict[str, Preset] = {
 
 NO_PRESETS: Mapping[str, Preset] = {}
 # the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
-WRITTEN_WHOLE = {
+COMPLETE_TABLES = {
     "access", "controls", "crowd", "filter", "keywords", "panel", "quiz", "sampling", "stopping", "template",
     "workers",
 }  # fmt: skip
@@ -207,7 +207,7 @@ def _contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterato
 
 
 def _contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]:
-    if design.sampling.only and not kind.chosen_by_id:
+    if design.sampling.only and not kind.supports_unit_ids:
         yield gettext("sampling.only names %(n)s ids, but %(name)s has none that could be chosen") % {
             "n": len(design.sampling.only),
             "name": kind.name,
@@ -405,7 +405,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
     presets = {**saved, **PRESETS}
-    complete = values.keys() >= WRITTEN_WHOLE
+    complete = values.keys() >= COMPLETE_TABLES
     if complete:
         values = _with_pairs_from(values)
         values = _merge({"controls": {"least": 1}}, values)

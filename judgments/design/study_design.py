@@ -40,7 +40,7 @@ from judgments.design.wordings import CAPTION
 TRANSLATED_LISTS = ("labels", "examples", "questions")
 USUAL_CURRENCY = "USD"
 # tables that a design names only where they say something
-USUAL: Mapping[str, Part] = {
+OMITTED_DEFAULTS: Mapping[str, Part] = {
     "answers": AnswerOptions(),
     "arena": Arena(),
     "writing": Writing(),
@@ -220,7 +220,7 @@ class StudyDesign(Part):
     def _drop_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out missing values, since TOML has no null, and tables with default values."""
         values: dict[str, Any] = handler(self)
-        for key, usual in USUAL.items():
+        for key, usual in OMITTED_DEFAULTS.items():
             if getattr(self, key) == usual:
                 values.pop(key, None)
         if self.access.address_share == Access().address_share:

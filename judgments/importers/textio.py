@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import QuorumError
-from common.incoming import READ_AT_ONCE, Excess, limits
-from common.incoming.bounded_files import DAMAGE, open_bounded
+from common.incoming import READ_AT_ONCE, LimitExceeded, limits
+from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 
 _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -26,14 +26,14 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-LOOKED_AT = 2**22  # bytes of a file that tell its encoding; an import reads all
+ENCODING_SAMPLE_BYTES = 2**22  # bytes of a file that tell its encoding; an import reads all
 MOST_PROBLEMS = 1_000  # of a file that are collected
 PROBLEMS_SHOWN = 20
 R = TypeVar("R")
 T = TypeVar("T")
 MOST_WHOLE = 5_000_000  # characters of a text that is read whole
 # "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
-QUIRKS = {
+QUIRK_NOTES = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",
     "repeated-caption": "Captions equal to another caption of their image, kept: {n}.",
     "repaired-key": "Caption ids with a stray number behind the image's name ({detail}), repaired: {n}.",
@@ -117,7 +117,7 @@ class ImportProblems(ImportProblem):
         return "\n".join(sentences)
 
 
-class Refusals:
+class RowProblems:
     """Collect the problems of a file's rows, to raise them together; or hand each to ``bad_rows``."""
 
     def __init__(self) -> None:
@@ -153,8 +153,8 @@ class ImportNotes:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Count a quirk of QUIRKS; 0 leaves no note."""
-        QUIRKS[quirk]
+        """Count a quirk of QUIRK_NOTES; 0 leaves no note."""
+        QUIRK_NOTES[quirk]
         if by:
             self._counts[quirk, detail] += by
 
@@ -166,7 +166,8 @@ class ImportNotes:
 
     def sentences(self) -> list[str]:
         return [
-            QUIRKS[quirk].format(n=f"{n:,}", detail=detail) for (quirk, detail), n in self._counts.items()
+            QUIRK_NOTES[quirk].format(n=f"{n:,}", detail=detail)
+            for (quirk, detail), n in self._counts.items()
         ]
 
 
@@ -220,9 +221,9 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
     except UnicodeDecodeError as error:
         with _reading(path, lines_read):  # again, from the beginning
             raise _undecodable(path, error, lines_read()) from error
-    except Excess as error:
+    except LimitExceeded as error:
         raise ImportProblem(path, lines_read() + 1, None, error.actual, error.expected) from error
-    except DAMAGE as error:
+    except GZIP_ERRORS as error:
         raise ImportProblem(
             path, lines_read() + 1, None, "compressed data that is damaged or cut off", "a complete gzip file"
         ) from error
@@ -232,8 +233,8 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
 
 def likely_encoding(path: Path) -> str:
     """Guess the encoding from the file's first part; Windows-1252, which Excel writes, if no other fits."""
-    head = _head_of(path, LOOKED_AT)
-    if marked := _marked(head):
+    head = _head_of(path, ENCODING_SAMPLE_BYTES)
+    if marked := _encoding_of_mark(head):
         return "utf-8" if marked == "utf-8-sig" else marked
     if unmarked := _unmarked_utf16(head[:256]):
         return unmarked
@@ -247,7 +248,7 @@ def likely_encoding(path: Path) -> str:
 def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
     """Return the text of a file's first bytes, with U+FFFD for undecodable ones."""
     head = _head_of(path, size)
-    return head.decode(_marked(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
+    return head.decode(_encoding_of_mark(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
 
 
 def _head_of(path: Path, size: int) -> bytes:
@@ -255,7 +256,7 @@ def _head_of(path: Path, size: int) -> bytes:
         return raw.read(size)
 
 
-def _marked(head: bytes) -> str | None:
+def _encoding_of_mark(head: bytes) -> str | None:
     return next((name for mark, name in _MARKS if head.startswith(mark)), None)
 
 
@@ -266,7 +267,7 @@ def unreadable(path: Path, error: OSError) -> ImportProblem:
 
 def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
     head = raw.peek(256)[:256]
-    chosen = _marked(head) or encoding or "utf-8"
+    chosen = _encoding_of_mark(head) or encoding or "utf-8"
     if chosen == "utf-8":
         _refuse_unmarked_utf16(path, head)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common import amounts
-from judgments.importers.textio import QUIRKS
+from judgments.importers.textio import QUIRK_NOTES
 from judgments.models import Job
 
 JOB_TITLES = {
@@ -68,7 +68,7 @@ QUEUE_TITLES = {
 CAPTIONS_OF = "captions of "  # begins the name of a result; the name of a system follows
 
 # entries of a result that no page shows
-FOR_MACHINES = {"what", "analysis", "created"}
+HIDDEN_ENTRIES = {"what", "analysis", "created"}
 
 
 def describe_work(job: Job) -> str:
@@ -91,7 +91,7 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
     values = [
         (_label(name), _describe_value(name, value))
         for name, value in rows.items()
-        if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
+        if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
         values.append((gettext("changed"), gettext("nothing: the same was there already")))
@@ -116,7 +116,7 @@ def _describe_value(name: str, value: Any) -> str:
 
 def describe_note(note: str) -> str:
     """Translate a note of an import, which is stored in English and may begin with the name of a system."""
-    for quirk in QUIRKS.values():
+    for quirk in QUIRK_NOTES.values():
         pattern = (
             re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")
         )

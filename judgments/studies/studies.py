@@ -142,7 +142,7 @@ def _rename_jobs(before: str, after: str) -> None:
         Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
 
 
-def _leave_jobs(slug: str) -> None:
+def _detach_jobs(slug: str) -> None:
     """A later study of the slug must not get the jobs."""
     for job in Job.objects.filter(of_studies(slug)):
         args = {name: value for name, value in job.args.items() if name != "study"}
@@ -186,7 +186,7 @@ def delete_study(*, study: Study) -> None:
     note_event(
         study=study, what="deleted", sentence=f"Deleted as a {study.state} study.", design=study.design
     )
-    _leave_jobs(study.slug)
+    _detach_jobs(study.slug)
     try:
         study.delete()
     except ProtectedError:

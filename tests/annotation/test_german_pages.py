@@ -24,7 +24,7 @@ from contrib.quiz.attempts import start_attempt
 from contrib.quiz.questions import ENGLISH
 from contrib.quiz.sheets import labelled_texts, sheet_of, translate_sheet
 from contrib.quiz.tests.quizzing import take
-from evaluation.management.installation import FOLDER, OPENED
+from evaluation.management.installation import FOLDER, OPEN_STUDIES
 from judgments.design.reading import PRESETS, make_design, read_toml, write_toml
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
@@ -565,7 +565,7 @@ def test_the_page_of_the_api_says_its_language_and_has_a_main_part(client: Clien
     assert "<main" in page
 
 
-@pytest.mark.parametrize("name", OPENED)
+@pytest.mark.parametrize("name", OPEN_STUDIES)
 def test_the_demo_s_texts_are_in_every_language_of_the_workers_pages(name: str) -> None:
     design = read_toml((FOLDER / "studies" / f"{name}.toml").read_text(encoding="utf-8"))
     for code, _ in settings.LANGUAGES[1:]:

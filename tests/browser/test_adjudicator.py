@@ -59,7 +59,7 @@ def test_units_are_decided_by_keyboard_alone(page: Page, court: Installation) ->
     assert court.python(DECIDED) == '["12 o\'clock"]'
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.long)])
 def test_axe_finds_nothing_and_nothing_runs_over_a_phone(
     browser: Browser, court: Installation, scheme: Any
 ) -> None:

@@ -97,7 +97,9 @@ def captions(site: Installation) -> Installation:
     return site
 
 
-@pytest.mark.parametrize("language", ["en", "de", "ja"])
+@pytest.mark.parametrize(
+    "language", ["en", *(pytest.param(one, marks=pytest.mark.long) for one in ("de", "ja"))]
+)
 def test_the_page_finds_what_the_server_finds(
     page: Page, captions: Installation, language: str, person: str
 ) -> None:
@@ -319,6 +321,7 @@ def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
     assert len(stored(captions, person)) == 3
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_on_a_page_of_writing(page: Page, captions: Installation, person: str) -> None:
     join(page, captions, "writing", person)
     page.keyboard.type("A shape")

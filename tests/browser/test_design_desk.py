@@ -184,6 +184,7 @@ def test_rows_are_added_and_removed_and_the_study_file_follows_both_ways(
     expect(questions.get_by_label("Text", exact=True)).to_have_value("Is guessing fine?")
 
 
+@pytest.mark.long
 def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     begin(page, office, preset="hodosh-2013-graded")
     page.get_by_label("Name", exact=True).focus()

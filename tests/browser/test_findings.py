@@ -92,6 +92,7 @@ def test_what_is_found_breaks_no_rule_of_access(page: Page, office: tuple[Instal
             page.set_viewport_size({"width": width, "height": 844})
 
 
+@pytest.mark.long
 def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installations: Installations) -> None:
     with installations.fresh("sqlite") as installation:
         pk = installation.python(MANY_ASSIGNMENTS).split()[-1]

@@ -199,6 +199,7 @@ def test_pages_of_participants_are_walked_by_tab(page: Page, office: Office) -> 
     assert problems(page) == []
 
 
+@pytest.mark.long
 def test_the_design_page_scrolls_as_a_whole_and_shows_its_button_and_the_answers(
     page: Page, office: Office
 ) -> None:

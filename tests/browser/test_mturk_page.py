@@ -6,6 +6,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from annotation.crowds.base import HandedIn
@@ -232,6 +233,7 @@ def test_without_scripts_a_page_says_that_it_cannot_send_and_offers_no_button(ne
     assert page.locator('[name="layout"]').input_value() == "0"
 
 
+@pytest.mark.long
 def test_pages_of_every_kind_fit_their_screen_and_can_be_used_by_everybody(page: Page) -> None:
     for protocol in (name for name, kind in KINDS.items() if kind.page.self_contained):
         Turk(page, protocol, units=2, instructions="Take *your* time.", consent="You may stop.").open()

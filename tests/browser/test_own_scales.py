@@ -9,6 +9,7 @@ from tests.browser.axe import problems
 from tests.browser.test_worker_scales import answers_of, phone, plain
 from tests.browser.working import here, join, submitted
 from tests.installations import Installation
+from tests.marks import long_except
 
 __all__ = ["phone", "plain"]
 SCALES = ("likert", "better", "tens", "halves", "tenths")
@@ -64,7 +65,7 @@ def test_a_point_between_whole_numbers_survives_a_reload(page: Page, site: Insta
     expect(page.locator("#u1 input[value='2.5']")).to_be_checked()
 
 
-@pytest.mark.parametrize("slug", SCALES)
+@pytest.mark.parametrize("slug", long_except(SCALES, "likert", "tenths"))
 def test_every_point_is_in_reach_of_a_finger(phone: Page, site: Installation, person: str, slug: str) -> None:
     join(phone, site, slug, person)
     assert phone.evaluate("document.documentElement.scrollWidth") == 390

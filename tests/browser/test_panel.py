@@ -162,6 +162,7 @@ def test_the_panel_s_list_is_compared_and_booked_by_whoever_pays(
     page.close()
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_and_nothing_runs_over(
     new_page: NewPage, studies: Installation, panel: FakePanel, person: str
 ) -> None:

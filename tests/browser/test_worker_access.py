@@ -7,6 +7,7 @@ from judgments import kinds
 from tests.browser.axe import problems, problems_in_both_looks, small_targets
 from tests.browser.working import KINDS, PHONE, NewPage, count_of, here, join, stored, submitted
 from tests.installations import Installation
+from tests.marks import long_except
 
 # a page of triplets is left to expire below; the others are looked at with what they open, by their own tests
 ELSEWHERE = ("triplet", "keywords", "grounding")
@@ -206,7 +207,7 @@ def test_a_phone_shows_the_time_once_little_is_left(
     assert count.evaluate("one => one.getClientRects()[0].height") < 30
 
 
-@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize("protocol", long_except(KINDS, "slider", "triplet"))
 def test_nothing_is_cut_off_and_the_way_on_is_in_view_in_german_too(
     new_page: NewPage, site: Installation, protocol: str, person: str
 ) -> None:
@@ -315,7 +316,7 @@ PICTURED = [*(name for name in KINDS if kinds.KINDS[name].page.shows_picture), "
 LOW = ((640, 400), (740, 360))  # a window of 1280 x 800 at 200 %, and a phone held sideways
 
 
-@pytest.mark.parametrize("protocol", PICTURED)
+@pytest.mark.parametrize("protocol", long_except(PICTURED, "triplet", "segments"))
 def test_a_picture_is_large_enough_in_a_low_window_and_a_letter_answers(
     new_page: NewPage, site: Installation, protocol: str, person: str
 ) -> None:

@@ -10,6 +10,7 @@ from tests.browser.working import NewPage, count_of, fetched, join, open_cold, s
 from tests.installations import Installation
 
 
+@pytest.mark.long
 def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Installation, person: str) -> None:
     page.goto(site.url)
     page.get_by_role("link", name="With consent").click()
@@ -94,6 +95,7 @@ def test_a_person_finishes_a_page_of_relevance_by_mouse(page: Page, site: Instal
     assert values == [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.long
 def test_a_person_finishes_a_page_of_relevance_by_keyboard(
     page: Page, site: Installation, person: str
 ) -> None:
@@ -281,10 +283,10 @@ def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(
     ("protocol", "size"),
     [
         ("triplet", (1280, 800)),
-        ("pairwise", (390, 844)),
         ("relevance", (390, 844)),
-        ("relevance", (1280, 800)),
-        ("graded", (390, 844)),
+        pytest.param("pairwise", (390, 844), marks=pytest.mark.long),
+        pytest.param("relevance", (1280, 800), marks=pytest.mark.long),
+        pytest.param("graded", (390, 844), marks=pytest.mark.long),
     ],
 )
 def test_nothing_moves_when_pictures_come_and_answers_are_given(

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.working import NewPage, count_of, here, join, stored, submitted
@@ -104,6 +105,7 @@ def test_who_comes_back_after_the_end_is_asked_whether_to_take_it_up_again(
     assert [one["state"] for one in rows(site, person)] == ["expired", "accepted"]
 
 
+@pytest.mark.long
 def test_somebody_else_s_page_is_not_taken_up_again(page: Page, site: Installation, person: str) -> None:
     join(page, site, "triplet", person)
     page.keyboard.press("2")

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.client.test_client import KEY
 from tests.installations import ROOT, Installation
 
@@ -21,6 +23,7 @@ nbformat.write(notebook, sys.argv[2])
 """
 
 
+@pytest.mark.long
 def test_the_notebook_runs_from_top_to_bottom(
     live_server_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:

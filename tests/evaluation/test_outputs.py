@@ -274,6 +274,7 @@ def test_ids_of_units_in_ascii_files_stay(dataset: Dataset, tmp_path: Path) -> N
     assert list(study.units.values_list("key", flat=True)) == keys
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("protocol", ["graded", "spans", "pairwise"])
 def test_a_release_is_verified_by_its_rows_alone(dataset: Dataset, tmp_path: Path, protocol: str) -> None:
     rows, columns = rows_of(PAIRS if protocol == "pairwise" else GRADES), OF_GRADES

@@ -13,7 +13,7 @@ from annotation.models import Judgment
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.admin.base import QuorumAdmin, in_short
+from judgments.admin.base import QuorumAdmin, format_short
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.generation.hits import generate_hits
 from tests.evaluation.reporting import graded, pairwise, words
@@ -95,7 +95,7 @@ def test_an_answered_copy_says_so_though_other_work_failed(designer: Client) -> 
     [(None, "–"), (2.0, "2"), (2 / 3, "0.6667"), (0.25, "0.25"), (-0.00004, "0"), (12345.6789, "12345.6789")],
 )
 def test_numbers_in_lists_are_no_longer_than_they_need_to_be(value: float | None, said: str) -> None:
-    assert in_short(value) == said
+    assert format_short(value) == said
 
 
 def test_lists_of_consensus_and_scores_are_short(designer: Client) -> None:

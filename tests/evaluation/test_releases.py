@@ -201,6 +201,7 @@ def test_its_figures_are_those_of_the_study(made_once: Made, bundle: Path) -> No
     assert of_workers(lines(files["workers.jsonl"])) == of_workers(result["workers"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_of_people_and_no_code_that_lets_them_in_stands_in_a_bundle(
     pairwise: StudyOf, tmp_path: Path
 ) -> None:

@@ -275,6 +275,7 @@ def test_titles_of_a_file_are_a_baseline(news: StudyOf, tmp_path: Path) -> None:
     assert (title["best"], title["oot"]) == (pytest.approx(1 / 3 / 2), 1 / 2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_system_that_names_nothing_of_what_people_judged_is_nowhere(
     street: StudyOf, tmp_path: Path
 ) -> None:
@@ -294,6 +295,7 @@ def test_a_system_that_names_nothing_of_what_people_judged_is_nowhere(
     assert section_of(path) == live_section(street)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_stored_figures_and_a_release_verify(street: StudyOf, tmp_path: Path) -> None:
     imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2 3\nb.jpg,0\nc.jpg,1\n")
     imported(street, tmp_path, "beta", "image,boxes\na.jpg,2\n")
@@ -311,6 +313,7 @@ def change_names(files: dict[str, bytes]) -> None:
     files["contents.jsonl"] = files["contents.jsonl"].replace(b'["2", "3"]', b'["2", "4"]')
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_release_holds_the_keywords_of_a_system(news: StudyOf, tmp_path: Path) -> None:
     Item.objects.update(fields=[["document", "one"]])
     Item.objects.filter(name="b.jpg").update(fields=[["document", "two"]])

@@ -11,7 +11,7 @@ from judgments.design.reading import PRESETS, make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS
-from judgments.kinds.caption import COPIED, CaptionWriting, fold_text
+from judgments.kinds.caption import CARELESS_CAPTIONS, CaptionWriting, fold_text
 from judgments.kinds.spelling import misspellings
 from tests.judgments.material import made_up
 
@@ -173,7 +173,7 @@ def test_simulated_people_write_what_the_server_takes() -> None:
     ]
     for right in (True, False, None):
         assert all(check(text) == text for text in rehearsed(right, references))
-    assert set(rehearsed(None, references)) <= set(COPIED)
+    assert set(rehearsed(None, references)) <= set(CARELESS_CAPTIONS)
     assert len(set(rehearsed(True, references))) > 4
     assert all(check(text) for text in rehearsed(True, []))
 

@@ -201,6 +201,7 @@ def test_a_preset_that_is_no_name_is_said_by_call_and_patch(designer: Client, pr
     assert draft.design == before
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_the_pages_say_the_sentence(designer: Client) -> None:
     make_dataset()

@@ -407,12 +407,12 @@ def test_a_living_process_of_this_machine_has_two_leases_and_two_more_after_the_
 def test_a_process_of_another_container_or_of_another_boot_is_not_judged_by_its_number(
     neighbour: str,
 ) -> None:
-    assert claims.is_gone(neighbour) is False
+    assert claims.has_ended(neighbour) is False
     host = socket.gethostname()
-    assert claims.is_gone(neighbour.replace(host, f"{host}-2")) is None
+    assert claims.has_ended(neighbour.replace(host, f"{host}-2")) is None
     boot, _, rest = neighbour.removeprefix(f"{host}/").partition("/")
-    assert claims.is_gone(f"{host}/{boot[::-1]}x/{rest}") is None
-    assert claims.is_gone(f"{host}/{boot}/1{rest}") is None
+    assert claims.has_ended(f"{host}/{boot[::-1]}x/{rest}") is None
+    assert claims.has_ended(f"{host}/{boot}/1{rest}") is None
 
 
 @pytest.mark.django_db

@@ -85,6 +85,7 @@ def test_careless_votes_are_right_by_half() -> None:
     assert near(one(TwoSystems(0.8), people, Size(80, 1, 1)), binomial_power(80, effective, 0.05))
 
 
+@pytest.mark.long
 def test_five_votes_are_right_as_often_as_the_beta_binomial_says() -> None:
     people = People(right=0.7, pair_spread=0.2, pairs_each=1)
     found = power_of(TwoSystems(0.9), people, [Size(50, 1, 5)], simulations=SIMULATIONS, seed=3)[0]
@@ -101,6 +102,7 @@ def test_two_votes_leave_pairs_undecided_as_often_as_they_split() -> None:
     assert found.right_consensus == pytest.approx(0.64 / 0.68, abs=4 * math.sqrt(0.25 / 30_000))
 
 
+@pytest.mark.long
 def test_three_references_with_one_vote_are_as_good_as_three_votes_where_units_do_not_differ() -> None:
     sizes = [Size(60, 3, 1), Size(60, 1, 3)]
     right = float(stats.binom(3, 0.75).sf(1))
@@ -155,6 +157,7 @@ def test_coins_decide_by_the_size_of_the_test_and_half_of_it_wrongly() -> None:
     assert found.type_s == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / decisions))
 
 
+@pytest.mark.long
 def test_it_does_not_matter_which_of_the_two_is_named_first() -> None:
     for question, other in (
         (TwoSystems(0.7), TwoSystems(0.3)),

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths, rank_bands
-from quorum.statistics.aggregation.bradley_terry import NO_GAMES
+from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
 from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
 from quorum.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
 from quorum.statistics.inputs import BadShape, BadValue

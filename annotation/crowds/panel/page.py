@@ -34,7 +34,7 @@ from annotation.crowds.panel.backend import (
 )
 from annotation.crowds.panel.reconciling import (
     LIST_COLUMNS,
-    Compared,
+    ComparedSubmission,
     ListProblem,
     PanelListLine,
     as_csv,
@@ -51,12 +51,12 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.orders import confirmable
 from common.errors import WrongState
-from common.incoming import HEAD
+from common.incoming import MOST_REQUEST_BYTES
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.incoming.json_documents import load_json
 from judgments.access.roles import Right
 from judgments.admin.base import row_or_404, signed_in
-from judgments.admin.jobs import LEADS_TO
+from judgments.admin.jobs import RESULT_PAGES
 from judgments.datasets import uploads
 from judgments.design.panel_links import session_parameter
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS
@@ -71,12 +71,12 @@ from judgments.studies.studies import find_study
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
 SALT = "quorum.panel-list"  # of a list that travels in the page
-AN_HOUR = 3600  # seconds in which such a list can be confirmed
+LIST_SECONDS = 3600  # seconds in which such a list can be confirmed
 MOST_BYTES = 5_000_000  # of an uploaded list
 READ_LIST = "read_panel_list"  # the kind of job
-SHOWN = 300  # lines of each group on the page; the list to download has all
+MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
 # outcome of a session -> when it comes about
-WORDS = {
+OUTCOME_WORDS = {
     "completed": gettext_noop("all pages of the session are submitted"),
     "screened-out": gettext_noop("a requirement, the quiz or a detector stopped the person"),
     "timed-out": gettext_noop("the person was away too long, and the place was given to somebody else"),
@@ -84,7 +84,7 @@ WORDS = {
     "full": gettext_noop("nothing was left"),
 }
 # verdict on a session, title and explanation of the group, in the order of the page
-GROUPS = (
+VERDICT_GROUPS = (
     ("pay", gettext_noop("To pay"), gettext_noop("Finished here, and not approved there yet.")),
     ("no", gettext_noop("Not to pay"), gettext_noop("With the reason.")),
     ("wait", gettext_noop("Under way"), gettext_noop("Nothing to do yet.")),
@@ -150,7 +150,7 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
     shown = PanelIds(worker="WORKER", session="SESSION")
     return {
         "name": outcome,
-        "when": _(WORDS[outcome]),
+        "when": _(OUTCOME_WORDS[outcome]),
         "code": "" if design.panel.personal_codes else code,
         "back": address_back(design, outcome, code=code, ids=shown),
     }
@@ -171,7 +171,7 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
         return _leave_to_job(
             request, study, _job_of(request, study, request.POST["job"]).args["upload"], columns
         )
-    if upload is not None and HEAD < (upload.size or 0) <= MOST_BYTES:
+    if upload is not None and MOST_REQUEST_BYTES < (upload.size or 0) <= MOST_BYTES:
         upload.name = "list.csv"
         return _leave_to_job(request, study, uploads.keep([upload]), columns)
     text = _text_of(request)
@@ -223,8 +223,8 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
     page |= {
         "subtitle": _("The panel's list"),
         "groups": [
-            {"title": _(title), "about": _(about), "rows": group[:SHOWN], "count": len(group)}
-            for name, title, about in GROUPS
+            {"title": _(title), "about": _(about), "rows": group[:MOST_LINES_SHOWN], "count": len(group)}
+            for name, title, about in VERDICT_GROUPS
             if (group := [row for row in compared if row.verdict == name])
         ],
         "odd": sum(row.odd for row in compared),
@@ -237,7 +237,7 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
 
 
-def _to_approve(row: Compared) -> bool:
+def _to_approve(row: ComparedSubmission) -> bool:
     return row.verdict == "pay" and row.here is not None and row.here.status == CrowdSession.Status.SUBMITTED
 
 
@@ -250,7 +250,7 @@ def _text_of(request: HttpRequest) -> str:
     upload = request.FILES.get("list")
     if upload is None:
         try:
-            return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=AN_HOUR))
+            return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=LIST_SECONDS))
         except signing.BadSignature:
             raise WrongState(_("Nothing was compared: choose the panel's list first, a CSV file.")) from None
     try:
@@ -261,7 +261,7 @@ def _text_of(request: HttpRequest) -> str:
 
 def _sealed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
     try:
-        pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=AN_HOUR)
+        pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
         if pk == study.pk:
             return [PanelListLine(*row) for row in rows]
     except (signing.BadSignature, ValueError, TypeError):
@@ -356,7 +356,7 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "panel"))
 
 
-LEADS_TO[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
+RESULT_PAGES[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
 add_step(
     StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
 )

@@ -24,10 +24,10 @@ from judgments.models import Item, Study
 from judgments.studies.pages import was_opened
 from judgments.templatetags.judgments_tags import cents
 
-TOLERABLE = 0.05  # chance that a careful person's answers are set aside
+TOLERABLE_LOSS = 0.05  # chance that a careful person's answers are set aside
 
 # what an obstacle is about -> the title of its point, and the key of the design where it is mended
-MENDED_AT = {
+OBSTACLE_PLACES = {
     "requirements": (
         gettext_noop("Participants"),
         "workers.requirements",
@@ -59,7 +59,7 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
                 sentence = _("%(words)s That freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         else:
-            title, key, link_words = MENDED_AT.get(obstacle.about, MENDED_AT["crowd"])
+            title, key, link_words = OBSTACLE_PLACES.get(obstacle.about, OBSTACLE_PLACES["crowd"])
             yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
 
 
@@ -135,7 +135,7 @@ def _attention(launch: Launch) -> Iterable[Point]:
     seen, careful = chance_of_exclusion(launch.design, CAREFUL)
     usual, met = usual_least(rule.threshold), launch.most_checks_met
     parts, key = [sentence, rates], ""
-    if careful > TOLERABLE:
+    if careful > TOLERABLE_LOSS:
         key = "controls.least"
         if rule.sets_aside(seen, seen - 1):
             parts.append(_("One wrong answer is enough."))

@@ -19,7 +19,7 @@ from annotation.quality.detectors.schedule import alpha_share
 from common.amounts import percent
 from quorum.numeric.arrays import Flags, Floats
 
-ENOUGH_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
+LEAST_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
 
 
 class Disagreement(SequentialRule):
@@ -112,7 +112,7 @@ def _crowd_kappa(history: History, distance: float) -> float:
     counts = history.others.astype(np.float64)
     n = counts.sum(axis=1)
     pairs = float((n * (n - 1)).sum())
-    if pairs < 2 * ENOUGH_PAIRS:
+    if pairs < 2 * LEAST_PAIRS:
         return 0.0
     close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
     same = float(((counts @ close) * counts).sum() - n.sum())
@@ -253,7 +253,7 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
     return float(min(1.0, together[changes:].sum()))
 
 
-ENOUGH_OTHERS = 20  # others' answers needed to estimate the usual shares
+LEAST_OTHER_ANSWERS = 20  # others' answers needed to estimate the usual shares
 
 
 class SideBias(SequentialRule):
@@ -326,13 +326,13 @@ class StraightLining(SequentialRule):
         n = int(known.sum())
         if not level or n < self.least:
             return None
-        if not history.answers.sided and history.others[known].sum() < ENOUGH_OTHERS:
+        if not history.answers.sided and history.others[known].sum() < LEAST_OTHER_ANSWERS:
             return None
         seen = history.seen[known]
         runs: list[tuple[float, int, float]] = []
         for value in np.unique(seen).tolist():
             length = longest_run(seen == value)
-            runs.append((run_chance(self._usual(history, known, value), length), length, value))
+            runs.append((run_chance(self._answer_probability(history, known, value), length), length, value))
         p, length, value = min(runs, key=lambda run: (run[0], -run[1]))
         p = min(1.0, p * max(history.answers.values, 1))
         if p > level:
@@ -345,7 +345,7 @@ class StraightLining(SequentialRule):
             "matter of chance in %(chance)s cases."
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
-    def _usual(self, history: History, known: np.ndarray, value: float) -> Floats:
+    def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
         """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
         counts = history.others_count[known]
         if history.answers.sided:

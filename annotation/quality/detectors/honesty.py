@@ -38,7 +38,7 @@ def hidden_word(*, seed: int, hit: str, worker: str) -> str:
     return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
 
 
-class SignOfProgram(Rule):
+class ProgramSign(Rule):
     only_flags: ClassVar[bool] = True
 
     @classmethod
@@ -46,7 +46,7 @@ class SignOfProgram(Rule):
         return answers.written
 
 
-class PastedText(SignOfProgram):
+class PastedText(ProgramSign):
     name = "pasted-text"
     title = gettext_noop("Pasted text")
     description = gettext_noop(
@@ -110,7 +110,7 @@ def is_pasted(signals: Mapping[str, int]) -> bool:
     return bool(signals.get("pasted"))
 
 
-class Typing(SignOfProgram):
+class Typing(ProgramSign):
     """Typing faster than any hand, or with even gaps.
 
     The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters a
@@ -196,7 +196,7 @@ def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
     return signals.get("gap_spread_ms", 0) / middle if middle else None
 
 
-class Phrasing(SignOfProgram):
+class Phrasing(ProgramSign):
     """Nearly the same sentences as other people wrote of other items.
 
     Similarity is Jaccard's, of sets of four characters (Broder 1997). The same short caption of one item is usual, so
@@ -234,7 +234,7 @@ class Phrasing(SignOfProgram):
         n = len(answers)
         if n < self.least or not history.others_texts:
             return None
-        alike = list(self._alike(answers, history))
+        alike = list(self._similar_texts(answers, history))
         if len(alike) < self.copies or len(alike) < self.share * n:
             return None
         people = len({answer["by"] for answer in alike})
@@ -252,7 +252,7 @@ class Phrasing(SignOfProgram):
             "share": percent(numbers["alike"] / numbers["n"]),
         }
 
-    def _alike(
+    def _similar_texts(
         self, answers: Sequence[tuple[int, WrittenAnswer]], history: History
     ) -> Iterator[dict[str, Any]]:
         """Yield each own text that is nearly another one, with the most similar.
@@ -306,7 +306,7 @@ def jaccard_similarity(grams: frozenset[str], other: frozenset[str]) -> float:
     return common / (len(grams) + len(other) - common)
 
 
-class HiddenLine(SignOfProgram):
+class HiddenLine(ProgramSign):
     """A rare word that only a line for programs names."""
 
     name = "canary"

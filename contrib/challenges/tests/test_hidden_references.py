@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
-from contrib.challenges.challenges import UNSCORED, change_challenge, close_challenge
+from contrib.challenges.challenges import SCORING_FAILURE, change_challenge, close_challenge
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, Submission
 from contrib.challenges.submissions import SubmissionDetails, submit_caption_file
@@ -136,7 +136,7 @@ def test_what_a_metric_says_of_a_text_is_for_the_log_alone(
     made = submit(challenge, ada, 5)
     work_off()
     shown = signed_in(ada).get(f"/api/submissions/{made.pk}/").json()
-    assert (shown["state"], shown["reason"]) == ("failed", UNSCORED)
+    assert (shown["state"], shown["reason"]) == ("failed", SCORING_FAILURE)
     assert SECRET in caplog.text
 
 

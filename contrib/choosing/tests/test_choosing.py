@@ -137,6 +137,7 @@ def test_means_of_systems_and_tau_are_weighed_back() -> None:
     assert [row["items"] for row in rows] == [20] * len(rows)
 
 
+@pytest.mark.long
 def test_what_choosing_would_have_saved_is_measured_on_judged_items(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -166,7 +166,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
 
 def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> None:
     study = make_study("graded")
-    chat.faults = [503] * asking.AT_ONCE * (asking.MOST_WAITS - 1)
+    chat.faults = [503] * asking.PARALLEL_CALLS * (asking.MOST_WAITS - 1)
     asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.left, asked.why) == (0, "")
 
@@ -266,12 +266,12 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
     with pytest.raises(Killed):  # between the rows that announce calls and those of the replies
         ask_model(study=study, name="m", model="small", budget=Decimal(1), endpoint=Deadly(), **PRICED)
     judge = Judge.objects.get()
-    assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, asking.AT_ONCE)
+    assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, asking.PARALLEL_CALLS)
     open_money = judge.reserved
 
     early = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     assert early.why.startswith("4 calls of another run may be under way")
-    JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE)
+    JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE_AFTER)
     late = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
     assert (late.answered, late.left, late.why) == (count, 0, "")

@@ -23,6 +23,7 @@ from judgments.models import Dataset, Item, Study
 from judgments.studies.designs import design_of
 from tests.evaluation.studies import make_dataset
 from tests.judgments.results.test_layouts import table_in
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 TEXT = "A dog runs through snow"
@@ -173,7 +174,7 @@ def test_a_mapping_reads_answers_of_every_kind_from_every_format(
     assert all(getattr(row, name) == getattr(plain, name) for name in ("unit", "value", "stored", "content"))
 
 
-@pytest.mark.parametrize("protocol", RIGHT)
+@pytest.mark.parametrize("protocol", long_except(RIGHT, "pairwise", "grounding"))
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_a_mapped_row_holds_it_is_read_as_the_page_would_or_refused(

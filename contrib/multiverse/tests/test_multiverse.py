@@ -155,6 +155,7 @@ def test_a_share_of_controls_is_weighed_by_how_many_answers_there_are_and_held_t
     assert float(votes.thresholds[0]) == votes.rule.threshold == 0.33333333
 
 
+@pytest.mark.long
 def test_captions_are_held_under_other_means_coefficients_and_levels() -> None:
     study = graded().study
     found, conclusions = multiverse(study, "bleu-1", "rouge-l", "bleu-4")

@@ -375,6 +375,7 @@ def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_h13_has_the_same_numbers_without_ranking_systems(tmp_path: Path, settings: Settings) -> None:
     write_flickr8k(tmp_path / "flickr8k")
     whole = ran("h13", tmp_path)

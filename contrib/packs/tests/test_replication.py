@@ -14,7 +14,7 @@ import pytest
 import scipy
 from django.core.management import CommandError, call_command
 
-from contrib.packs.estimates import in_per_cent, share_by_image
+from contrib.packs.estimates import format_per_cent, share_by_image
 from contrib.packs.fifty import ABSTRACT, PASCAL, read_fifty
 from contrib.packs.reading import Pack, pack_named, shipped_packs
 from contrib.packs.rehearsal import rehearse_votes
@@ -210,7 +210,7 @@ def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path)
     ],
 )
 def test_an_interval_without_ends_is_left_out_of_a_sentence(found: Estimate, words: str) -> None:
-    assert in_per_cent(found) == words
+    assert format_per_cent(found) == words
 
 
 def test_the_rehearsal_crowd_judges_by_its_own_accuracy() -> None:

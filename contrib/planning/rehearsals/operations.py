@@ -19,14 +19,14 @@ from annotation.rehearsal.sorts import SORTS
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import Parameters
-from contrib.planning.rehearsals.copies import OF, copy_for_rehearsal, study_rehearsed
+from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, study_rehearsed
 from judgments.access.roles import Right, note_event
 from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.operations import Outcome, operation
 from judgments.studies.generation.progress import Progress
 
-USUAL = RehearsalCrowd()
+DEFAULT_CROWD = RehearsalCrowd()
 
 
 class SortsField(serializers.CharField):
@@ -54,19 +54,19 @@ def _number(label: str, usual: float, low: float, high: float) -> Any:
 class RehearsalRequest(Parameters):
     """The simulated workers of a rehearsal."""
 
-    workers = _number("Workers", USUAL.workers, 1, 2000)
-    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
-    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
-    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
-    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
-    seed = _number("Seed", USUAL.seed, 0, 2**53)
+    workers = _number("Workers", DEFAULT_CROWD.workers, 1, 2000)
+    spammers = _number("Share of spammers", DEFAULT_CROWD.spammers, 0, 1)
+    accuracy = _number("Mean chance of the others to be right", DEFAULT_CROWD.accuracy, 0, 1)
+    drop_outs = _number("Chance that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
+    speed = _number("Times the expected speed", DEFAULT_CROWD.speed, 0.01, 100)
+    seed = _number("Seed", DEFAULT_CROWD.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
-        initial=USUAL.sorts,
+        initial=DEFAULT_CROWD.sorts,
         label="Spammers",
         help_text="Sorts of spammers, with commas between them: "
         + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
-        + f" (default {USUAL.sorts}).",
+        + f" (default {DEFAULT_CROWD.sorts}).",
         style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
     )
     rules = serializers.BooleanField(
@@ -89,7 +89,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
 class LargeRehearsalRequest(RehearsalRequest):
     """The simulated workers of the study itself."""
 
-    workers = _number("Workers", USUAL.workers, 1, 100_000)
+    workers = _number("Workers", DEFAULT_CROWD.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
@@ -119,7 +119,7 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
 def delete(*, study: Study, by: User | None) -> Outcome:
     """Delete a copy with all its simulated answers, as its owner."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
-    if not locked.simulated or OF not in locked.notes:
+    if not locked.simulated or ORIGINAL_NOTE not in locked.notes:
         raise WrongState(
             _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
             % {"slug": study.slug}

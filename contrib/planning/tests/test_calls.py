@@ -107,6 +107,7 @@ def test_who_may_begin_no_study_plans_none_and_sees_no_pilot(designer: dict[str,
 CROWD: dict[str, Any] = {"workers": 6, "spammers": 0.0, "accuracy": 1.0, "drop_outs": 0.0, "seed": 4}
 
 
+@pytest.mark.long
 def test_a_rehearsal_is_asked_for_read_and_deleted(designer: dict[str, str]) -> None:
     study = make_study("pairwise", opened=False)
     asked = call("post", "rehearsals/", designer, {"study": study.slug, **CROWD})

@@ -79,6 +79,7 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     assert StudyEvent.objects.filter(study=study, what="rehearsed").exists()
 
 
+@pytest.mark.long
 def test_with_rules_it_is_told_who_was_stopped_rightly_and_who_wrongly(designer: Client) -> None:
     study = make_study(make_dataset(images=12), "pairwise", opened=False, judgments_per_unit=5)
     copy = rehearsed(designer, study, workers=10, spammers=0.5, sorts=["fast"], rules="on", accuracy=0.9)
@@ -113,6 +114,7 @@ def test_graded_systems_that_are_alike_in_truth_are_told_so(designer: Client) ->
         assert [row["alike"] for row in told["power"]] == [alike] * 2
 
 
+@pytest.mark.long
 def test_pairs_have_power_about_their_systems_and_triplets_have_none(designer: Client) -> None:
     about_systems, dataset = {}, make_dataset(images=8)
     for protocol in ("pairwise", "triplet"):
@@ -166,6 +168,7 @@ def test_strangers_get_nothing_and_viewers_change_nothing(client: Client) -> Non
     assert not Job.objects.exists()
 
 
+@pytest.mark.long
 def test_the_list_of_copies_asks_no_more_with_more_of_them(
     designer: Client, django_assert_max_num_queries: Any
 ) -> None:
@@ -188,6 +191,7 @@ RECORDS = re.compile(
 )
 
 
+@pytest.mark.long
 def test_no_page_of_a_copy_says_simulated_twice(designer: Client, settings: Settings, tmp_path: Path) -> None:
     settings.EXPORT_ROOT = tmp_path
     quiz = {"preset": "hodosh-2013-english"}

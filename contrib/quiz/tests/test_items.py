@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import DesignError
 from contrib.quiz import questions as presets
-from contrib.quiz.items import quiz_groups, set_aside
+from contrib.quiz.items import divide_for_quiz_items, quiz_groups
 from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import StudyDesign
@@ -110,7 +110,7 @@ def test_no_judged_and_no_control_item_is_about_an_image_of_the_quiz(protocol: s
     asked = design(
         protocol, quiz={"items": 2}, controls={"per_hit": 1}, captions_per_image=4, units_per_hit=4
     )
-    aside = set_aside(asked, material(splits=splits))
+    aside = divide_for_quiz_items(asked, material(splits=splits))
     names = {image.name for image in aside.images}
     batch = KINDS[protocol].draw_batch(asked, aside.rest)
     assert len(names) == 4  # two attempts of two
@@ -120,13 +120,13 @@ def test_no_judged_and_no_control_item_is_about_an_image_of_the_quiz(protocol: s
     groups = quiz_groups(asked, aside)
     assert {group.image for group in groups} == names
     assert all(unit.control and unit.control_kind == "quiz" for group in groups for unit in group.units)
-    assert quiz_groups(asked, set_aside(asked, material(splits=splits))) == groups
+    assert quiz_groups(asked, divide_for_quiz_items(asked, material(splits=splits))) == groups
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "graded", "relevance"])
 def test_the_right_answer_of_a_known_item_is_the_image_s_own_caption(protocol: str) -> None:
     asked = design(protocol, quiz={"items": 3}, captions_per_image=4)
-    aside, kind = set_aside(asked, material()), KINDS[protocol]
+    aside, kind = divide_for_quiz_items(asked, material()), KINDS[protocol]
     own = {image.name: {text.text for text in image.references} for image in aside.images}
     for group in quiz_groups(asked, aside):
         for unit in group.units:
@@ -152,5 +152,5 @@ def test_too_few_images_for_the_quiz_are_said_with_their_number() -> None:
     with pytest.raises(
         DesignError, match=r"asks for 9 known items, but the control split 'dev' has 6"
     ) as refused:
-        set_aside(design(quiz={"items": 9}), material())
+        divide_for_quiz_items(design(quiz={"items": 9}), material())
     assert refused.value.field == "quiz.items"

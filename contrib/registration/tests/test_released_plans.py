@@ -51,6 +51,7 @@ def bundle(made_once: bytes, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_release_tells_what_became_of_the_plan_and_verifies(bundle: Path) -> None:
     assert verify_bundle(bundle).differences == ()
     files = contents(bundle)
@@ -100,6 +101,7 @@ def test_another_plan_than_the_one_that_was_hashed_is_found(bundle: Path) -> Non
     assert any("names the SHA-256" in line for line in verify_bundle(bundle).differences)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_bundle_from_before_there_were_outcomes_verifies(made_once: bytes, tmp_path: Path) -> None:
     with patch(
         "evaluation.reports.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})
@@ -123,6 +125,7 @@ def test_a_plan_that_was_taken_out_is_missed(bundle: Path) -> None:
     assert said in verify_bundle(bundle).differences
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_two_releases_tell_another_verdict_and_new_deviations(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

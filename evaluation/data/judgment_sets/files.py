@@ -29,7 +29,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.documents import first_of_documents
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
-from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
+from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, answer_problem
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
 from judgments.importers.records.columns import Columns
@@ -336,13 +336,13 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     try:
         rule.hold_to_scale(table.scale)
     except ValueError as error:
-        raise ImportProblem(path, None, "scale", *refused(table.scale, error, kind)) from None
+        raise ImportProblem(path, None, "scale", *answer_problem(table.scale, error, kind)) from None
     for value in dict.fromkeys(table.values.tolist()):
         answer = plain_number(value) if isinstance(value, float) else value
         try:
             rule.check_number(answer, more=table.says_answers)
         except ValueError as error:
-            raise ImportProblem(path, None, "value", *refused(answer, error, kind)) from None
+            raise ImportProblem(path, None, "value", *answer_problem(answer, error, kind)) from None
     return rule.kind
 
 

@@ -34,7 +34,7 @@ CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_te
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 
 # Files of every bundle that are written after its README.
-WRITTEN_LATER = frozenset(
+LATER_FILES = frozenset(
     ("manifest.json", "SHA256SUMS", "CITATION.cff", "LICENSE", "datasheet.md", "croissant.json")
 )
 
@@ -94,7 +94,7 @@ def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
     others = {
         name: holds
         for name, holds in _FILES["others"].items()
-        if name in WRITTEN_LATER or any(file.startswith(name) for file in files)
+        if name in LATER_FILES or any(file.startswith(name) for file in files)
     }
     return TEMPLATES.get_template("README.md.j2").render(
         about=about, files=files, quorum=quorum, tables=_FILES["tables"], others=others

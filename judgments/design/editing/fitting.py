@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from judgments.design.editing.cutting import Fitting
 from judgments.design.reading import PRESETS
-from judgments.drawing.controls.makers import FROM_IMAGES
+from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.kinds import KINDS
 from judgments.models import Dataset
 
@@ -72,7 +72,7 @@ def _keep_items(
 ) -> Fitted:
     """Return a fitting that asks about all items where ``aside`` leaves some out for its check questions."""
     controls = aside.values["controls"]
-    if not aside.checks or not set(controls["kinds"]) & set(FROM_IMAGES):
+    if not aside.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
         return Fitted(aside.values, aside.sentences)
     kind = KINDS[aside.values["protocol"]]
     bare = Fitting(values, dataset, maker, per_hit=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,9 @@ class RaterDeletions:
         most = int(votes.max(initial=0)) + 1
         code = np.ravel_multi_index((*cases, balance[cells].astype(np.int64) + 1), (most, most, most, 3))
         _, example, number = np.unique(code, return_index=True, return_inverse=True)
-        gains = [_gains_of_vote(cases[:, at], balance[cells[at]]) for at in example.tolist()]
+        gains = [
+            _gains_of_vote(tuple(cases[:, at].tolist()), float(balance[cells[at]])) for at in example.tolist()
+        ]
         value[cells] = np.array(gains).reshape(-1, 2)[number]
         return cls(row, rater, value)
 
@@ -141,15 +144,16 @@ def _gains(lead: Floats, part: Floats | float) -> Floats:
     return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
 
 
-def _gains_of_vote(counts: Ints, vote: float) -> Floats:
+@lru_cache(maxsize=4096)  # simulated studies have the same few cases
+def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
     """Return the (2,) mean of `_gains` over all sets of other votes left out, times the share of the votes left.
 
-    counts: (3,) votes for the first, the second, and neither.
+    counts: votes for the first, the second, and neither.
     """
-    votes = counts.sum()
+    votes = sum(counts)
     size = int(jackknife_size(votes))
     first, second = np.ogrid[: size + 1, : size + 1]
-    others = counts - (np.array([1, -1, 0]) == vote)
+    others = np.array(counts) - (np.array([1, -1, 0]) == vote)
     ways = sum(map(_log_ways, others, (first, second, size - first - second)))
     chance = np.exp(ways - _log_ways(votes - 1, size))
     gains = _gains(counts[0] - counts[1] - (first - second), vote)

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
@@ -40,7 +40,7 @@ def make_draft(**values: Any) -> Study:
 
 def paid_worker(study: Study, raw: str = "A1ADA", hit: HIT | None = None) -> CrowdSession:
     """Somebody whose work was approved."""
-    worker = person_sent(study=study, raw=raw, name="WorkerId")
+    worker = worker_for_crowd_id(study=study, raw=raw, name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0] if hit is None else publish(study, hit)
     session = open_session(publication=up, worker=worker, external_id=f"3{raw}")

@@ -244,7 +244,7 @@ from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Mone
 from annotation.money import bookings, call_decisions, operations
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from judgments.models import StudyEvent
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
@@ -256,7 +256,7 @@ study = study_at_mturk(make_dataset(pictures=False))
 money.set_budget(study=study, platform=study.platform, cents=10_000)
 names = []
 for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
-    worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, raw=f"A1ADA{number}", name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)

@@ -11,7 +11,7 @@ from django.core.checks import run_checks
 from django.test import Client, override_settings
 
 from annotation.crowds.opening import open_study
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.crowds.sync import SYNC
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest
 from annotation.money import bookings, ledger
@@ -228,7 +228,7 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
     study: Study, owner: dict[str, str], ada: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = CrowdSession.objects.get(study=study)
-    worker = person_sent(study=study, raw="A1BOB", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, raw="A1BOB", name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     second = open_session(publication=first.publication, worker=worker, external_id="3BOB")
     CrowdSession.objects.filter(pk=second.pk).update(status="approved", confirmed=True)

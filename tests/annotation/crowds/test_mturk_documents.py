@@ -24,7 +24,7 @@ from annotation.crowds.mturk.questions import (
     QuestionProblem,
     external_question,
     html_question_of,
-    storable,
+    replace_forbidden,
 )
 from annotation.crowds.mturk.requirements import is_master, qualification_requirements, score_at_least
 from annotation.crowds.opening import close_study, open_study
@@ -117,7 +117,7 @@ def test_a_page_stands_in_cdata_and_may_hold_its_end() -> None:
 @settings(deadline=None)
 @given(st.text(st.sampled_from("]><![CDATA&quorum-content é🐕\n\x00\ud800"), max_size=60))
 def test_any_page_comes_out_as_it_went_in_but_for_what_xml_cannot_hold(page: str) -> None:
-    assert content_of(html_question_of(page, hit="h")) == storable(page)
+    assert content_of(html_question_of(page, hit="h")) == replace_forbidden(page)
 
 
 def test_the_limit_is_one_of_bytes_and_names_the_hit_and_its_size() -> None:

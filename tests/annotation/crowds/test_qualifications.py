@@ -10,7 +10,7 @@ from annotation import crowds as backends
 from annotation.crowds.base import Ability, CrowdBackend, HITPlan, Price
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.outbox.messages import ask_to_block
-from annotation.crowds.sessions import person_sent
+from annotation.crowds.sessions import worker_for_crowd_id
 from annotation.errors import RequirementNotMet
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Qualification
 from annotation.work.claims import claim_assignment
@@ -195,7 +195,9 @@ def test_its_page_offers_what_it_can_and_nothing_else(client: Client, study: Stu
 def test_what_it_cannot_do_is_refused_by_name(study: Study) -> None:
     open_study(study=study)
     with pytest.raises(WrongState, match="the crowd the notice board cannot block"):
-        ask_to_block(study=study, worker=person_sent(study=study, raw="ada", name="name"), why="Spam.")
+        ask_to_block(
+            study=study, worker=worker_for_crowd_id(study=study, raw="ada", name="name"), why="Spam."
+        )
     assert not CrowdCall.objects.filter(kind="block").exists()
 
 

@@ -26,7 +26,7 @@ DESIGN_STEPS = {
     "Cost": "How long a page of work is, and what it pays.",
 }
 # Fields in sight at first; all others are folded under "Advanced".
-IN_SIGHT = {
+UNFOLDED_FIELDS = {
     "name", "dataset", "sampling.pairs_from", "sampling.options", "question", "crowd.backend", "template.html",
     "judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit",
     "crowd.reward_cents", "crowd.budget_cents",
@@ -35,7 +35,7 @@ IN_SIGHT = {
 KIND_SECTION = "This kind"
 
 # Key, table or mapping -> whether a kind uses it; some are used by none while a feature is off.
-USED_BY: dict[str, Callable[[Kind], object]] = {
+KEY_USES: dict[str, Callable[[Kind], object]] = {
     "captions_per_image": lambda kind: kind.grouped,
     "filter": lambda kind: kind.judges_one_caption,
     "images_per_hit": lambda kind: kind.grouped,
@@ -44,7 +44,7 @@ USED_BY: dict[str, Callable[[Kind], object]] = {
     "sampling.foils": lambda kind: kind.judges_one_caption,
     "sampling.k": lambda kind: kind.judges_one_caption,
     "sampling.listed": lambda kind: kind.judges_one_caption,
-    "sampling.only": lambda kind: kind.chosen_by_id,
+    "sampling.only": lambda kind: kind.supports_unit_ids,
     "sampling.pairs": lambda kind: kind.compares_pairs,
     "sampling.pairs_from": lambda kind: kind.judges_one_caption,
     "sampling.references": lambda kind: kind.compares_pairs or kind.judges_one_caption,
@@ -212,7 +212,7 @@ def _keys_used(section: FormSection, kind: Kind) -> list[str]:
     keys: list[str] = []
     for key in section.keys.split():
         table = key.removesuffix(".*")
-        if all(is_used(kind) for name, is_used in USED_BY.items() if f"{table}.".startswith(f"{name}.")):
+        if all(is_used(kind) for name, is_used in KEY_USES.items() if f"{table}.".startswith(f"{name}.")):
             keys += [key] if table == key else [f"{table}.{name}" for name in fields_in(field_of(table))]
     return keys
 

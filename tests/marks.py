@@ -1,0 +1,14 @@
+"""Parameters of which `make test` runs a few and `make test-long` the rest."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def long_except(values: Iterable[Any], *short: Any) -> list[Any]:
+    """Return the values as parameters; all but the `short` ones are marked as long."""
+    return [
+        pytest.param(value, marks=() if value in short else pytest.mark.long, id=str(value))
+        for value in values
+    ]
