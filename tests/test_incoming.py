@@ -387,7 +387,7 @@ def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
         uploads.look_at(upload, ["many.zip"], "")
     understood = uploads.look_at(upload, ["many.zip"], "")
     assert understood.problems[0].startswith("0.csv")
-    assert understood.problems[20:] == ["So it is with 1,980 more files."]
+    assert understood.problems[20:] == ["The same applies to this many more files: 1,980."]
 
 
 def test_of_thousands_of_tables_no_more_than_can_be_offered_are_read() -> None:

@@ -105,7 +105,10 @@ def test_help_and_mistakes_speak_the_words_of_the_command(
     assert run("scor") == (
         "quorum: 'scor' is no command; did you mean `quorum score`? `quorum --help` lists them."
     )
-    assert run("study", "nwe") == "quorum study: 'nwe' is none of its words; `quorum study` lists them."
+    assert run("study", "nwe") == (
+        "quorum study: 'nwe' is none of its words; did you mean `quorum study new`? "
+        "`quorum study` lists them."
+    )
 
 
 def test_files_are_scored_where_nothing_is_set_up_and_nothing_is_left_behind(terminal: Terminal) -> None:

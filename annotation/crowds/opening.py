@@ -142,8 +142,8 @@ def _refuse_unstated(study: Study, design: StudyDesign) -> None:
     if unsaid:
         raise WrongState(
             _(
-                "Study %(slug)r asks for workers with %(unsaid)s, which the crowd %(backend)r can "
-                "neither state nor check; change its requirements or its crowd."
+                "Study %(slug)r requires participants with %(unsaid)s, which the crowd %(backend)r does not "
+                "support; change its requirements or its crowd."
             )
             % {"slug": study.slug, "unsaid": unsaid[0], "backend": design.crowd.backend}
         )

@@ -107,8 +107,8 @@ def ask_to_extend(
     if publication.calls.filter(kind=Ability.DELETE).exists():
         raise WrongState(
             _(
-                "Nothing was changed: publication %(publication)s is deleted at its crowd; open "
-                "the study again to put up another one."
+                "Nothing was changed: publication %(publication)s is deleted at its crowd; open the study "
+                "again to publish another one."
             )
             % {"publication": publication}
         )
@@ -148,7 +148,8 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     publications = list(up.select_related("study"))
     if not publications:
         raise WrongState(
-            _("Nothing was changed: nothing of study %(slug)r is up at its crowd.") % {"slug": study.slug}
+            _("Nothing was changed: nothing of study %(slug)r is published at its crowd.")
+            % {"slug": study.slug}
         )
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
@@ -176,8 +177,8 @@ def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, wh
     if publication is None or study.state != Study.State.OPEN:
         raise WrongState(
             _(
-                "Nothing was changed: study %(slug)r is not open at a crowd that pays people who "
-                "are screened out."
+                "Nothing was changed: study %(slug)r is not open at a crowd that pays screened-out "
+                "participants."
             )
             % {"slug": study.slug}
         )

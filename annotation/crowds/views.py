@@ -65,27 +65,27 @@ UNITS_A_PAGE = 20  # in a HIT, roughly
 LATEST_CALLS = 200  # of the latest calls, which stand in one line where they are alike
 MOST_SUGGESTIONS = 200  # workers' names that a field offers
 ABILITY_PHRASES = {
-    Ability.PUBLISH: gettext_noop("put work up"),
+    Ability.PUBLISH: gettext_noop("publish work"),
     Ability.EXTEND: gettext_noop("add places and time"),
-    Ability.EXPIRE: gettext_noop("take work down"),
-    Ability.LIST: gettext_noop("list what people submitted"),
+    Ability.EXPIRE: gettext_noop("take published work down"),
+    Ability.LIST: gettext_noop("list submissions"),
     Ability.APPROVE: gettext_noop("approve"),
     Ability.REJECT: gettext_noop("reject"),
     Ability.BONUS: gettext_noop("pay bonuses"),
     Ability.BLOCK: gettext_noop("block a participant"),
-    Ability.MESSAGE: gettext_noop("write to participants"),
-    Ability.COST: gettext_noop("say what it costs"),
+    Ability.MESSAGE: gettext_noop("message participants"),
+    Ability.COST: gettext_noop("state the cost"),
 }
 ORDER_PHRASES = {
-    Ability.PUBLISH: gettext_noop("put up"),
-    Ability.EXTEND: gettext_noop("offer longer, or more places"),
+    Ability.PUBLISH: gettext_noop("publish"),
+    Ability.EXTEND: gettext_noop("extend the offer, or add places"),
     Ability.EXPIRE: gettext_noop("take down"),
-    Ability.DELETE: gettext_noop("delete what is over"),
+    Ability.DELETE: gettext_noop("delete ended publications"),
     Ability.APPROVE: gettext_noop("approve"),
     Ability.REJECT: gettext_noop("reject"),
     Ability.BONUS: gettext_noop("pay a bonus"),
     Ability.BLOCK: gettext_noop("block"),
-    Ability.UNBLOCK: gettext_noop("take a block back"),
+    Ability.UNBLOCK: gettext_noop("lift a block"),
     Ability.QUALIFY: gettext_noop("give a qualification"),
     Ability.MESSAGE: gettext_noop("write"),
 }
@@ -112,43 +112,47 @@ FORMS = [
     CrowdForm(
         "extend-crowd",
         gettext_noop("Time"),
-        gettext_noop("As long as new people may begin, from now."),
+        gettext_noop("How much longer new participants can start, from now."),
         Ability.EXTEND,
     ),
     CrowdForm(
         "write-workers",
-        gettext_noop("Write to participants"),
-        gettext_noop("Without a name: to all of this study whose work was approved or rejected."),
+        gettext_noop("Message participants"),
+        gettext_noop(
+            "Leave the name empty to write to all participants of this study whose work was approved or rejected."
+        ),
         Ability.MESSAGE,
     ),
     CrowdForm(
         "bonus",
         gettext_noop("Pay a bonus"),
         gettext_noop(
-            "An amount such as 0.50 for a participant whose work here was approved; the crowd's fee comes on top."
+            "An amount such as 0.50, for a participant whose work was approved. The crowd's fee is added."
         ),
         Ability.BONUS,
     ),
     CrowdForm(
         "more-screen-outs",
-        gettext_noop("Pay more people who are screened out"),
-        gettext_noop("The study pauses at Prolific when as many were paid as the design says."),
+        gettext_noop("Pay more screened-out participants"),
+        gettext_noop("Prolific pauses the study when the number in the design is reached."),
         Ability.EXTEND,
         key="screen_outs",
     ),
     CrowdForm(
         "qualify-worker",
         gettext_noop("Give a qualification"),
-        gettext_noop("Studies require or forbid it by its name. 0 takes it away."),
+        gettext_noop("Studies require or exclude it by name. 0 removes it."),
     ),
     CrowdForm(
         "block-worker",
         gettext_noop("Block a participant"),
-        gettext_noop("Kept away from all your work at this crowd, now and later. The crowd may ask why."),
+        gettext_noop(
+            "A blocked participant no longer gets any of your work at this crowd. The crowd may ask for the reason."
+        ),
         Ability.BLOCK,
         "q-danger",
     ),
-    CrowdForm("unblock-worker", gettext_noop("Take a block back"), needs=Ability.BLOCK),
+    CrowdForm("unblock-worker", gettext_noop("Lift a block"), needs=Ability.BLOCK),
 ]
 
 
@@ -409,13 +413,15 @@ def _syncs(study: Study) -> bool:
 
 add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
-add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
+add_operation(
+    extend, name="extend-crowd", label="Extend the offer", fields=("hours", "why"), needed=("hours",)
+)
 add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )
 add_operation(worker_operations.block, label="Block")
-add_operation(worker_operations.unblock, label="Take the block back")
+add_operation(worker_operations.unblock, label="Lift the block")
 add_operation(worker_operations.qualify, label="Qualify")
 add_operation(operations.more_screen_outs, label="Pay more")
 add_operation(worker_operations.write_to_workers, label="Send")
@@ -441,11 +447,11 @@ class PublicationAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "hit")
     search_fields = ("=external_id", "=token", "=hit__key")
 
-    @display(description=gettext_lazy("offered until"), ordering="expires_at")
+    @display(description=gettext_lazy("available until"), ordering="expires_at")
     def until(self, publication: Publication) -> str:
         return short_time(publication.expires_at) if publication.expires_at else "–"
 
-    @display(description=gettext_lazy("price of a place"))
+    @display(description=gettext_lazy("price per place"))
     def price(self, publication: Publication) -> str:
         return cents(publication.price_cents, design_of(publication.study).currency)
 
@@ -472,7 +478,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "worker", "made_by")
     search_fields = ("=key", "=worker__name", "=session__external_id")
 
-    @display(description=gettext_lazy("made at"), ordering="pk")
+    @display(description=gettext_lazy("created at"), ordering="pk")
     def when(self, call: CrowdCall) -> str:
         return short_time(call.made_at)
 
@@ -491,12 +497,12 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 
     @display(description=gettext_lazy("study"))
     def study(self, entry: LedgerEntry) -> str:
-        return _("%(study)s at %(place)s") % {
+        return _("%(study)s on %(place)s") % {
             "study": entry.budget.study.slug,
             "place": entry.budget.platform,
         }
 
-    @display(description=gettext_lazy("who, and by what"))
+    @display(description=gettext_lazy("who, and how"))
     def who(self, entry: LedgerEntry) -> str:
         return (
             f"{entry.by or _('the platform')}, {entry.door} {entry.request}"

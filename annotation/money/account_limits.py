@@ -27,7 +27,7 @@ SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spe
 
 def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
     if account is not None and any(sums.get(name) is not None for name in INSTALLATION_SUMS):
-        raise WrongState(_("What holds for each account belongs to the limits of the installation."))
+        raise WrongState(_("Limits for each account are set with the limits of the installation."))
 
 
 @transaction.atomic

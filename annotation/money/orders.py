@@ -97,7 +97,7 @@ def _ask(
         "left_cents": left_cents(study),
         "calls": [],
     }
-    message = _("%(sum)s wait for a second person: request %(pk)s (%(operation)s).")
+    message = _("%(sum)s wait for confirmation by a second person: request %(pk)s (%(operation)s).")
     amount = spell_cents(needed.cents, needed.currency)
     return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, waits=True)
 
@@ -126,7 +126,9 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
         order = _lock_waiting_request(request)
         if by.pk == order.asked_by_id:
             raise WrongState(
-                _("Nothing was done: who asks for money cannot confirm it; another account must.")
+                _(
+                    "Nothing was done: you cannot confirm your own spending request; another account must do it."
+                )
             )
         try:
             with translation.override("en"):  # what it says is stored

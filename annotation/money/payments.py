@@ -99,7 +99,7 @@ def ask_for_bonus(
 ) -> CrowdCall:
     """Ask for a session's bonus, once for each ``number``."""
     if not why.strip():
-        raise WrongState(_("Nothing was paid: a bonus needs a reason that the worker can read."))
+        raise WrongState(_("Nothing was paid: a bonus needs a message to the participant."))
     backend = backend_of(session.study)
     return write_message(
         study=session.study,

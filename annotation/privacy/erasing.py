@@ -97,15 +97,15 @@ DELETED_MODELS: Mapping[type[Model], str] = {
     Demographics: gettext_noop("demographics"),
     QuizAttempt: gettext_noop("quiz attempts"),
     Qualification: gettext_noop("qualifications"),
-    ErasureRequest: gettext_noop("requests to be erased"),
+    ErasureRequest: gettext_noop("erasure requests"),
 }
 MOVED_MODELS: Mapping[type[Model], str] = {
-    Participation: gettext_noop("part in the study"),
+    Participation: gettext_noop("participation in the study"),
     Assignment: gettext_noop("pages of work"),
     Exclusion: gettext_noop("exclusions"),
     Case: gettext_noop("flags"),
     StudyAlarm: gettext_noop("alarms"),
-    WrittenCaption: gettext_noop("captions that other people judge"),
+    WrittenCaption: gettext_noop("captions that other participants judge"),
 }
 PAYMENT_MODELS: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
@@ -164,7 +164,7 @@ def find_person(study: Study, name: str) -> Worker | None:
     person = people_of(study).filter(name__in=names).first()
     if person is None and erasure_of(study, name) is None:
         raise NotThere(
-            _("Nothing was changed: no worker %(name)r took part in study %(slug)r.")
+            _("Nothing was changed: no participant %(name)r took part in study %(slug)r.")
             % {"name": name[:80], "slug": study.slug}
         )
     return person
@@ -230,9 +230,9 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
 def why_not_erasable(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
     if worker.erased and worker.name.startswith(PAID):
-        return _("%(name)s stands for amounts alone.") % {"name": worker.name}
+        return _("%(name)s is kept only for payments.") % {"name": worker.name}
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
-        return _("%(name)s is no person: their answers are simulated, or published without names.") % {
+        return _("%(name)s is not a person: their answers are simulated, or published without names.") % {
             "name": worker.name
         }
     if any(rows.filter(worker=worker).exists() for rows in _undecided(study)):

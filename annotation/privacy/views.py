@@ -306,9 +306,9 @@ def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRe
     return answer
 
 
-add_operation(erase, label="Erase for good", fields=(), shows=show_receipt)
+add_operation(erase, label="Erase permanently", fields=(), shows=show_receipt)
 add_operation(decline_request, label="Decline", fields=())
-add_operation(change_consent_text, label="Make it the text in force", fields=())
+add_operation(change_consent_text, label="Publish this version", fields=())
 
 
 @member_page(FORM)

@@ -56,7 +56,7 @@ ON_A_PAGE = 10  # cases
 EXCLUSIONS_SHOWN = 200
 # action of a detector -> what it did to the worker
 ACTION_WORDS = {
-    "flag": pgettext_lazy("staff", "flagged, goes on"),
+    "flag": pgettext_lazy("staff", "flagged, not paused"),
     "pause": pgettext_lazy("staff", "paused"),
     "exclude": pgettext_lazy("staff", "excluded"),
 }
@@ -345,5 +345,5 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
 
 add_operation(confirm_case, label="Exclude", fields=())
 add_operation(dismiss_case, label="Dismiss", fields=())
-add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())
+add_operation(readmit, name="lift-exclusion", label="Lift an exclusion", fields=())
 add_operation(exclude, name="exclude-worker", label="Exclude a participant", fields=())

@@ -187,7 +187,9 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         name = Worker.objects.get(pk=blameless[0]).name
         raise WrongState(
             pgettext(
-                "staff", "Nothing was changed: nothing speaks against %(name)s; write the reason yourself."
+                "staff",
+                "Nothing was changed: there is no objection to the work of %(name)s; write the reason "
+                "yourself.",
             )
             % {"name": name}
         )
@@ -221,7 +223,7 @@ def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, st
     if missing:
         raise WrongState(
             pgettext(
-                "staff", "Nothing was changed: assignment %(missing)s is no finished work of study %(slug)r."
+                "staff", "Nothing was changed: assignment %(missing)s is not finished work of study %(slug)r."
             )
             % {"missing": missing[0], "slug": study.slug}
         )
@@ -292,7 +294,7 @@ def send_to_adjudicator(
         raise WrongState(
             pgettext(
                 "staff",
-                "Nothing was sent: choose one or more units of this study; control items have an answer.",
+                "Nothing was sent: choose one or more items of this study; check questions have an answer.",
             )
         )
     if not can_be_adjudicated(study):
@@ -327,7 +329,7 @@ def send_to_adjudicator(
             sent = Adjudication.objects.bulk_create(new)
     except IntegrityError:
         raise WrongState(
-            pgettext("staff", "Nothing was sent: somebody sent one of these units at the same moment.")
+            pgettext("staff", "Nothing was sent: somebody sent one of these items at the same moment.")
         ) from None
     if sent:
         note_event(
@@ -358,7 +360,7 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
     )
     adjudication = rows.filter(pk=pk, adjudicator=user).first()
     if adjudication is None:
-        raise NotThere(pgettext("staff", "There is no such unit for you to decide."))
+        raise NotThere(pgettext("staff", "There is no such item for you to decide."))
     return adjudication
 
 

@@ -56,10 +56,10 @@ SORTS: dict[str, Sort] = {
     sort.name: sort
     for sort in (
         Sort("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
-        Sort("random", "answers at random, as slowly as others", 1.0, False, _draw),
+        Sort("random", "answers at random, at the speed of others", 1.0, False, _draw),
         Sort(
             "one-sided",
-            "gives the same answer all the time, twice as fast as others",
+            "always gives the same answer, twice as fast as others",
             0.5,
             False,
             _repeat_value,
@@ -67,6 +67,6 @@ SORTS: dict[str, Sort] = {
         Sort(
             "alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _alternate_values
         ),
-        Sort("pasting", "pastes what a program wrote, where texts are asked for", 0.3, True, _paste_text),
+        Sort("pasting", "pastes text written by a program, if texts are asked for", 0.3, True, _paste_text),
     )
 }

@@ -51,7 +51,7 @@ from annotation.work.summaries import (
     studies_of_worker,
     studies_with_effort,
 )
-from common.amounts import spell_amount, spell_totals
+from common.amounts import percent_number, spell_amount, spell_totals
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.design.countries import countries_by_name
@@ -237,7 +237,7 @@ def _describe_study(part: StudyPart) -> dict[str, Any]:
         "time": spell_duration(part.seconds),
         "pending": spell_amount(part.pending_cents, part.design.named_currency),
         "approved": spell_amount(part.approved_cents, part.design.named_currency),
-        "accuracy": f"{record.share * 100:.0f}" if record is not None and record.share is not None else "",
+        "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
         "go_on": part.working or part.more,
     }
 

@@ -89,7 +89,7 @@ add_operation(
     offered=lambda study: study.state == Study.State.OPEN,
     leads_to=lambda study: "results",  # what people said is what follows
 )
-add_operation(invite, label="Make invitations", fields=())
+add_operation(invite, label="Create invitations", fields=())
 
 # Forms of a template of their own (``run_study.html``), on the dashboard if that feature is on.
 add_operation(pause, label="Pause")
@@ -100,9 +100,9 @@ add_operation(
 add_operation(
     extend, name="more-time", label="Give more time", fields=("minutes", "why"), needed=("minutes",)
 )
-add_operation(expire, name="take-back", label="Take back", fields=("why",))
+add_operation(expire, name="take-back", label="Undo", fields=("why",))
 add_operation(
-    expire, name="expire-slots", label="Expire open slots", fields=("hits", "why"), needed=("hits",)
+    expire, name="expire-slots", label="Close open places", fields=("hits", "why"), needed=("hits",)
 )
 
 
@@ -190,5 +190,5 @@ def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]
     }
 
 
-add_operation(change_item, label="Change it", fields=(), beside=True)
-add_operation(take_back_change, label="Take the last change back", fields=(), beside=True)
+add_operation(change_item, label="Change the item", fields=(), beside=True)
+add_operation(take_back_change, label="Undo the last change", fields=(), beside=True)

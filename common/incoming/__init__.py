@@ -71,7 +71,7 @@ class RequestBytesExceeded(QuorumError):
     title = "Too large to be read at once"
 
     def __str__(self) -> str:
-        return gettext("The file is too large to be read while somebody waits; a command reads it.")
+        return gettext("The file is too large to be imported on this page; use a command.")
 
 
 @contextmanager

@@ -204,7 +204,7 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
     if member.file_size > max(UNLIMITED_GROWTH_BYTES, limits().growth * member.compress_size):
         return gettext("would grow more than %(n)s times; nothing was read") % {"n": limits().growth}
     if suffixes is not None and inner.suffix.lower() not in suffixes:
-        return gettext("is no picture (%(listed)s); nothing was read") % {
+        return gettext("is not a picture (%(listed)s); nothing was read") % {
             "listed": ", ".join(sorted(suffixes))
         }
     return ""

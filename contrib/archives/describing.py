@@ -396,9 +396,9 @@ def _refusals(
         return
     if not rights.strip():
         yield _(
-            "The texts of dataset %(name)r stand in this release, and nothing says whose they are; expected its source "
-            "and licence on the dataset's page, a release without texts, or your word that they may be given away "
-            "(--cleared)."
+            "This release contains the texts of dataset %(name)r, whose owner is unknown; expected its "
+            "source and licence on the dataset's page, a release without texts, or your confirmation that "
+            "you may publish them (--cleared)."
         ) % {"name": name}
     elif (
         _NO_RIGHTS.search(rights)
@@ -418,8 +418,8 @@ def erasure_after_release(release: Release) -> str:
         before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
         if release.sha256 in before and not erasure.content.get("retention"):
             return _(
-                "Somebody was erased after release %(version)s was made, and what they said may stand in it; "
-                "expected a release that was made since."
+                "A participant was erased after release %(version)s was made, and their answers may be in "
+                "it; expected a release that was made since."
             ) % {"version": release.version}
     return ""
 

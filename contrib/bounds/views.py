@@ -34,9 +34,9 @@ REPLACEMENT_WORDS = {
     "other-dataset": gettext_noop("another dataset’s caption"),
     "corpus": gettext_noop("a sentence of a corpus"),
     "words-10": gettext_noop("ten random words"),
-    "words-mean": gettext_noop("random words, as many as usual"),
+    "words-mean": gettext_noop("random words, of usual length"),
     "corpus-words-10": gettext_noop("ten random words of a corpus"),
-    "corpus-words-mean": gettext_noop("random words of a corpus, as many as usual"),
+    "corpus-words-mean": gettext_noop("random words of a corpus, of usual length"),
 }
 FIGURES = ("macro", "low", "high", "micro", "deviation", "median", "least", "most")
 
@@ -119,7 +119,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-add_dataset_page(DatasetPage("bounds", show_bounds, gettext_noop("What people reach")))
+add_dataset_page(DatasetPage("bounds", show_bounds, gettext_noop("Human performance")))
 
 
 class DatasetBoundsView(APIView):

@@ -114,7 +114,7 @@ def compute_choice(
     }
     if len(chances) > MOST_IDS:
         raise EvaluationError(
-            pgettext("staff", "%(n)s units would be chosen, expected %(most)s at most in a design.")
+            pgettext("staff", "%(n)s items would be chosen; expected at most %(most)s in a design.")
             % {"n": thousands(len(chances)), "most": thousands(MOST_IDS)}
         )
     chosen = {
@@ -155,7 +155,7 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
 
 def describe_choice(choice: dict[str, Any] | None) -> str:
     if not choice:
-        return _("All items are judged again; the choice was taken back.")
+        return _("All items will be judged; the choice was undone.")
     chosen = choice["chosen"]
     return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),

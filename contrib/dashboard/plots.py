@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from common.amounts import coefficient, thousands
-from evaluation.presentation.content import narrow_percent, percent_number
+from common.amounts import coefficient, interval_in_text, percent, percent_number, thousands
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -56,29 +55,26 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
     figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
-    return to_svg(figure, "growth", _("Agreement as it grows"), growth_sentence(rows))
+    return to_svg(figure, "growth", _("Agreement over time"), growth_sentence(rows))
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
-        return _("Agreement is measured once an item has two answers that count.")
+        return _("Agreement is shown once an item has two judgments.")
     last = rows[-1]
     if last["low"] is None:
-        return _("Alpha %(value)s from %(n)s items with two judgments or more.") % {
+        return _("Alpha is %(value)s, from %(n)s items with two or more judgments.") % {
             "value": coefficient(last["value"]),
             "n": thousands(last["n"]),
         }
     width = last["high"] - last["low"]
-    sentence = _(
-        "Alpha %(value)s, 95 %% interval %(low)s to %(high)s, from %(n)s items with two judgments or more."
-    ) % {
+    sentence = _("Alpha %(value)s, 95 %% interval %(ends)s, from %(n)s items with two judgments or more.") % {
         "value": coefficient(last["value"]),
-        "low": coefficient(last["low"]),
-        "high": coefficient(last["high"]),
+        "ends": interval_in_text(last),
         "n": thousands(last["n"]),
     }
     then = (
-        _("More judgments will hardly move it.")
+        _("More judgments will hardly change it.")
         if width <= STABLE_WIDTH
         else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
     )
@@ -92,7 +88,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
     if not names or metrics[names[0]]["value"] is None:
         return ""
-    shown = coefficient if correlated else narrow_percent
+    shown = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, PLOT_INCHES)
     known = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
@@ -170,14 +166,14 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     label_ends(axes, ends)
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
-    shown = coefficient if correlated else narrow_percent
+    shown = coefficient if correlated else percent
     longest = 2 + max(len(label) for _value, label, *_sign in ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
         f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
     )
-    title = _("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind}
-    description = _("From the first look to now: %(values)s.") % {"values": spoken}
+    title = _("With fewer judgments. Pairs: %(kind)s") % {"kind": kind}
+    description = _("From the first computation to now: %(values)s.") % {"values": spoken}
     return to_svg(figure, f"earlier-{kind.lower()}", title, description)
 
 

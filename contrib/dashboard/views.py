@@ -40,9 +40,9 @@ from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
 EVERY_SECONDS = 5
-MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the page Results.")
+MEASURED_LATER = gettext_noop("For text answers, see the agreement on the page Results.")
 STANDING_WORDS = {
-    "paused": gettext_noop("paused until somebody has looked"),
+    "paused": gettext_noop("paused until reviewed"),
     "excluded": gettext_noop("excluded"),
 }
 
@@ -132,7 +132,7 @@ def _last_verdict(study: Study) -> dict[str, Any]:
 
 def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
     if kind.comparison.refusal:
-        return _("Metrics of captions are not held against these answers: %(why)s") % {
+        return _("Caption metrics are not compared with these answers: %(why)s") % {
             "why": _(kind.comparison.refusal)
         }
     reason: str = result.get("evaluation", {}).get("reason", "")

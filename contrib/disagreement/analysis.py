@@ -22,7 +22,7 @@ from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Demographics, Worker
-from common.amounts import as_json, coefficient, counted, json_float
+from common.amounts import as_json, coefficient, counted, json_float, percent
 from common.errors import DataConflict
 from common.features import of_features
 from common.incoming.json_documents import load_json
@@ -565,10 +565,10 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
         sentences.append(
             _(
-                "The best metric, %(metric)s, takes %(share)s of what lies between always guessing the same shares and "
+                "The best metric, %(metric)s, closes %(share)s of the gap between a constant prediction and "
                 "that floor."
             )
-            % {"metric": best["name"], "share": f"{100 * min(max(share, 0.0), 1.0):.0f} %"}
+            % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )
     groups = result.get("groups", {})
     if groups and not groups["reason"]:
@@ -578,11 +578,11 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
     if groups["p"] > LEVEL:
-        return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
+        return _("No evidence of more than one group of raters (p = %(p)s).") % {
             "p": coefficient(groups["p"])
         }
     first, second = groups["groups"]
-    sentence = _("Raters are of two kinds, %(first)s and %(second)s (p = %(p)s).") % {
+    sentence = _("There are two groups of raters, %(first)s and %(second)s (p = %(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
         "p": coefficient(groups["p"]),
@@ -590,11 +590,11 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     if None in (first["within"], second["within"], groups["between"]):
         return sentence
     pairs = _(
-        "Pairs of raters agree on %(one)s and %(other)s within the groups and on %(between)s across."
+        "Pairs of raters agree on %(one)s and %(other)s of items within the groups, and on %(between)s between them."
     ) % {
-        "one": f"{100 * first['within']:.0f} %",
-        "other": f"{100 * second['within']:.0f} %",
-        "between": f"{100 * groups['between']:.0f} %",
+        "one": percent(first["within"]),
+        "other": percent(second["within"]),
+        "between": percent(groups["between"]),
     }
     return f"{sentence} {pairs}"
 

@@ -53,10 +53,10 @@ from judgments.studies.study_page import add_step, study_page
 JUDGES_SHOWN = 20
 MOST_SHOWN = 100  # imported predictions
 BASELINES = {
-    EQUALLY: gettext_noop("Every answer equally likely"),
-    ALWAYS: gettext_noop("The same shares for all items"),
+    EQUALLY: gettext_noop("Uniform distribution"),
+    ALWAYS: gettext_noop("The same distribution for all items"),
 }
-ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Where people came from")}
+ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Source of participants")}
 
 
 @study_page("soft-labels", order=55, shown=has_soft_labels, group=StudyPlace.FINDINGS, under="results")

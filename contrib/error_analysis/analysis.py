@@ -155,7 +155,7 @@ def find_disagreements(
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
         raise NotThere(
-            _("Metric %(metric)r was not computed for study %(slug)r; there are %(known)s.")
+            _("Metric %(metric)r was not computed for study %(slug)r; computed are %(known)s.")
             % {"metric": metric, "slug": study.slug, "known": known}
         )
     stamp = _cache_key(study, analysis)

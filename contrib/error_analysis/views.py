@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.amounts import as_json, coefficient
+from common.amounts import as_json, coefficient, percent, percent_number
 from common.errors import NotThere
 from common.incoming.json_documents import load_json
 from contrib.error_analysis.analysis import (
@@ -111,8 +111,8 @@ def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[st
             (str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)
         ],
         "people": _describe_people(consensus, pairs),
-        "sure": f"{100 * disagreement.people:.0f} %",
-        "metric": f"{100 * disagreement.metric:.0f} %",
+        "sure": percent(disagreement.people),
+        "metric": percent(disagreement.metric),
         "scores": [(name, *side_by_side(first, second)) for name, (first, second) in scores],
     }
 
@@ -123,7 +123,7 @@ def _describe_people(row: Any, pairs: bool) -> str:
     if not pairs:
         shown = f"{row.value:.2f}".rstrip("0").rstrip(".") if row.value is not None else "–"
         if row.share is not None:
-            return _("%(share)s %% yes of %(n)s") % {"share": f"{100 * row.share:.0f}", "n": row.n}
+            return _("%(share)s %% yes of %(n)s") % {"share": percent_number(row.share), "n": row.n}
         return _("mean %(value)s of %(n)s") % {"value": shown, "n": row.n}
     if not row.votes:
         return _("%(value)s, published without votes") % {"value": f"{row.value:.0f}"}

@@ -93,7 +93,7 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
     items = [candidate.as_known() for candidate in candidates if candidate is not None]
     if not items:
-        raise WrongState(_("No known item was added: choose units on which everybody agreed."))
+        raise WrongState(_("No known item was added: select items on which all participants agreed."))
     controls = study.design.get("controls", {})
     existing = list(controls.get("known", []))
     shown = ("image", "reference", "first", "second")
@@ -117,6 +117,6 @@ class TakeRequest(Parameters):
         min_length=1,
         max_length=MOST_KNOWN_ITEMS,
         error_messages=dict.fromkeys(
-            ("required", "min_length"), gettext_lazy("Choose units on which everybody agreed.")
+            ("required", "min_length"), gettext_lazy("Select items on which all participants agreed.")
         ),
     )

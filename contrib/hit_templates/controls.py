@@ -286,7 +286,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
     if shown is not None:
         raise DesignError(
             gettext(
-                "template.html shows ${%(shown)s}, which says what is expected: every worker would read it."
+                "template.html shows ${%(shown)s}, which contains the right answer: every participant would read it."
             )
             % {"shown": shown},
             field="template.html",

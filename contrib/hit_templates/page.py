@@ -43,7 +43,7 @@ class HITTemplateForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=200,
-        help_text=gettext_lazy("Participants see it on the study's page."),
+        help_text=gettext_lazy("Participants see it on the study’s page."),
         widget=UnfoldAdminTextInputWidget,
     )
     slug = forms.CharField(
@@ -156,9 +156,9 @@ def _refuse_taken(slug: str) -> None:
 
 def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     control_names = {
-        "radio": gettext("one of"),
-        "select": gettext("one of"),
-        "checkbox": gettext("any of"),
+        "radio": gettext("one of (radio buttons)"),
+        "select": gettext("one of (radio buttons)"),
+        "checkbox": gettext("any of (checkboxes)"),
         "number": gettext("a number"),
         "range": gettext("a slider"),
         "text": gettext("a text"),
@@ -220,7 +220,7 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
 
 PAGE = StartPage(
     name="bring-template",
-    label="Bring a HIT template",
+    label="Import a HIT template",
     text="From Mechanical Turk or Turkle:",
     view=upload_template,
     with_data=True,

@@ -106,7 +106,8 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     if assumptions.controls_per_hit >= assumptions.units_per_hit:
         raise EvaluationError(
             _(
-                "controls_per_hit is %(controls_per_hit)s, which leaves no place in a HIT of %(units_per_hit)s."
+                "controls_per_hit is %(controls_per_hit)s, which leaves no item on a page of work of "
+                "%(units_per_hit)s."
             )
             % {"controls_per_hit": assumptions.controls_per_hit, "units_per_hit": assumptions.units_per_hit}
         )

@@ -95,7 +95,7 @@ class ProlificBackend(ExternalBackend):
             requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
 
     def describe_entrance(self, study: Study) -> str:
-        return pgettext("staff", "People come from Prolific, whose study leads to %(address)s.") % {
+        return pgettext("staff", "Participants come from Prolific, whose study links to %(address)s.") % {
             "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
         }
 

@@ -101,5 +101,9 @@ def _cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
 def demographics(*, study: Study, by: User | None) -> Outcome:
     """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
     count = fetch_demographics(study=study, by=by)
-    message = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
+    message = ngettext(
+        "Prolific sent the demographics of one participant.",
+        "Prolific sent the demographics of %(n)s participants.",
+        count,
+    )
     return Outcome(message % {"n": count})

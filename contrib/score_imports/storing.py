@@ -58,12 +58,12 @@ class ImportResult:
             sentences.append(_("%(n)s metrics more.") % {"n": len(self.metrics) - MOST_NAMED})
         if self.same:
             sentences.append(
-                _("%(names)s: there already with the same scores; nothing changed.")
+                _("%(names)s: already imported with the same scores; nothing was changed.")
                 % {"names": ", ".join(self.same)}
             )
         if self.left_out:
             sentences.append(
-                _("Rows about what the dataset does not have, left out: %(n)s.")
+                _("Rows that match nothing in the dataset, left out: %(n)s.")
                 % {"n": thousands(self.left_out)}
             )
         return " ".join(sentences)

@@ -108,7 +108,9 @@ def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> N
     attempt = partial(verify_token, user, name, "".join(code.split()))
     if rate_limits.guess(attempt, ("login", account), ("account", account)) is None:
         raise WrongCode(
-            gettext("The code is not right; wait for the app's next one, and check the clock of its device.")
+            gettext(
+                "The code is wrong. Wait for the next code of the app, and check the clock of its device."
+            )
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from common.amounts import counted
+from common.amounts import counted, p_in_text, percent_number
 from common.files import csv_line, guard_formula
 from evaluation.presentation.content import (
     Cell,
@@ -28,8 +28,6 @@ from evaluation.presentation.content import (
     Table,
     coefficient,
     format_cell,
-    p_in_text,
-    percent_number,
 )
 
 ROWS_IN_TEXT = 40

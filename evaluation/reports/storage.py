@@ -418,7 +418,7 @@ def report_archive(analysis: Analysis) -> Path:
     """Return the path of the report's archive. Raise NotThere."""
     if analysis.what != Analysis.What.REPORT:
         raise NotThere(
-            _("Analysis %(pk)s is no report but %(what)s; it has no files.")
+            _("Analysis %(pk)s is not a report but %(what)s; it has no files.")
             % {"pk": analysis.pk, "what": analysis.get_what_display()}
         )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.amounts import as_json, json_float, thousands
+from common.amounts import as_json, interval_in_text, json_float, p_in_text, percent, thousands
 from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
 from evaluation.data.judgment_sets.sources import preference_scores
-from evaluation.presentation.content import interval_in_text, narrow_percent, p_in_text, percent_number
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
 from judgments.kinds import IncludedJudgment, Kind
@@ -281,21 +280,22 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
-    shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
+    shares = [percent(components[name] / total) for name in ("item", "rater", "residual")]
     sentence = _(
-        "Of the variance of answers %(item)s lies between items, %(rater)s between people and %(residual)s beyond "
-        "both, with differences between texts of one item."
+        "Of the variance of answers, %(item)s is between items, %(rater)s between participants, and "
+        "%(residual)s residual, including differences between texts of one item."
     ) % dict(zip(("item", "rater", "residual"), shares, strict=True))
     if not round(components["standard_error"], 9):
         unknown = _(
-            "All items have the same mean answer, so these answers cannot tell how far more items, people or answers "
-            "would help."
+            "All items have the same mean answer, so these answers cannot show how much more items, "
+            "participants or answers would help."
         )
         return f"{sentence} {unknown}"
     errors = {"error": components["standard_error"], **components["twice"]}
     gain = _(
-        "The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many items, %(raters)s "
-        "with twice as many people, and %(judgments)s with twice as many answers of these people on these items."
+        "The standard error of the mean answer is %(error)s. It would be %(items)s with twice as many "
+        "items, %(raters)s with twice as many participants, and %(judgments)s with twice as many answers "
+        "per participant and item."
     ) % {name: f"{value:.2g}".removeprefix("0") for name, value in errors.items()}
     return f"{sentence} {gain}"
 
@@ -431,15 +431,15 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
     if not bias:
         return ""
     parts = {
-        "share": narrow_percent(bias["value"]),
+        "share": percent(bias["value"]),
         "n": thousands(bias["n"]),
-        "ends": interval_in_text(bias, percent_number, narrow_percent),
+        "ends": interval_in_text(bias, percent),
     }
-    sentence = _("%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s).") % parts
+    sentence = _("The left side was chosen in %(share)s of %(n)s answers (95 %% interval %(ends)s).") % parts
     if drawn and bias["p"] is not None:
         sentence = _(
-            "%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s, %(p)s); sides are drawn by lot, so "
-            "50 %% is to be expected."
+            "The left side was chosen in %(share)s of %(n)s answers (95 %% interval %(ends)s, %(p)s). Sides "
+            "are random, so 50 %% is expected."
         ) % (parts | {"p": p_in_text(bias["p"])})
     return f"{sentence} {scope_sentence(bias)}".strip()
 

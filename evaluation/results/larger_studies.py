@@ -111,29 +111,31 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:
-        return _("One person’s answers do not say how many more would settle it.")
+        return _("The answers of one participant cannot show how many more would decide it.")
     if verdict["p"] is None:
         if "items" not in verdict:
             return ""
-        return _("Their differences cannot be tested, so nobody can say how many items would settle it.")
+        return _("Their differences cannot be tested, so the number of items needed to decide it is unknown.")
     if verdict["more"] is None:
         return _(
-            "They look so alike that even %(times)d times as many items and people might not settle it."
+            "They are so similar that even %(times)d times as many items and participants might not decide it."
         ) % {"times": MOST_TIMES}
     new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
     people = verdict.get("more_raters")
     if not people:
-        return _("%(items)s would settle it in four of five studies, if they differ as it now looks.") % {
-            "items": new
-        }
-    with_people = ngettext("%(n)s more person", "%(n)s more people", people) % {"n": thousands(people)}
+        return _(
+            "If the difference is as large as it looks, %(items)s would decide it in four of five studies."
+        ) % {"items": new}
+    with_people = ngettext("%(n)s more participant", "%(n)s more participants", people) % {
+        "n": thousands(people)
+    }
     parts = {"items": new, "people": with_people, "raters": thousands(verdict["raters"])}
     sentence = _(
-        "%(items)s and %(people)s would settle it in four of five studies, if they differ as it now looks."
+        "If the difference is as large as it looks, %(items)s and %(people)s would decide it in four of five studies."
     )
     if verdict["more_of_same"] is None:
-        same = _("With the same %(raters)s people no number of items would.")
+        same = _("With the same %(raters)s participants, no number of items would decide it.")
     else:
-        same = _("With the same %(raters)s people it takes %(same)s items.")
+        same = _("With the same %(raters)s participants, %(same)s items are needed.")
         parts["same"] = thousands(verdict["more_of_same"])
     return f"{sentence} {same}" % parts

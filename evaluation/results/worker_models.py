@@ -36,10 +36,10 @@ SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 # Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
 WORKER_MODELS = {
-    "mace": gettext_noop("MACE: who knows and who guesses"),
-    "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
-    "response": gettext_noop("Two-parameter response model"),
-    "confidence": gettext_noop("Votes weighted by how sure people are"),
+    "mace": gettext_noop("MACE: competence and guessing of participants"),
+    "glad": gettext_noop("GLAD: ability of participants and difficulty of items"),
+    "response": gettext_noop("Two-parameter item response model"),
+    "confidence": gettext_noop("Votes weighted by confidence"),
 }
 NOT_ASKED = "Nobody was asked how sure they are."
 NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."

@@ -16,7 +16,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.translation import gettext
 
 from common.audit import acting_person
-from common.errors import NotThere, WrongState
+from common.errors import NotThere, WrongState, did_you_mean
 from judgments.models import (
     Caption,
     Dataset,
@@ -40,9 +40,9 @@ _CACHE_ATTRIBUTE = "_takes_part"  # an attribute of the user object
 
 # roles in a dataset from the least to the most, with what each may do
 DATASET_ROLES = [
-    ("viewer", "looks at images, captions and published systems, and designs studies of them"),
+    ("viewer", "views images, captions and published systems, and designs studies with them"),
     ("editor", "also adds systems, rankings, judgments and pictures"),
-    ("owner", "also gives roles and decides who else may read the dataset"),
+    ("owner", "also gives roles and decides who else can read the dataset"),
 ]
 
 # models whose rows belong to a dataset
@@ -152,7 +152,7 @@ def person_named(pk: int, username: str) -> User:
         return person
     person = User.objects.filter(pk=pk).first()
     if person is None:
-        raise WrongState(gettext("Nothing was changed: choose a person first."))
+        raise WrongState(gettext("Nothing was changed: choose an account first."))
     return person
 
 
@@ -263,10 +263,10 @@ def has_role(user: Person, dataset: Dataset, least: str) -> bool:
 def require_editor(user: User | None, dataset: Dataset) -> User:
     """Return the account of a job or page that adds to a dataset. Raise WrongState if it may not, or is gone."""
     if user is None:
-        raise WrongState(gettext("Nothing was added: the account that asked for it is there no longer."))
+        raise WrongState(gettext("Nothing was added: the account that asked for it no longer exists."))
     if not has_role(user, dataset, DatasetRole.Role.EDITOR):
         raise WrongState(
-            gettext("Nothing was added: %(name)s is no editor of dataset %(name2)r.")
+            gettext("Nothing was added: %(name)s is not an editor of dataset %(name2)r.")
             % {"name": user.get_username(), "name2": dataset.name}
         )
     return user
@@ -338,11 +338,14 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
         NotThere: ``by`` sees no such system. WrongState: it has another owner, or none.
     """
     systems = System.objects.filter(dataset=dataset)
-    system = (systems if by is None else systems.visible_to(by)).filter(name=name).first()
+    visible = systems if by is None else systems.visible_to(by)
+    system = visible.filter(name=name).first()
     if system is None:
+        named = visible.values_list("name", flat=True)
         raise NotThere(
             gettext("There is no system %(name)r in dataset %(name2)r.")
             % {"name": name, "name2": dataset.name}
+            + did_you_mean(name, named)
         )
     if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
         raise WrongState(gettext("Nothing was changed: system %(name)r is somebody else's.") % {"name": name})

@@ -19,18 +19,18 @@ from common.rows import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
 
 SCOPES: dict[str, str] = {
-    "studies:read": "studies, designs, datasets, units, HITs, jobs, the log, rehearsals, presets",
+    "studies:read": "studies, designs, datasets, items, pages of work, jobs, the log, rehearsals, presets",
     "studies:write": "create studies, change designs and detectors, generate, open and close",
-    "judgments:read": "judgments, assignments and what workers wrote",
-    "workers:read": "workers, invitations, detectors and their flags, exclusions, adjudications",
-    "workers:write": "approve and reject work, exclude workers and take them back, decide",
+    "judgments:read": "judgments, assignments and texts of participants",
+    "workers:read": "participants, invitations, detectors and their flags, exclusions, adjudications",
+    "workers:write": "approve and reject work, exclude participants and lift exclusions, adjudicate",
     "reports:read": "consensus, agreement, analyses, the dashboard, plans",
     "reports:write": "compute consensus, agreement, metrics against them, and plans",
     "exports:read": "list and download exports",
     "exports:write": "make exports",
     "submissions:read": "challenges and one's own submissions to them",
     "submissions:write": "submit captions to challenges",
-    "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
+    "money:read": "budgets, the ledger, publications at crowds and calls to them",
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
     **declared_by_features("scopes"),
 }
@@ -81,7 +81,7 @@ def create_token(
         )
     if not user.is_active or not (user.is_staff or set(scopes) <= set(PARTICIPANT_SCOPES)):
         raise DesignError(
-            gettext("The account %(name)r is no active staff account.") % {"name": user.get_username()},
+            gettext("The account %(name)r is not an active staff account.") % {"name": user.get_username()},
             field="user",
         )
     if expires_at is not None and expires_at <= timezone.now():
@@ -125,7 +125,7 @@ def revoke_token(*, token: ApiToken) -> None:
     """Raise NotThere if the token was deleted with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
-        raise NotThere(gettext("There is no such token any more."))
+        raise NotThere(gettext("This token no longer exists."))
 
 
 def _digest(key: str) -> str:

@@ -65,9 +65,12 @@ LONGEST_NAME = 150  # characters
 ROWS_A_DOWNLOAD = 1_000  # rows of a download
 
 ROLES = [
-    ("viewer", "looks at all pages, results and files"),
-    ("reviewer", "also approves, rejects, excludes, decides disputes and answers participants"),
-    ("designer", "also changes the design, opens, closes and spends the budget"),
+    ("viewer", "views all pages, results and files"),
+    (
+        "reviewer",
+        "also approves and rejects work, excludes participants, decides disputes and answers participants",
+    ),
+    ("designer", "also changes the design, opens and closes the study, and spends the budget"),
     ("owner", "also gives roles and deletes the study"),
 ]
 
@@ -192,7 +195,7 @@ TOKEN_LIFETIMES = [
     ("30", gettext_lazy("30 days")),
     ("90", gettext_lazy("90 days")),
     ("365", gettext_lazy("a year")),
-    ("", gettext_lazy("until it is revoked")),
+    ("", gettext_lazy("no expiry")),
 ]
 
 admin.site.unregister(User)
@@ -224,26 +227,28 @@ class AccountGroupAdmin(GroupAdmin, ModelAdmin):
 class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=100,
-        label=gettext_lazy("What it is for"),
-        help_text=gettext_lazy("Such as: notebook of the pilot."),
+        label=gettext_lazy("Purpose"),
+        help_text=gettext_lazy("Such as “notebook of the pilot”."),
     )
     scopes = forms.MultipleChoiceField(
         choices=lambda: [
             (scope, f"{scope}: {gettext(description)}") for scope, description in SCOPES.items()
         ],
         widget=forms.CheckboxSelectMultiple,
-        label=gettext_lazy("What it opens"),
-        help_text=gettext_lazy("Never more than your own account may do. Who may write may read too."),
+        label=gettext_lazy("Scopes"),
+        help_text=gettext_lazy(
+            "A token never allows more than your own account. Permission to write includes permission to read."
+        ),
     )
     studies = forms.ModelMultipleChoiceField(
         queryset=Study.objects.none(),
         to_field_name="slug",
         required=False,
         label=gettext_lazy("Only these studies"),
-        help_text=gettext_lazy("None chosen: all that you may see, now and later."),
+        help_text=gettext_lazy("If none is chosen: all studies that you can see, now and later."),
     )
     good_for = forms.ChoiceField(
-        choices=TOKEN_LIFETIMES, required=False, initial="90", label=gettext_lazy("Good for")
+        choices=TOKEN_LIFETIMES, required=False, initial="90", label=gettext_lazy("Expires after")
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -289,7 +294,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         scopes = ", ".join(token.scopes)
         if not token.limited:
             return scopes
-        studies = ", ".join(study.slug for study in token.studies.all()) or gettext("no study any more")
+        studies = ", ".join(study.slug for study in token.studies.all()) or gettext("no study (deleted)")
         return f"{scopes} ({studies})"
 
     @display(description="last used", ordering="last_used_at", empty_value=gettext_lazy("never"))
@@ -300,7 +305,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def good_until(self, token: ApiToken) -> str:
         if token.revoked_at is not None:
             return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
-        return short_time(token.expires_at) if token.expires_at else gettext("it is revoked")
+        return short_time(token.expires_at) if token.expires_at else gettext("never expires")
 
     @display(description="")
     def revoke(self, token: ApiToken) -> SafeString | str:
@@ -340,9 +345,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             raise Http404
         if request.method == "POST":
             revoke_token(token=token)
-            messages.success(
-                request, gettext("The token %(name)s opens nothing any more.") % {"name": token.name}
-            )
+            messages.success(request, gettext("The token %(name)s is revoked.") % {"name": token.name})
             return redirect("admin:judgments_apitoken_changelist")
         return self._page(
             request,

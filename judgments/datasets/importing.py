@@ -233,7 +233,7 @@ def import_dataset(
                 _attach_pictures(there, images, files, copy, user, found := ImportNotes())
             added = [gettext_noop("Pictures were added to the dataset."), *found.sentences()]
             return ImportSummary(name, True, counts, [*added, *_blocked_pictures(images)])
-        notes = [gettext_noop("Its pictures were left as they are.")] if images else []
+        notes = [gettext_noop("Its pictures were not changed.")] if images else []
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
     fingerprint = Fingerprint()

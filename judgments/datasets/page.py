@@ -78,7 +78,7 @@ from judgments.studies.step_form import read_posted_parameters
 SAMPLE = 8  # images on a dataset's page
 FORMAT_TITLES = {
     **{how.name: how.title for how in IMPORT_FORMATS},
-    "jsonl": gettext_noop("JSON lines, one object a line"),
+    "jsonl": gettext_noop("JSON lines, one object per line"),
     "csv": gettext_noop("CSV with a header line"),
     "tsv": gettext_noop("TSV: tabs between the columns"),
     "json": gettext_noop("JSON: a list of objects"),
@@ -100,7 +100,7 @@ ROLE_WORDS = {
 }
 ROLES_BESIDE_TEXTS = ROLE_WORDS | {
     PEOPLE: gettext_lazy("references by people"),
-    SYSTEM: gettext_lazy("what a system wrote"),
+    SYSTEM: gettext_lazy("outputs of a system"),
 }
 ROLES_OF_TEXTS = {PEOPLE: gettext_lazy("source texts"), LEFT_OUT: ROLE_WORDS[LEFT_OUT]}
 
@@ -111,7 +111,7 @@ def role_words(part: UploadPart) -> dict[str, Any]:
 
 short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
-    gettext_lazy("Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos."),
+    gettext_lazy("Use only letters from a to z, digits, hyphens and underscores, such as my-photos."),
 )
 
 
@@ -148,7 +148,7 @@ class FilesForm(forms.Form):
 
     folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
     files_help: ClassVar[str]
-    by_itself: ClassVar[str] = gettext_noop("Find it out")
+    by_itself: ClassVar[str] = gettext_noop("Detect automatically")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -171,7 +171,7 @@ def encoding_field(by_itself: str) -> forms.ChoiceField:
         required=False,
         choices=[("", gettext(by_itself)), *((name, gettext(title)) for name, title in ENCODINGS.items())],
         help_text=gettext_lazy(
-            "How letters are stored. A file that begins with a byte order mark is read as that says."
+            "Character encoding. A byte order mark at the beginning of a file takes precedence."
         ),
         widget=UnfoldAdminSelectWidget,
     )
@@ -190,7 +190,7 @@ class UploadForm(FilesForm):
     titles: ClassVar[Mapping[str, str]] = FORMAT_TITLES
     format_label: ClassVar[str] = gettext_noop("Format")
     files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
-    by_itself = gettext_noop("UTF-8, or as the file's mark says")
+    by_itself = gettext_noop("UTF-8, or as given by the byte order mark")
     job: ClassVar[str]
     title: ClassVar[str]
     lead: ClassVar[str]
@@ -215,7 +215,7 @@ class DatasetForm(FilesForm):
         required=False,
         assume_scheme="https",
         help_text=gettext_lazy(
-            "Where they are on a server already: https://…; the image's file name is put behind it."
+            "If they are on a server already: https://…; the image's file name is appended."
         ),
         widget=UnfoldAdminTextInputWidget,
     )
@@ -223,16 +223,16 @@ class DatasetForm(FilesForm):
         label=gettext_lazy("Format"),
         required=False,
         choices=[
-            ("", gettext_lazy("Find it out")),
+            ("", gettext_lazy("Detect automatically")),
             *((name, gettext_lazy(FORMAT_TITLES.get(name, name))) for name in DATASET_FORMATS),
         ],
-        help_text=gettext_lazy("For a single file, or a folder, that is not understood by itself."),
+        help_text=gettext_lazy("Only for a file or folder whose format is not detected automatically."),
         widget=UnfoldAdminSelectWidget,
     )
     folded = ("pictures_at", "format", "encoding")
     field_order = ("files",)
     files_help = gettext_noop(
-        "Tables (Excel, CSV, JSON, Parquet) and pictures, if any: several files, a zip, or both."
+        "Tables (Excel, CSV, JSON, Parquet) and pictures, if any, as single files or as a zip archive."
     )
 
 
@@ -261,7 +261,7 @@ class UnderstoodForm(forms.Form):
         )
         for number, part in enumerate(understood.parts):
             self.fields[f"role-{number}"] = forms.ChoiceField(
-                label=gettext_lazy("These are"),
+                label=gettext_lazy("Content"),
                 choices=list(role_words(part).items()),
                 initial=part.role,
                 widget=UnfoldAdminSelectWidget,
@@ -273,10 +273,10 @@ class UnderstoodForm(forms.Form):
                 initial=part.system,
                 widget=UnfoldAdminTextInputWidget,
             )
-        self.fields["encoding"] = encoding_field(gettext("Find it out"))
+        self.fields["encoding"] = encoding_field(gettext("Detect automatically"))
         self.fields["encoding"].initial = understood.encoding
         self.fields["encoding"].help_text = gettext(
-            "Choose another one where letters look wrong, and look again."
+            "If letters look wrong, choose another encoding and update the preview."
         )
         if understood.lacking:
             self.fields["without_pictures"] = forms.BooleanField(
@@ -324,8 +324,8 @@ class UnderstoodForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "No captions are by people. Under 'These are', choose 'captions by people' where they are; a "
-                    "table (CSV or JSON lines) of a system's captions can be imported without them."
+                    "There are no captions by people. Set “Content” to “captions by people” for the file that has "
+                    "them. A table (CSV or JSON lines) of a system's captions can be imported without them."
                 )
             )
         if len(people) > 1 and (
@@ -352,13 +352,13 @@ class CandidatesForm(UploadForm):
     formats = tuple(CANDIDATE_FORMATS)
     job = "import_candidates"
     title = gettext_noop("Import candidates")
-    lead = gettext_noop("What a system says about the images of {dataset}.")
+    lead = gettext_noop("Import a system's captions of the images of {dataset}.")
     field_order = ("system", "format", "files")
 
     system = forms.CharField(
         label=gettext_lazy("System"),
         max_length=80,
-        help_text=gettext_lazy("What produced these captions. Participants never see it."),
+        help_text=gettext_lazy("The system that produced these captions. Participants never see its name."),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -371,11 +371,11 @@ class RankingsForm(UploadForm):
     job = "import_rankings"
     title = gettext_noop("Import rankings")
     lead = gettext_noop(
-        "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
+        "Import systems' ranked lists of captions for the images of {dataset}, or of images for captions."
     )
     field_order = ("format", "files")
-    format_label = gettext_noop("What is ranked")
-    files_help = gettext_noop("Lines of qid, Q0, docid, rank, score and system, with blanks between.")
+    format_label = gettext_noop("Type of ranking")
+    files_help = gettext_noop("TREC run lines: qid, Q0, docid, rank, score and system, separated by blanks.")
 
 
 UPLOADS: dict[str, type[UploadForm]] = {"candidates": CandidatesForm, "rankings": RankingsForm}
@@ -482,7 +482,9 @@ class DatasetAdmin(QuorumAdmin):
                 except QuorumError as error:
                     uploads.discard_upload(upload)
                     form.add_error("files", str(error))
-        lead = gettext("Pictures or source texts, what systems wrote about them, and what people did.")
+        lead = gettext(
+            "Upload pictures or source texts, with the texts that systems and people wrote about them."
+        )
         return self._page(request, "judgments/upload.html", gettext("Upload your data"), form=form, lead=lead)
 
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
@@ -563,10 +565,14 @@ class DatasetAdmin(QuorumAdmin):
             return self._understood_page(request, form, upload)
         cleaned = form.cleaned_data
         if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
-            messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
+            messages.info(
+                request, gettext("Not imported yet: this preview shows the rows in the chosen encoding.")
+            )
             return self._look_again(request, upload, choices, maps)
         if maps != {name: table.as_mapping() for name, table in tables.items()}:
-            messages.info(request, gettext("Not imported yet: these are the rows by the columns you chose."))
+            messages.info(
+                request, gettext("Not imported yet: this preview shows the rows with the chosen columns.")
+            )
             return self._look_again(request, upload, choices, maps)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
         args = {
@@ -615,7 +621,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(
             request,
             "judgments/understood.html",
-            gettext("What was understood"),
+            gettext("Check the upload"),
             form=form,
             upload=upload,
             understood=form.understood,
@@ -671,7 +677,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(
             request,
             use.template,
-            gettext("Put it right") if table.problems else gettext("What the columns are"),
+            gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
             table=pending_imports.offered(waiting["kind"], waiting["args"], table),
             problems=[
                 problem | {"said": pending_imports.name_controls(problem["said"])}
@@ -753,7 +759,7 @@ def import_or_queue(
             sentence = read(files.path)
     except RequestBytesExceeded:
         enqueue(kind=kind, args={"upload": upload, **args}, user=signed_in(request))
-        sentence = gettext("A job reads the file now; the list of jobs tells what came of it.")
+        sentence = gettext("The file is being imported; the list of jobs shows the result.")
     else:
         uploads.discard_upload(upload)
     messages.success(request, sentence)

@@ -35,12 +35,13 @@ from judgments.studies.studies import find_dataset
 PEOPLE = "people"  # what a page calls columns that are named after people
 # What a page calls options that a refusal names.
 CONTROL_LABELS = {
-    "--header-row N": gettext_noop("The header is another line"),
+    "--header-row N": gettext_noop("Header line"),
     "--design FILE": gettext_noop("Study file"),
-    "--missing": gettext_noop("Words for an empty cell"),
-    "--match-names": gettext_noop("Names of images may differ in case, blanks and ending"),
+    "--encoding": gettext_noop("Encoding"),
+    "--missing": gettext_noop("Values for an empty cell"),
+    "--match-names": gettext_noop("Match image names despite differences in case, blanks and file extension"),
     '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
-        "Nobody knows who answered: each row is another person"
+        "Participants are unknown: treat each row as another participant"
     ),
 }
 ROW_OPTIONS = ("header_row", "where", "missing")
@@ -145,7 +146,7 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         "rows": table.rows,
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
-        else gettext("a text of a system, or of people"),
+        else gettext("a text of a system or of people"),
         "wanted": [(name, gettext(use.words[name]) if name in use.words else name) for name in use.wanted]
         + [(name, gettext(words)) for name, words in use.choices.items()],
         "lines": table.lines,
@@ -220,7 +221,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
         return args
     before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
     table.chosen = _chosen(table.names, values)
-    answers, field = values.get("words", "").strip(), Path(gettext("Answers in words"))
+    answers, field = values.get("words", "").strip(), Path(gettext("Text answers"))
     if values.get("each_file"):
         table.chosen["worker"] = f"{{{FILE}}}"
     texts = {

@@ -35,9 +35,9 @@ COLUMN_WORDS = {
     "boxes": gettext_noop("boxes in the picture"),
     "image_width": gettext_noop("the picture’s width in pixels"),
     "image_height": gettext_noop("the picture’s height in pixels"),
-    "document": gettext_noop("the document that the item is part of"),
+    "document": gettext_noop("document of the item"),
     "text_title": gettext_noop("the source text’s title"),
-    "rank": gettext_noop("place in the system’s list"),
+    "rank": gettext_noop("rank in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
 

@@ -117,7 +117,9 @@ def understand(
             problems.append(str(problem).replace(f"{root}/", ""))
     parts = _with_roles(parts)[:MOST_PARTS]
     if more := problems[MOST_PROBLEMS:]:
-        problems[MOST_PROBLEMS:] = [gettext("So it is with %(n)s more files.") % {"n": thousands(len(more))}]
+        problems[MOST_PROBLEMS:] = [
+            gettext("The same applies to this many more files: %(n)s.") % {"n": thousands(len(more))}
+        ]
     if not parts and not problems:
         problems.append(
             gettext(

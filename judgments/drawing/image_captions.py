@@ -152,9 +152,8 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if name not in judged:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names image %(name)r, which is none of the judged "
-                    "images of dataset %(name2)r (split %(split)r, without those reserved for control "
-                    "items)."
+                    "sampling.listed: pair %(number)s names image %(name)r, which is not one of the judged images of "
+                    "dataset %(name2)r (split %(split)r, without those reserved for check questions)."
                 )
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",

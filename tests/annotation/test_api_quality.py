@@ -511,7 +511,7 @@ def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:
     elsewhere = make_study("pairwise", name="Another")
     control = Unit.objects.filter(study=elsewhere, control=True).values_list("pk", flat=True)[:1]
     for units in ([], list(control), [0]):
-        with pytest.raises(WrongState, match="Nothing was sent: choose one or more units"):
+        with pytest.raises(WrongState, match="Nothing was sent: choose one or more items"):
             send_to_adjudicator(study=elsewhere, units=units, adjudicator=rita)
     keys = list(Unit.objects.filter(study=split_study).values_list("key", flat=True)[:1])
     for user in (person("nick", may=False), person("guest", staff=False)):

@@ -302,8 +302,8 @@ def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> N
     designer = signed_in(User.objects.create_superuser("designer"))
     address = reverse("admin:judgments_study_controls", args=[study.pk])
     shown = " ".join(designer.get(address).content.decode().split())
-    assert "<b>1 participant</b> has met every check question within reach" in shown
-    assert "let each participant do at most 2 pages of work" in shown
+    assert "<b>1 participant</b> has answered every available check question" in shown
+    assert "limit each participant to 2 pages of work" in shown
     assert first.first is not None
     assert first.first.text in shown
     assert "1 of 1 right" in shown

@@ -199,7 +199,7 @@ def test_neither_an_opened_study_nor_an_arena_is_changed() -> None:
     with pytest.raises(WrongState, match="was opened to participants; duplicate the study instead"):
         change_by_hand(study=study, change=item)
     hand_in(study)
-    with pytest.raises(WrongState, match="One person has taken pages of work"):
+    with pytest.raises(WrongState, match="One participant has taken pages of work"):
         change_by_hand(study=study, change=item)
     with pytest.raises(DesignError, match="by_hand changes single items"):
         make_design(
@@ -220,7 +220,9 @@ def test_saving_the_design_keeps_changes_and_what_is_not_drawn_any_more_is_said(
     study = change_design(study=study, design=bare)
     assert [change.item for change in design_of(study).by_hand] == [item]
     study = change_design(study=study, design=bare.model_copy(update={"seed": 6}))
-    with pytest.raises(DesignError, match="it is not drawn; take the changes back, or draw as before"):
+    with pytest.raises(
+        DesignError, match="it is no longer generated; undo the changes, or use the earlier settings"
+    ):
         generate_hits(study=study)
     study = change_by_hand(study=study, change=None, every=True)
     generate_hits(study=study)
@@ -275,7 +277,7 @@ def test_the_page_shows_the_hit_its_holders_and_answers(designer: Client) -> Non
         assert f'src="/s/{study.slug}/preview/?number={hit.position + 1}"' in response.content.decode()
         assert "check question: reference" in text
         assert "These items cannot be changed any more: 2 people have taken pages of work" in text
-        assert "Pull out" not in text
+        assert "Remove from the page" not in text
 
 
 @pytest.mark.django_db
@@ -283,13 +285,13 @@ def test_a_draft_is_paged_through_and_who_may_not_change_it_sees_no_form(designe
     study = study_of("pairwise")
     text = words(designer.get(page(study, "hit") + "?number=2"))
     assert "Page of work 2 of" in text
-    assert "Change it, or write another like it" in text
+    assert "Change, or write a similar one" in text
     assert not HIT.objects.exists()
     viewer = User.objects.create_user("viewer", is_staff=True)
     give_role(study=study, user=viewer, role="viewer", by=None)
     stranger = User.objects.create_user("stranger", is_staff=True)
     client = Client()
     client.force_login(viewer)
-    assert "Pull out" not in words(client.get(page(study, "hit")))
+    assert "Remove from the page" not in words(client.get(page(study, "hit")))
     client.force_login(stranger)
     assert client.get(page(study, "hit")).status_code == 404

@@ -190,8 +190,8 @@ def test_the_evidence_stands_side_by_side_on_the_review_page(designer: Any) -> N
     for text in TEXTS:
         assert f"{text}!</td>" in html
         assert f">{text}<br>" in html
-    assert "by ada, of another item; similarity 1.0" in html
-    assert "A sign, no proof" in html
+    assert "by ada, about another item; similarity 1.0" in html
+    assert "This is a hint, not proof" in html
 
 
 def test_a_replay_of_answers_without_counts_clears_nobody(capsys: Any) -> None:

@@ -201,8 +201,8 @@ def test_a_large_picture_is_served_scaled_to_its_worker_alone_and_opens_as_it_is
         item.picture.save("large.jpg", picture_file(large))
     Item.objects.filter(position=7).update(picture="", url="https://pictures.example/x.jpg")
     sentence = OPERATIONS["scale-pictures"].carry_out(dataset=dataset, by=None)
-    assert sentence == "The pictures of shapes are scaled by a job."
-    with pytest.raises(WrongState, match="under way already"):
+    assert sentence == "A job now scales the pictures of shapes."
+    with pytest.raises(WrongState, match="already running"):
         OPERATIONS["scale-pictures"].carry_out(dataset=dataset, by=None)
     assert run_job(Job.objects.get().pk)
     assert Job.objects.get().result == {"pictures": 7, "scaled": 7}

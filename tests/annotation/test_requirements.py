@@ -148,10 +148,10 @@ def test_a_requirement_that_the_crowd_cannot_state_is_told_in_the_plan_and_refus
     }
     study = create_study(design=make_design(values | {"workers": {"approved_at_least": 5}}))
     plan = admin_client.get(f"/admin/judgments/study/{study.pk}/plan/").content.decode()
-    assert "at least 5 pages approved" in plan
+    assert "approved pages of work: at least 5" in plan
     assert "cannot" in plan
     generate_hits(study=study)
-    with pytest.raises(WrongState, match="at least 5 pages approved"):
+    with pytest.raises(WrongState, match="approved pages of work: at least 5"):
         open_study(study=study)
     study.refresh_from_db()
     assert study.state == "generated"

@@ -109,7 +109,7 @@ WALKS = {
     "pairwise, Excel": MessyWalk(excel, "systems", "Pairwise", 12, "The header is row 3"),
     "graded, CSV": MessyWalk(wide, "systems", "Graded", 24, "The header is row 2"),
     "triplet, Excel": MessyWalk(excel, "metrics", "Triplets", 48, "The header is row 3"),
-    "relevance, JSON": MessyWalk(crowd, "labels", "Relevance", 60, "12 belong to an image"),
+    "relevance, JSON": MessyWalk(crowd, "labels", "Relevance", 60, "12 match images"),
 }
 
 

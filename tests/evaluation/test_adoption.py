@@ -301,7 +301,7 @@ def test_staff_adopt_captions_with_a_button_and_strangers_cannot(
 def test_who_is_no_editor_of_the_dataset_adds_no_captions_to_it(written: Study) -> None:
     ada = User.objects.create_user("designer", is_staff=True)
     give_role(study=written, user=ada, role="designer")
-    with pytest.raises(WrongState, match="designer is no editor of dataset"):
+    with pytest.raises(WrongState, match="designer is not an editor of dataset"):
         adopt_captions(study=written, by=ada)
     give_dataset_role(dataset=written.dataset, user=ada, role="editor")
     adopt_captions(study=written, system="crowd", by=ada)

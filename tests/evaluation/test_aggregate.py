@@ -284,7 +284,7 @@ def test_the_command_prints_a_summary_and_writes_the_json(tmp_path: Path, capsys
     Study.objects.update(simulated=True)
     call_command("aggregate", study.study.slug, "--output", str(tmp_path / "out.json"))
     said = capsys.readouterr().out
-    assert "3 of 3 units judged" in said
+    assert "3 of 3 items judged" in said
     assert "simulated" in said
     assert json.loads((tmp_path / "out.json").read_text())["pairs"][0]["value"] == 1
 

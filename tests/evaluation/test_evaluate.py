@@ -480,7 +480,7 @@ def test_the_command_prints_what_people_reach(
 ) -> None:
     call_command("aggregate", study.slug, "--output", str(tmp_path / "out.json"))
     said = capsys.readouterr().out
-    assert "Each caption against the others of its item" in said
+    assert "Each caption against the others of the same item" in said
     assert "cider-d" in said
     assert "Alpha is undefined: sentences have no parts" in said
     written = json.loads((tmp_path / "out.json").read_text())
@@ -501,8 +501,8 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
     assert set(Job.objects.values_list("kind", flat=True)) == {"aggregate"}
     aggregate_study(study=study)
     shown = admin_client.get(page(study, "results")).content.decode()
-    assert "What do people reach?" in shown
+    assert "What scores do people reach?" in shown
     assert "How metrics rank the captions of an item" in shown
     assert "number of words" in shown.lower()
-    assert "Each of 12 captions is held against the others of its item (4 items)" in shown
-    assert "Agreement is not measured: sentences have no parts" in shown
+    assert "Each of 12 captions is scored against the other captions of its item (items: 4)" in shown
+    assert "Agreement is not available: sentences have no parts" in shown

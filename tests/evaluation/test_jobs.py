@@ -69,5 +69,5 @@ def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> N
     exported_file(job=job, by=User()).path.unlink()
     with pytest.raises(NotThere, match="not there any more"):
         exported_file(job=job, by=User())
-    with pytest.raises(NotThere, match="no finished export"):
+    with pytest.raises(NotThere, match="not a finished export"):
         exported_file(job=done("aggregate", study="toy-pairwise"), by=User())

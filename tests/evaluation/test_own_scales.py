@@ -144,7 +144,7 @@ class TestImport:
         [
             pytest.param("1:4", "found 4.5, expected 1 to 4 (graded)", id="outside") ,
             pytest.param("1:5:1", "found 4.5, expected 1 to 5 (graded)", id="between-its-points"),
-            pytest.param("1-5", "'1-5' is no scale", id="no-scale"),
+            pytest.param("1-5", "'1-5' is not a scale", id="no-scale"),
             pytest.param("5:1", "expected a lower end, a higher one", id="ends-exchanged"),
             pytest.param("1:5:0.3", "step is 0.3, by which 5 cannot be reached from 1", id="odd-step"),
         ],
@@ -192,7 +192,7 @@ class TestImport:
         text = HALVES.replace("cap", "output").replace("sys", "model").replace("score", "Rating")
         address = judgments(designer, dataset, text).headers["Location"]
         shown = words(designer.get(address))
-        assert "The first answers are taken for points of the scale 1 to 5 by 0.5." in shown
+        assert "The first answers are read as points of the scale 1 to 5 by 0.5." in shown
         names = [column["name"] for column in designer.get(address).context["table"]["columns"]]
         chosen = {
             "output": "first_text",
@@ -203,7 +203,7 @@ class TestImport:
         }
         sent = {f"column-{names.index(column)}": mine for column, mine in chosen.items()}
         refused = words(designer.post(address, sent | {"scale": "five"}))
-        assert "Scale of the answers: 'five' is no scale; expected LOW:HIGH or LOW:HIGH:STEP" in refused
+        assert "Scale of the answers: 'five' is not a scale; expected LOW:HIGH or LOW:HIGH:STEP" in refused
         job = job_of(designer.post(address, sent | {"scale": "0:5:0.5"}))
         assert job.state == job.State.DONE, job.error
         assert scale_in(find_study("brought")) == "0:5:0.5"

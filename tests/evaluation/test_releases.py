@@ -376,9 +376,9 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ({"licence": "CC-BY-40"}, "did you mean CC-BY-4.0"),
-        ({"version": "one"}, "is no version"),
-        ({"version": "1.0\n"}, "is no version"),
+        ({"licence": "CC-BY-40"}, "Did you mean 'CC-BY-4.0'"),
+        ({"version": "one"}, "is not a version"),
+        ({"version": "1.0\n"}, "is not a version"),
     ],
 )
 def test_wrong_terms_are_refused(pairwise: StudyOf, tmp_path: Path, terms: dict[str, str], said: str) -> None:

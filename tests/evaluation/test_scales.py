@@ -233,18 +233,18 @@ def test_the_results_page_names_the_captions_people_like(careful: dict[str, Stud
     assert "correlate by" in shown
     assert "Tau-b within items" in shown
     assert "Best kappa" not in shown
-    assert "These results are older" not in shown
+    assert "These results are out of date" not in shown
 
 
 def test_a_revised_answer_makes_results_old(usual: dict[str, Study], designer: Client) -> None:
     study = usual["slider"]
     aggregate_study(study=study)
     address = page(study, "results")
-    assert "These results are older" not in designer.get(address).content.decode()
+    assert "These results are out of date" not in designer.get(address).content.decode()
     first = Judgment.objects.of_study(study).first()
     assert first is not None
     Judgment.objects.create(assignment=first.assignment, unit=first.unit, value=1, replaces=first)
-    assert "These results are older" in designer.get(address).content.decode()
+    assert "These results are out of date" in designer.get(address).content.decode()
 
 
 def test_answers_that_no_metric_fits_say_what_to_use_instead() -> None:

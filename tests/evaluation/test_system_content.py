@@ -228,7 +228,7 @@ def test_the_results_page_and_the_report_hold_the_table(
     aggregated(street, tmp_path)
     assert "Do systems name what people name?" not in results()
     imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2 3\nb.jpg,0\n")
-    assert "These results are older than the data" in results()
+    assert "These results are out of date" in results()
     imported(street, tmp_path, "beta", "image,boxes\na.jpg,2\n")
     aggregated(street, tmp_path)
     shown = results()

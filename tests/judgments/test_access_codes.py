@@ -69,9 +69,9 @@ def test_a_code_that_everybody_guesses_is_refused(code: str) -> None:
 def test_a_study_of_before_keeps_its_code_is_warned_about_and_its_copy_gets_another(designer: Client) -> None:
     make_dataset()
     study = of_before("4711")
-    assert "so that it can be guessed" in words(designer.get(page(study, "workers")))
+    assert "and can be guessed" in words(designer.get(page(study, "workers")))
     change_design(study=study, design=asks("4711", name="Another"))
     assert code_of(study) == "4711"
     copy = duplicate_study(study=study)
     assert len(code_of(copy)) == 10
-    assert "so that it can be guessed" not in words(designer.get(page(copy, "workers")))
+    assert "and can be guessed" not in words(designer.get(page(copy, "workers")))

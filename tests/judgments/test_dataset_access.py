@@ -189,7 +189,7 @@ def test_an_import_asks_for_the_role_when_it_runs(dataset: Dataset, change: str)
     ]
     if change == "role":
         DatasetRole.objects.all().delete()
-        said = "ada is no editor of dataset 'photos'"
+        said = "ada is not an editor of dataset 'photos'"
     else:
         ada.delete()
         queued.append(enqueue(kind="import_dataset", args={"upload": "", "format": "csv", "name": "late"}))

@@ -334,7 +334,7 @@ class TestImpossible:
         assert desk.count(said) == 1
         assert re.search(rf'id="id_sampling-pairs-HC_error">{said}', desk) is not None
         assert " disabled" in button.findall(desk)[0]
-        title = "This can be saved, but no pages of work can be generated until it is changed"
+        title = "This can be saved, but pages of work cannot be generated until it is changed"
         assert re.search(rf"<h3 data-problems-title>{title}</h3>", desk) is not None
         refused = designer.post(do(study, "generate"), {"page": "people"})  # where no plan is counted
         assert refused.headers["Location"] == place

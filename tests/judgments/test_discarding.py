@@ -139,11 +139,11 @@ def simulated(study: Study) -> None:
 
 
 OBSTACLES: dict[str, tuple[Callable[[Study], object], str]] = {
-    "work": (taken, "2 people have taken pages of work; duplicate the study instead."),
-    "people": (joined, "One person has joined; duplicate the study instead."),
+    "work": (taken, "2 participants have taken pages of work; duplicate the study instead."),
+    "people": (joined, "One participant has joined; duplicate the study instead."),
     "opened": (lambda study: open_study(study=study), "was opened to participants; duplicate"),
     "registered": (registered, "was registered; duplicate the study instead."),
-    "rehearsed": (simulated, "The rehearsal crowd works on study"),
+    "rehearsed": (simulated, "The rehearsal crowd answers study"),
     "job": (
         lambda study: enqueue(kind="export", args={"study": study.slug, "format": "csv"}),
         "is under way; try again when it is done.",
@@ -165,7 +165,7 @@ def test_what_stands_in_the_way_is_one_sentence_and_nothing_goes(case: str, desi
     assert drawn(fresh(study))["Unit"] == before["Unit"]
     shown = words(designer.get(page(study, "discard")))
     assert str(refusal.value) in shown
-    assert "These are deleted" not in shown
+    assert "This deletes" not in shown
     assert page(study, "discard") not in designer.get(page(study, "launch")).content.decode()
 
 

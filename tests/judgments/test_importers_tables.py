@@ -253,7 +253,7 @@ def test_candidates_have_one_caption_an_image_or_ranks(tmp_path):
         ),
         (
             "image,caption,score\na,One,nan\n",
-            'c.csv, line 2, score: found "nan", expected a number, or nothing, as --missing nan reads it.',
+            'c.csv, line 2, score: found "nan", expected a number, or nothing (--missing nan).',
         ),
         ("image,caption,score\na,One,good\n", 'c.csv, line 2, score: found "good", expected a number.'),
         (

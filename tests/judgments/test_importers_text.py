@@ -46,8 +46,8 @@ def test_windows_1252_is_refused_by_name_with_line_and_byte(tmp_path):
     )
     assert refusal(open_dataset("csv", path).references()) == (
         "c.csv, line 3: found byte 0xE9 (number 12 of the line), which is not UTF-8 but looks like "
-        "Windows-1252 ('é' there), expected UTF-8, UTF-16 with a byte order mark, or the file's encoding "
-        "named (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8."
+        "Windows-1252 ('é' there), expected UTF-8, or UTF-16 with a byte order mark (--encoding windows-1252 reads "
+        "this); Excel writes UTF-8 where it saves as CSV UTF-8."
     )
 
 
@@ -72,7 +72,7 @@ def test_other_unknown_bytes_are_not_called_windows_1252(tmp_path):
 def test_utf_16_without_a_mark_is_recognised(tmp_path):
     path = written(tmp_path, "c.csv", CSV.encode("utf-16-le"))
     assert refusal(open_dataset("csv", path).references()).endswith(
-        "expected UTF-8, or the encoding named (encoding=utf-16-le)."
+        "expected UTF-8 (--encoding utf-16-le reads this)."
     )
     assert captions("csv", path, "utf-16-le") == [TEXT]
 

@@ -70,7 +70,7 @@ def test_every_preset_speaks_of_parameters_and_outcomes_that_there_are() -> None
         ({"addresses": {"completed": "https://me@evil.example/"}}, "expected https://"),
         ({"addresses": {"completed": "https://a.example/{code.__class__}"}}, "asks for {code.__class__}"),
         ({"addresses": {"completed": "https://a.example/{}"}}, "asks for {}"),
-        ({"addresses": {"completed": "https://a.example/{code"}}, "is no address"),
+        ({"addresses": {"completed": "https://a.example/{code"}}, "is not an address"),
         ({"addresses": {"completed": SONA.replace("{worker}", "XXXX")}}, "write {worker} in their place"),
         ({"addresses": {"done": "https://a.example/"}}, "panel.addresses.done"),
         ({"codes": {"completed": "SAME", "full": "SAME"}}, "one code for two outcomes"),

@@ -56,7 +56,7 @@ class TestStates:
         study = make_study(opened=False)
         batch = draw_hits(study=study)
         change_design(study=Study.objects.get(), design=make_design(study.design | {"seed": 99}))
-        with pytest.raises(WrongState, match="was changed while its HITs were drawn"):
+        with pytest.raises(WrongState, match="was changed while its pages of work were generated"):
             store_hits(study=study, batch=batch)
         assert Study.objects.get().state == "draft"
         assert not Unit.objects.exists()
@@ -152,7 +152,7 @@ class TestStates:
         assert judged is not None
         withdraw_control(study=study, unit_key=control.key)
         assert not HITUnit.objects.filter(unit=control).exists()
-        with pytest.raises(WrongState, match="is no control item"):
+        with pytest.raises(WrongState, match="is not a check question"):
             withdraw_control(study=study, unit_key=judged.key)
         open_study(study=study)
         seen = Unit.objects.filter(study=study, control=True, withdrawn=False)[0]

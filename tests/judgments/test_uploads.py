@@ -165,7 +165,7 @@ def test_a_name_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_only_pictures_are_taken_as_pictures() -> None:
-    with pytest.raises(UploadRefused, match=r"'page.svg', which is no picture"):
+    with pytest.raises(UploadRefused, match=r"'page.svg', which is not a picture"):
         keep("rows.csv", b"x", pictures=packed(("a.jpg", b"1"), ("page.svg", b"<svg/>")))
 
 

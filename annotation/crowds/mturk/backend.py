@@ -76,9 +76,9 @@ class MTurkBackend(CrowdBackend):
                 "another server with its API."
             )
         if platform == LIVE:
-            sentence = _("Participants find it at %(site)s; what they do there costs real money.")
+            sentence = _("Participants find it at %(site)s; their work there costs real money.")
         else:
-            sentence = _("Participants find it at %(site)s, the sandbox; no money is paid there.")
+            sentence = _("Participants find it at %(site)s, the sandbox, where no money is paid.")
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
@@ -106,9 +106,8 @@ class MTurkBackend(CrowdBackend):
         if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
-                    "Nothing was changed: a HIT that Mechanical Turk has with fewer than %(many)s "
-                    "places (%(places)s) can never have %(many)s or more; open the study again to put "
-                    "up another one."
+                    "Nothing was changed: a HIT that was published at Mechanical Turk with fewer than %(many)s places "
+                    "(%(places)s) can never have %(many)s or more; open the study again to publish another one."
                 )
                 % {"many": HIGHER_FEE_SLOTS, "places": publication.places}
             )

@@ -77,24 +77,24 @@ READ_LIST = "read_panel_list"  # the kind of job
 MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
 # outcome of a session -> when it comes about
 OUTCOME_WORDS = {
-    "completed": gettext_noop("all pages of the session are submitted"),
-    "screened-out": gettext_noop("a requirement, the quiz or a detector stopped the person"),
-    "timed-out": gettext_noop("the person was away too long, and the place was given to somebody else"),
-    "returned": gettext_noop("the person gave the session back, or did not agree"),
-    "full": gettext_noop("nothing was left"),
+    "completed": gettext_noop("all pages of work of the session are submitted"),
+    "screened-out": gettext_noop("a requirement, the quiz or a detector screened the participant out"),
+    "timed-out": gettext_noop("the participant was away too long, and the place went to somebody else"),
+    "returned": gettext_noop("the participant returned the session, or did not consent"),
+    "full": gettext_noop("no place was left"),
 }
 # verdict on a session, title and explanation of the group, in the order of the page
 VERDICT_GROUPS = (
-    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, and not approved there yet.")),
-    ("no", gettext_noop("Not to pay"), gettext_noop("With the reason.")),
-    ("wait", gettext_noop("Under way"), gettext_noop("Nothing to do yet.")),
+    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, not yet approved there.")),
+    ("no", gettext_noop("Not to pay"), gettext_noop("Each with its reason.")),
+    ("wait", gettext_noop("In progress"), gettext_noop("Nothing to do yet.")),
     ("paid", gettext_noop("Paid"), gettext_noop("Approved there.")),
     (
         "only-there",
-        gettext_noop("Only in the panel's list"),
-        gettext_noop("No session here belongs to them."),
+        gettext_noop("Only in the panel’s list"),
+        gettext_noop("No session here matches them."),
     ),
-    ("only-here", gettext_noop("Only here"), gettext_noop("The list does not have them.")),
+    ("only-here", gettext_noop("Only here"), gettext_noop("Missing from the list.")),
 )
 
 
@@ -206,7 +206,9 @@ def _show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse
         uploads.discard_upload(upload)
         return _show_list(request, study, [PanelListLine(*row) for row in shown["rows"]])
     except FileNotFoundError:
-        return _show_problem(request, study, {"problem": _("The list is gone; please upload it again.")})
+        return _show_problem(
+            request, study, {"problem": _("The uploaded list has expired; please upload it again.")}
+        )
     except WrongState as error:
         return _show_problem(request, study, {"problem": str(error)})
 
@@ -252,7 +254,7 @@ def _text_of(request: HttpRequest) -> str:
         try:
             return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=LIST_SECONDS))
         except signing.BadSignature:
-            raise WrongState(_("Nothing was compared: choose the panel's list first, a CSV file.")) from None
+            raise WrongState(_("Nothing was compared: choose the panel's list (a CSV file) first.")) from None
     try:
         return uploaded_text(upload, most=MOST_BYTES)
     except TextRefused as error:
@@ -281,13 +283,13 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
     if booked.changed:
         message = (
             _(
-                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s paid there that "
-                "do not count here. The same list again changes nothing."
+                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s "
+                "paid there that do not count here. Uploading the same list again changes nothing."
             )
             if booked.unmatched
             else _(
-                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. The same list again changes "
-                "nothing."
+                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. Uploading the "
+                "same list again changes nothing."
             )
         )
         messages.success(
@@ -295,7 +297,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
             message % asdict(booked),
         )
     else:
-        messages.info(request, _("Nothing was changed: all that the list says was booked before."))
+        messages.info(request, _("Nothing was changed: everything in the list was recorded before."))
     return redirect(study_page_address(study, "panel"))
 
 
@@ -330,8 +332,8 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
 def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
     count = pay_pages(study=study, why=why, by=by)
     message = ngettext(
-        "One bonus is booked; the next bonus list has it.",
-        "%(count)s bonuses are booked; the next bonus list has them.",
+        "One bonus is recorded; it will be in the next bonus list.",
+        "%(count)s bonuses are recorded; they will be in the next bonus list.",
         count,
     )
     return Outcome(message % {"count": count})
@@ -368,5 +370,7 @@ add_step(
 add_step(StudyStep(name="signed-links", label="Make signed links", run=_signed_links))
 add_step(StudyStep(name="book-list", label="Book the panel's list", run=_book))
 add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list))
-add_step(StudyStep(name="pay-pages", label="Pay for pages of sessions that ended early", run=_pay_pages))
+add_step(
+    StudyStep(name="pay-pages", label="Pay for pages of work of sessions that ended early", run=_pay_pages)
+)
 add_step(StudyStep(name="forget-ids", label="Delete raw ids", run=_forget))

@@ -114,7 +114,7 @@ def read_submissions(
             % {"text": thousands(len(text)), "most": thousands(MOST_CHARACTERS)}
         )
     if "\x00" in text:
-        raise ListProblem(_("The list holds the character U+0000, so that it is no text; expected CSV."))
+        raise ListProblem(_("The list holds the character U+0000, so it is not CSV."))
     lines = _lines(text.removeprefix("\ufeff"))
     _number, header = next(lines, (0, []))
     if not header:
@@ -147,7 +147,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
         yield from ((reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
     except csv.Error as error:
         raise ListProblem(
-            _("Line %(line_num)s of the list is no CSV: %(error)s.")
+            _("Line %(line_num)s of the list is not CSV: %(error)s.")
             % {"line_num": reader.line_num, "error": error}
         ) from None
 
@@ -173,7 +173,7 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
             columns[kind] = column
     if "worker" not in columns:
         raise ListProblem(
-            _("Which column of the list holds the person's id? It has %(header)s.")
+            _("Which column of the list holds the participant's id? It has %(header)s.")
             % {"header": ", ".join(header)[:500]},
             columns=header,
         )
@@ -315,18 +315,18 @@ def _raw_ids(study: Study) -> dict[int, str]:
 
 def _compare_list_line(there: PanelListLine, *, another: bool, known_id: bool) -> ComparedSubmission:
     if known_id:
-        reason = _("This submission came here with another person's id.")
+        reason = _("This submission came here with another participant's id.")
     elif another:
-        reason = _("The person came here, but not with this submission.")
+        reason = _("The participant came here, but not with this submission.")
     else:
-        reason = _("Nobody came here with this id.")
+        reason = _("No participant came here with this id.")
     odd = known_id or there.status in (Status.SUBMITTED, Status.APPROVED)
     return ComparedSubmission(there, None, there.worker, "only-there", reason, odd=odd)
 
 
 def _compare_session(here: CrowdSession, raw: str) -> ComparedSubmission:
     done = here.status in (Status.SUBMITTED, Status.APPROVED)
-    reason = _("The list does not have it; here it is %(status)s.") % {"status": here.get_status_display()}
+    reason = _("Not in the list; here it is %(status)s.") % {"status": here.get_status_display()}
     return ComparedSubmission(None, here, raw, "only-here", reason, odd=done)
 
 
@@ -336,7 +336,7 @@ def _compare_both(
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
     if there.status == "":
-        sentence = _("The panel says %(said)r, which is not understood here.") % {"said": there.panel_status}
+        sentence = _("The panel's status %(said)r is unknown here.") % {"said": there.panel_status}
         return _Verdict("wait", sentence, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
         return _finished_here(there, here, code=code, against=against)
@@ -347,7 +347,7 @@ def _paid_here(there: PanelListLine) -> _Verdict:
     if there.status == Status.APPROVED:
         return _Verdict("paid", _("Approved here and there."))
     if there.status == Status.SUBMITTED:
-        return _Verdict("pay", _("Approved here, and not there yet."))
+        return _Verdict("pay", _("Approved here, not yet there."))
     return _Verdict(
         "no", _("Approved here, but the panel says %(said)r.") % {"said": there.panel_status}, odd=True
     )
@@ -366,17 +366,19 @@ def _finished_here(
             "no", _("Rejected here: %(value)s") % {"value": here.feedback or "no reason was noted"}
         )
     if there.status == Status.RETURNED:
-        return _Verdict("no", _("Finished here, but given back there."), books=Status.RETURNED, odd=True)
+        return _Verdict("no", _("Finished here, but returned there."), books=Status.RETURNED, odd=True)
     if against:
-        return _Verdict("no", _("Look at the work first: %(reasons)s") % {"reasons": " ".join(against)})
+        return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(against)})
     if there.status == Status.WORKING:
         return _Verdict(
-            "wait", _("Finished here; there it is under way: the person has not gone back yet."), odd=True
+            "wait",
+            _("Finished here, in progress there: the participant has not returned to the panel yet."),
+            odd=True,
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return _Verdict(
             "pay",
-            _("Finished here; there it is %(said)r: pay it by hand there.") % {"said": there.panel_status},
+            _("Finished here, but %(said)r there: pay it by hand there.") % {"said": there.panel_status},
             odd=True,
         )
     if there.code.lower() != code.lower():
@@ -420,10 +422,10 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
             odd=here.status == Status.WORKING,
         )
     if there.status == Status.WORKING and here.status == Status.WORKING:
-        return _Verdict("wait", _("Under way here and there."))
+        return _Verdict("wait", _("In progress here and there."))
     return _Verdict(
         "no",
-        _("There it is %(said)r, here %(state)s%(why)s.")
+        _("Status there: %(said)r; here: %(state)s%(why)s.")
         % {"said": there.panel_status, "state": state, "why": why},
         books,
     )
@@ -582,7 +584,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     lines = _bonus_lines(study, wanted)
     if not lines:
         raise WrongState(
-            _("Nothing was listed: the raw id of %(worker)s was deleted, so that nobody can be paid by it.")
+            _("Nothing was listed: the raw id of %(worker)s was deleted, so this participant cannot be paid.")
             % {"worker": wanted[0].worker}
         )
     if not number:

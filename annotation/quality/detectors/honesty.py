@@ -50,12 +50,12 @@ class PastedText(ProgramSign):
     name = "pasted-text"
     title = gettext_noop("Pasted text")
     description = gettext_noop(
-        "Pastes text where it should be written. People who write elsewhere first, and some dictation programs, "
-        "paste too."
+        "Pastes text instead of typing it. Some honest participants paste too: they write elsewhere first, "
+        "or use a dictation program."
     )
     false_alarms = gettext_noop(
-        "False alarms: never measured. People who write elsewhere, let a program translate or correct, or dictate may "
-        "paste every answer."
+        "False positives: not measured. Participants who write elsewhere, use a translation or spelling "
+        "program, or dictate may paste every answer."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
@@ -96,7 +96,7 @@ class PastedText(ProgramSign):
         if not numbers.get("characters"):
             return sentence
         more = _(
-            "%(share)s of all characters came so; the tab was left while %(left)s of them were open."
+            "%(share)s of all characters were pasted; the participant left the tab during %(left)s of these answers."
         ) % {
             "share": percent(numbers["characters_pasted"] / numbers["characters"]),
             "left": numbers["left_the_tab"],
@@ -118,15 +118,15 @@ class Typing(ProgramSign):
     """
 
     name = "typing"
-    title = gettext_noop("Typing that no hand does")
+    title = gettext_noop("Implausible typing")
     description = gettext_noop(
-        "Types faster than the fastest people, or with gaps between keys that are all alike. Dictation, input "
-        "methods, suggestions and phone keyboards are not looked at, unless they press keys as some programs for "
-        "dictation, abbreviations and disabled people do: such people are flagged wrongly."
+        "Types faster than the fastest people, or with nearly equal gaps between keys. Dictation, input "
+        "methods, suggestions and phone keyboards are not checked. Programs that simulate key presses, as "
+        "some dictation, abbreviation and accessibility tools do, cause false positives."
     )
     false_alarms = gettext_noop(
-        "False alarms: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop keyboards "
-        "(data of Dhakal et al. 2018)."
+        "False positives: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop "
+        "keyboards (data of Dhakal et al. 2018)."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
@@ -174,9 +174,9 @@ class Typing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(typed_so)s of %(n)s typed answers were typed as no hand does: %(fast)s faster than %(per_second)s "
-            "characters a second (the fastest %(fastest)s; people's record is 18), %(even)s with gaps between keys "
-            "that are nearly all alike."
+            "%(typed_so)s of %(n)s typed answers were typed implausibly: %(fast)s faster than "
+            "%(per_second)s characters per second (the fastest at %(fastest)s; the human record is 18), "
+            "%(even)s with nearly equal gaps between keys."
         ) % {
             **{name: numbers[name] for name in ("typed_so", "n", "fast", "even")},
             "per_second": f"{self.per_second:g}",
@@ -204,14 +204,14 @@ class Phrasing(ProgramSign):
     """
 
     name = "phrasing"
-    title = gettext_noop("Others' sentences")
+    title = gettext_noop("Copied sentences")
     description = gettext_noop(
-        "Writes nearly the same sentences as others had written of other items, far more often than people do."
+        "Writes sentences that nearly equal those others wrote about other items, far more often than usual."
     )
     needs_texts = True
     false_alarms = gettext_noop(
-        "False alarms: 0 of 1,200 made-up participants (below 0.4 %), of people's captions from before language models "
-        "whose writers are not named."
+        "False positives: 0 of 1,200 simulated participants (below 0.4 %), made of captions that anonymous "
+        "people wrote before language models."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
@@ -245,8 +245,8 @@ class Phrasing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(alike)s of %(n)s answers (%(share)s) are nearly what others had written of other items "
-            "(people who wrote these: %(people)s)."
+            "%(alike)s of %(n)s answers (%(share)s) nearly equal what others wrote about other items (by "
+            "this many people: %(people)s)."
         ) % {
             **{name: numbers[name] for name in ("alike", "n", "people")},
             "share": percent(numbers["alike"] / numbers["n"]),
@@ -310,13 +310,13 @@ class HiddenLine(ProgramSign):
     """A rare word that only a line for programs names."""
 
     name = "canary"
-    title = gettext_noop("The hidden line's word")
+    title = gettext_noop("Word of the hidden line")
     description = gettext_noop(
-        "Uses the rare word that only a hidden line of the page asks programs for. A program need not follow the "
-        "line, so an answer without the word shows nothing."
+        "Uses the rare word that a hidden line of the page asks programs to use. An answer without the word "
+        "proves nothing, as a program may ignore the line."
     )
     false_alarms = gettext_noop(
-        "False alarms: none of the words is in 134,470 captions that people wrote before 2016."
+        "False positives: none of the words occurs in 134,470 captions that people wrote before 2016."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -340,9 +340,7 @@ class HiddenLine(ProgramSign):
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        return _(
-            "%(found)s of %(n)s answers use the word that only the hidden line of their page names (%(words)s)."
-        ) % {
+        return _("%(found)s of %(n)s answers use the word of the hidden line of their page (%(words)s).") % {
             "found": numbers["found"],
             "n": numbers["n"],
             "words": ", ".join(sorted({text["word"] for text in numbers["texts"]})) or "…",

@@ -140,7 +140,7 @@ def test_nothing_is_sent_unless_asked_and_all_that_would_be_is_shown(
     said = capsys.readouterr().out
     assert "pretty_name" in said
     assert "Refused: Expected whose repository" in said
-    with pytest.raises(CommandError, match="not made public"):
+    with pytest.raises(CommandError, match="made public without"):
         call_command("publish_release", study.slug, "--to", "zenodo", "--publish")
     assert zenodo.calls == hub.calls == []
     assert not Deposit.objects.exists()
@@ -430,7 +430,7 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
 @pytest.mark.parametrize(
     ("rights", "words"),
     [
-        ("", "nothing says whose they are"),
+        ("", "whose owner is unknown"),
         ("Pictures CC BY-NC 2.0", "says otherwise"),
         ("All rights reserved", "says otherwise"),
         ("Not for redistribution.", "says otherwise"),
@@ -551,12 +551,12 @@ def test_a_release_with_somebody_who_was_erased_is_not_made_public(
     given: dict[str, Any] = {"creators": WHO, "repository": "jane/dogs" if to == "huggingface" else ""}
     plan = plan_publication(study=study, to=to, version="1.0", publish=True, **given)
     erase_somebody(study)  # after the job read the release
-    with pytest.raises(PublishingError, match=r"Somebody was erased after release 1\.0 was made"):
+    with pytest.raises(PublishingError, match=r"A participant was erased after release 1\.0 was made"):
         send_release(plan=plan)
     assert not any(one["published"] for one in zenodo.records.values())
     assert all(one["private"] and len(one["commits"]) == 1 for one in hub.repositories.values())
     calls = len(zenodo.calls) + len(hub.calls)
-    with pytest.raises(PublishingError, match="Somebody was erased"):
+    with pytest.raises(PublishingError, match="A participant was erased"):
         send(study, to)
     assert len(zenodo.calls) + len(hub.calls) == calls
 

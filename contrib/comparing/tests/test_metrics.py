@@ -1,4 +1,4 @@
-"""Two metrics compared: by a study's consensus, by people's imported scores, and at each door."""
+"""Comparison of two metrics: by a study's consensus, by people's imported scores, and at each door."""
 
 import json
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_metrics_are_compared_with_people_s_imported_scores(tmp_path: Path) -> N
     assert near["value"] == 1 > far["value"]
     assert found["rows"][0]["difference"] > 0
     assert (found["rows"][0]["clusters"], found["scope"]) == ({"item": 8}, "these people")
-    assert describe_comparison(found).endswith("for other items, and for these people alone.")
+    assert describe_comparison(found).endswith("to other items, but not to other participants.")
     for number, item in enumerate(study.dataset.items.all()):
         item.fields = [["document", f"talk {number % 3}"]]
         item.save()
@@ -180,7 +180,7 @@ def test_commands_calls_and_the_page_compare(tmp_path: Path, client: Client) -> 
 
     client.force_login(User.objects.create_superuser("root", password="a long phrase of words"))
     page = f"/admin/judgments/study/{study.study.pk}/metrics/"
-    assert "Choose two below" in client.get(page).content.decode()
+    assert "Choose two metrics to see" in client.get(page).content.decode()
     job = client.post(
         f"/api/studies/{study.study.slug}/compare-metrics/",
         {"first": "comet", "second": "clip"},
@@ -189,5 +189,5 @@ def test_commands_calls_and_the_page_compare(tmp_path: Path, client: Client) -> 
     assert job.status_code == 202
     run_job(job.json()["id"])
     shown = client.get(page).content.decode()
-    assert "comet and clip cannot be told apart" in shown
+    assert "No significant difference between comet and clip" in shown
     assert "clip, imported" in shown

@@ -245,7 +245,7 @@ def test_the_page_and_the_call_wait_for_a_job_and_show_the_same(study: Study, de
     found = designer.get(address).json()
     shown = words(designer.get(page(study, "soft-labels")))
     assert found["in_words"] in shown
-    assert "Raters are of two kinds" in shown
+    assert "There are two groups of raters" in shown
     assert "judge-0, judge-1, judge-2" in shown
 
 
@@ -265,7 +265,7 @@ def test_what_the_crowd_says_of_people_is_for_designers_and_is_forgotten(
     for client, seen in ((designer, {"country", "crowd: country"}), (viewer, {"country"})):
         assert {row["by"] for row in client.get(address).json()["known"]} == seen
         shown = words(client.get(page(study, "soft-labels")))
-        assert "Raters are of two kinds" in shown
+        assert "There are two groups of raters" in shown
         assert ("Crowd: country" in shown, "There" in shown) == (len(seen) > 1, len(seen) > 1)
     forget_raw_ids(study=study)
     assert not CachedFigures.objects.filter(study=study, name="disagreement").exists()
@@ -282,9 +282,9 @@ def test_only_a_metric_of_all_items_is_said_to_come_closer_to_the_floor() -> Non
         "entropy": {"floor": 0.5, "most": 0.69},
         "predictors": [row("few", 0.0, 5), row("all", 0.3, 30), always],
     }
-    assert "The best metric, all, takes 25 %" in describe_disagreement(found)
+    assert "The best metric, all, closes 25\N{NO-BREAK SPACE}%" in describe_disagreement(found)
     below = found | {"predictors": [row("all", -0.1, 30), always]}
-    assert "takes 100 %" in describe_disagreement(below)
+    assert "closes 100\N{NO-BREAK SPACE}%" in describe_disagreement(below)
     assert "metric" not in describe_disagreement(found | {"predictors": [row("few", 0.0, 5), always]})
 
 

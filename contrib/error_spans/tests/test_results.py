@@ -123,7 +123,7 @@ def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) ->
     response = designer.get(page(study.study, "errors"), {"first": "worse", "second": "good"})
     shown = words(response)
     assert "good 82.50" in shown
-    assert "worse less good: -35.00 over 6 segments; better on 0, worse on 6." in shown
+    assert "worse minus good: -35.00 over 6 segments; better on 0, worse on 6." in shown
     html = response.content.decode()
     assert '<mark class="e-minor" title="Minor">The</mark>' in html
     assert '<mark class="e-major" title="Major">words</mark>' in html

@@ -48,7 +48,7 @@ class TestTheNextBatch:
     def test_what_cannot_be_made_is_refused_in_a_sentence_and_changes_nothing(self) -> None:
         pairs = pairwise()
         before = Study.objects.count()
-        with pytest.raises(WrongState, match="choose at least one"):
+        with pytest.raises(WrongState, match="select at least one"):
             make_next_batch(study=pairs.study, keys=[])
         with pytest.raises(NotThere, match="has no 'p9'"):
             make_next_batch(study=pairs.study, keys=["p1", "p9"])
@@ -57,7 +57,7 @@ class TestTheNextBatch:
         with pytest.raises(WrongState, match="imported judgments"):
             make_next_batch(study=imported.study, keys=["u1"])
         written = StudyOf(pairs.dataset, "caption")
-        with pytest.raises(WrongState, match="no units that could be chosen"):
+        with pytest.raises(WrongState, match="no items that could be chosen"):
             make_next_batch(study=written.study, keys=["u1"])
         assert Study.objects.count() == before + 2
 

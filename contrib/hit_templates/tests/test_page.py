@@ -1,4 +1,4 @@
-"""New study → Bring a HIT template: look at it first, then create it."""
+"""New study → Import a HIT template: look at it first, then create it."""
 
 import io
 import re
@@ -88,7 +88,7 @@ def test_it_is_created_once(admin_client):
         ({"template": b"\xff\xfe"}, "t.html is not UTF-8 (byte 1)"),
         ({"template": TONE + " " * 65_536}, "bytes; expected at most 65,536."),
         ({"template": "a\x00b"}, "U+0000"),
-        ({"slug": "to ne"}, "Only letters from a to z"),
+        ({"slug": "to ne"}, "Use only letters from a to z"),
     ],
 )
 def test_what_cannot_be_used_is_said_on_the_page_and_nothing_is_stored(admin_client, values, said):

@@ -446,9 +446,9 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     client = signed_in(User.objects.create_superuser("lead"))
     page = client.get(f"/admin/judgments/study/{study.pk}/judges/").content.decode()
     assert "Not tested: no person judged 30 or more" in page
-    assert "chooses the text that is shown first" in page
-    assert "If people had judged fewer" in page
-    assert re.search(r"The figures below were computed \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)
+    assert "chooses the text shown first" in page
+    assert "With fewer judgments by people" in page
+    assert re.search(r"The results below were computed \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)
     stored = client.get(f"/api/studies/{study.slug}/judges/").json()
     assert stored["result"]["judges"] == found["judges"]
     assert client.get(f"/api/judges/?study={study.slug}").json()["results"][0]["own_systems"] == ["system-1"]
@@ -464,7 +464,7 @@ def _reported(study: Study, judge: dict[str, Any]) -> None:
     (figures,) = held.tables
     values = {row[1]: row[2] for row in figures.rows if row[0] == "m"}
     assert values["says the same in both orders"] == estimate_of(judge["side"]["consistent"])
-    assert values["favours systems of its family, more than people"] == estimate_of(judge["own"])
+    assert values["favours systems of its family more than people"] == estimate_of(judge["own"])
     assert figures.rows[0][0] == "people among themselves"
     analysis = Analysis.objects.get(study=study, what=Analysis.What.JUDGES)
     analysis.result["judges"][0]["estimates"][0] |= {"unlabelled": 7}

@@ -200,7 +200,7 @@ def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_pa
     people = {row["of"]: row["people"] for row in entry["estimates"]}
     assert people == {name: pytest.approx(shares[:, column].mean()) for column, name in enumerate("abc")}
     page = _page(study, "judges")
-    assert "<td>.33</td>" in page.replace(' class="n" data-label="Without a bias"', "")
+    assert "<td>.33</td>" in page.replace(' class="n" data-label="Value without bias"', "")
     assert "How often people prefer a system" in page
 
 

@@ -360,7 +360,7 @@ def test_names_of_composed_and_decomposed_letters_are_one_name(imports: Imports)
 def test_words_for_nothing_are_nobody_s_name(imports: Imports, column: str) -> None:
     row = {"image": "A.jpg", "cap": "one", "sys": "m1", "rater": "ann", "stars": "3"} | {column: "nan"}
     table = f"{','.join(row)}\n{','.join(row.values())}\n"
-    assert f'line 2, {column}: found "nan", expected a name, or nothing, as --missing nan' in refusal(
+    assert f'line 2, {column}: found "nan", expected a name, or nothing (--missing nan)' in refusal(
         imports, table, "--map", RATED
     )
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds.opening import add_doubt
 from annotation.launch.views.launch import Launch, Point, Readiness
 from annotation.launch.views.points import add_check, add_launch_jobs
-from common.amounts import thousands
+from common.amounts import coefficient, percent, thousands
 from contrib.planning.assumptions import POWER_WANTED
 from contrib.planning.rehearsals.copies import rehearsals_of
 from evaluation.models import Analysis
@@ -19,8 +19,9 @@ from evaluation.presentation.content import join_names
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.frame_page import jobs_to_show
-from judgments.templatetags.judgments_tags import cents, coefficient, percent
+from judgments.templatetags.judgments_tags import cents
 
+TENTATIVE = 0.667  # the least alpha for tentative conclusions (Krippendorff 2004)
 LEAST_POWER = (
     0.5  # power below which a study is more likely to miss even the largest difference than to find it
 )
@@ -35,7 +36,9 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
         yield launch.point(
             _("Rehearsal"),
             Readiness.MISSING,
-            _("Nobody has tried the design: simulated participants can answer a copy of the study first."),
+            _(
+                "The design has not been rehearsed: simulated participants can answer a copy of the study first."
+            ),
             page="rehearsal",
             link_words=_("Rehearse it"),
         )
@@ -46,17 +49,22 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     yield launch.point(
         _("Rehearsal"),
         Readiness.READY,
-        _("Simulated participants found %(share)s of the answers that were drawn as true.")
+        _("The consensus of simulated participants recovered %(share)s of the right answers.")
         % {"share": percent(recovered["value"])},
         page="rehearsal",
-        link_words=_("Look at it"),
+        link_words=_("See the rehearsal"),
     )
     if alpha["value"] is not None:
         sentence = _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
-        alpha_words = {"alpha": coefficient(alpha["value"])}
-        yield launch.point(_("Agreement expected"), Readiness.READY, sentence % alpha_words)
+        sentence %= {"alpha": coefficient(alpha["value"])}
+        readiness = Readiness.READY if alpha["value"] >= TENTATIVE else Readiness.MISSING
+        if readiness is Readiness.MISSING:
+            sentence += " " + _(
+                "Below .67, single items are uncertain: a clearer question or more answers help."
+            )
+        yield launch.point(_("Agreement expected"), readiness, sentence)
     elif launch.design.judgments_per_unit > 1:
-        sentence = _("The rehearsal was too small to show it.")
+        sentence = _("The rehearsal was too small to estimate it.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
     if rows := _power_rows(newest, launch.design.purpose):
         yield _power_point(launch, rows)
@@ -131,12 +139,12 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
     power = row["power"] or 0.0
     if power >= POWER_WANTED:
         if row.get("alike"):
-            doubt = _("In the rehearsal itself no system was better.")
+            doubt = _("In the rehearsal itself, no system was better.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)
     needed = row["needed"]
     if needed is None:
-        remedy = _("More items, or more people, tell more apart.")
+        remedy = _("More items or more participants increase the power.")
     else:
         remedy = _("%(enough)s would with some %(needed)s pairs instead of %(pairs)s.") % {
             "enough": round(100 * POWER_WANTED),
@@ -145,7 +153,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
         }
         if launch.forecast and launch.forecast.cents:
             cost = cents(launch.forecast.cents * needed // row["pairs"], launch.design.currency)
-            remedy += " " + _("They cost about %(cost)s.") % {"cost": cost}
+            remedy += " " + _("This costs about %(cost)s.") % {"cost": cost}
             if budget := launch.design.crowd.budget_cents:
                 remedy += " " + _("The budget is %(budget)s.") % {
                     "budget": cents(budget, launch.design.currency)

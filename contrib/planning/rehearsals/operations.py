@@ -56,23 +56,23 @@ class RehearsalRequest(Parameters):
 
     workers = _number("Workers", DEFAULT_CROWD.workers, 1, 2000)
     spammers = _number("Share of spammers", DEFAULT_CROWD.spammers, 0, 1)
-    accuracy = _number("Mean chance of the others to be right", DEFAULT_CROWD.accuracy, 0, 1)
-    drop_outs = _number("Chance that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
-    speed = _number("Times the expected speed", DEFAULT_CROWD.speed, 0.01, 100)
+    accuracy = _number("Mean accuracy of the other participants", DEFAULT_CROWD.accuracy, 0, 1)
+    drop_outs = _number("Probability that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
+    speed = _number("Speed relative to the expected speed", DEFAULT_CROWD.speed, 0.01, 100)
     seed = _number("Seed", DEFAULT_CROWD.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
         initial=DEFAULT_CROWD.sorts,
         label="Spammers",
-        help_text="Sorts of spammers, with commas between them: "
+        help_text="Types of spammers, separated by commas: "
         + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
         + f" (default {DEFAULT_CROWD.sorts}).",
         style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
     )
     rules = serializers.BooleanField(
         required=False,
-        label="Run the recommended detectors, where the study has none",
-        help_text="Run the recommended detectors where the study has none; its own always run.",
+        label="Run the recommended detectors if the study has none",
+        help_text="Run the recommended detectors if the study has none. The study's own detectors always run.",
     )
 
 
@@ -83,7 +83,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
     with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
-    return Outcome(_("“%(name)s” is a copy that simulated workers answer now.") % {"name": copy.name}, copy)
+    return Outcome(_("Simulated participants now answer the copy “%(name)s”.") % {"name": copy.name}, copy)
 
 
 class LargeRehearsalRequest(RehearsalRequest):
@@ -98,9 +98,8 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
     report = rehearse(study=study, crowd=RehearsalCrowd(**crowd), progress=progress)
     return Outcome(
         _(
-            "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "
-            "%(judgments)s judgments in %(hours)s simulated hours; %(returned)s HITs were "
-            "returned."
+            "Simulated participants: %(workers)s (spammers: %(spammers)s). Pages of work completed: "
+            "%(hits)s, returned: %(returned)s. Judgments: %(judgments)s, in %(hours)s simulated hours."
         )
         % {
             "workers": report.workers,

@@ -70,7 +70,7 @@ def test_what_the_design_names_is_fetched_and_exported(described: Panel, tmp_pat
 
 def test_the_page_fetches_them(described: Panel, designer: Client) -> None:
     shown = designer.post(do(described.study, "fetch-demographics"), {"page": "crowd"}, follow=True)
-    assert "Prolific described 2 people." in words(shown)
+    assert "Prolific sent the demographics of 2 participants." in words(shown)
 
 
 def test_the_file_is_for_those_who_may_change_the_study(described: Panel, designer: Client) -> None:

@@ -337,7 +337,7 @@ def test_who_is_screened_out_reads_what_they_get(paying: Panel) -> None:
 def test_the_page_pays_more_of_them(paying: Panel, designer: Client) -> None:
     sent = {"page": "crowd", "count": "1", "why": "Many do not fit."}
     shown = designer.post(do(paying.study, "more-screen-outs"), sent, follow=True)
-    assert "One more person who is screened out will be paid." in words(shown)
+    assert "One more screened-out participant will be paid." in words(shown)
     go_on(paying.study)
     assert paying.publication.screen_outs == 3
 

@@ -230,4 +230,6 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     return file_download(request, file.path, name=file.name, content_type=file.content_type)
 
 
-add_operation(start_export, label="Export", beside=False, done="The file is being written; it appears below.")
+add_operation(
+    start_export, label="Export", beside=False, done="The file is being written and will appear below."
+)

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure as Canvas
 
-from common.amounts import coefficient
-from evaluation.presentation.content import Heat, HeatPanel, Level, narrow_percent, percent_number
+from common.amounts import coefficient, percent, percent_number
+from evaluation.presentation.content import Heat, HeatPanel, Level
 from evaluation.presentation.plots.canvas import (
     COLUMN,
     DASH,
@@ -184,9 +184,7 @@ def _cell_text(value: float, shows: str) -> str:
 
 
 def _level_label(level: Level, shows: str) -> str:
-    return (
-        f"{level.label} {narrow_percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
-    )
+    return f"{level.label} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
 
 
 def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:

@@ -541,7 +541,7 @@ class ReleaseRequest(Parameters):
         allow_blank=True,
         max_length=20,
         label="Version",
-        help_text="Such as 1.0. Left out: the next one.",
+        help_text="Such as 1.0 (default: the next one).",
     )
     licence = LicenceField(
         choices=[(name, f"{name}: {terms['name']}") for name, terms in LICENCES.items()],
@@ -553,25 +553,25 @@ class ReleaseRequest(Parameters):
         allow_blank=True,
         max_length=300,
         label="Title",
-        help_text="Left out: the study's name.",
+        help_text="Default: the study's name.",
     )
     citation = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=5000,
-        label="How it is to be cited",
+        label="Citation",
         style={"base_template": "textarea.html"},
     )
     texts = serializers.BooleanField(
         default=True,
         initial=True,
-        label="With the texts of captions and references",
-        help_text="Without the texts, a release names captions by their ids alone.",
+        label="Include the texts of captions and references",
+        help_text="Without the texts, a release identifies captions only by their ids.",
     )
     comments = serializers.BooleanField(
         default=False,
-        label="With workers' comments, without names, addresses and longer numbers",
-        help_text="Comments are released without names, addresses and longer numbers.",
+        label="Include participants' comments, without names, addresses and long numbers",
+        help_text="Comments are released without names, addresses and long numbers.",
     )
 
 

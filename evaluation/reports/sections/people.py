@@ -66,7 +66,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     estimates = [_controls_right(row) for row in workers]
     rows = [
         [f"W{number}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],
-         row["left_share"], "" if row["used"] else "set aside"]
+         row["left_share"], "" if row["used"] else "not used"]
         for number, (row, estimate) in enumerate(zip(workers, estimates, strict=True), start=1)
     ]  # fmt: skip
     columns = list(WORKER_COLUMNS)

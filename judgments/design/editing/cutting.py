@@ -104,8 +104,8 @@ class Fitting:
         self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
         self.sentences.append(
             gettext(
-                "The requirements of the paper (%(title)s) are off: people who come by the link have "
-                "no record of approved work here. They are under “People”."
+                "The paper's requirements (%(title)s) are off: participants who join by the link have no "
+                "record of approved work. You can change this under “People”."
             )
             % {"title": gettext(preset.title)}
         )
@@ -128,8 +128,8 @@ class Fitting:
         self.values["question"] = kind.question_for(self.values)
         self.sentences.append(
             gettext(
-                "Participants see the source texts: the dataset has no pictures. What they judge is called a text; "
-                "“What is judged” makes it a translation or a summary."
+                "Participants see the source texts, as the dataset has no pictures. The judged texts are "
+                "called “texts”; under “What is judged” you can choose translations or summaries."
             )
         )
 
@@ -152,8 +152,8 @@ class Fitting:
             self.values["stopping"]["rule"] = "settled"
         self.sentences.append(
             ngettext(
-                "For what you want to know: %(answers)s answer to each item, %(checks)s check questions a page.",
-                "For what you want to know: %(answers)s answers to each item, %(checks)s check questions a page.",
+                "For your aim: %(answers)s answer to each item. Check questions on each page of work: %(checks)s.",
+                "For your aim: %(answers)s answers to each item. Check questions on each page of work: %(checks)s.",
                 answers,
             )
             % {"answers": answers, "checks": controls["per_hit"]}
@@ -182,7 +182,7 @@ class Fitting:
             others = [split for split, _ in sizes.most_common() if split != controls["split"]]
             missing, sampling["split"] = sampling["split"], (others or list(sizes))[0]
             self.sentences.append(
-                gettext("The split %(sampling)r is judged: the dataset has no split %(asked)r.")
+                gettext("The split %(sampling)r is used, as the dataset has no split %(asked)r.")
                 % {"sampling": sampling["split"], "asked": missing}
             )
         if not sizes[controls["split"]]:
@@ -209,8 +209,8 @@ class Fitting:
                 there, sampling["references"] = whole, "all"
                 self.sentences.append(
                     gettext(
-                        "Each pair is compared with all the captions that its image has left: fewer than the "
-                        "%(references)s of the preset."
+                        "Each pair is compared with all other captions of its image, which are fewer than "
+                        "the %(references)s of the preset."
                     )
                     % {"references": references}
                 )
@@ -238,22 +238,22 @@ class Fitting:
         if (source == "top-k" and not lists) or (source in ("outputs", "crossed") and not outputs):
             sampling["pairs_from"] = "outputs" if outputs else "references"
             what = (
-                gettext("what each system gave")
+                gettext("the captions of each system")
                 if outputs
                 else gettext("people's captions, with captions of other images")
             )
             self.sentences.append(
                 (
-                    gettext("Judged is %(what)s: the dataset has no ranked lists.")
+                    gettext("To be judged: %(what)s, as the dataset has no ranked lists.")
                     if source == "top-k" and outputs
-                    else gettext("Judged is %(what)s: the dataset has no systems.")
+                    else gettext("To be judged: %(what)s, as the dataset has no systems.")
                 )
                 % {"what": what}
             )
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
             self.sentences.append(
-                gettext("The filter is off: some images have no captions of people to compare with.")
+                gettext("The filter is off, as some images have no captions by people to compare with.")
             )
 
     def fit_options(self, material: Material) -> None:
@@ -270,8 +270,8 @@ class Fitting:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(
-                    "One caption is shown: the systems gave no more for an image.",
-                    "%(most)s captions are shown together: the systems gave no more for an image.",
+                    "One caption is shown, as systems gave no more for an image.",
+                    "%(most)s captions are shown together, as systems gave no more for an image.",
                     most,
                 )
                 % {"most": most}
@@ -293,7 +293,7 @@ class Fitting:
                     controls["per_hit"] -= 1
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.sentences.append(gettext("The filter is off: no caption would pass it."))
+                    self.sentences.append(gettext("The filter is off, as no caption would pass it."))
                 else:
                     return
             else:
@@ -324,5 +324,5 @@ def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> s
         f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
     )
     of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
-    sentence = gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
+    sentence = gettext("Pairs: %(listed)s. The preset has %(of)s of each kind.")
     return sentence % {"listed": listed, "of": of}

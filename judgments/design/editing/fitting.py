@@ -61,7 +61,7 @@ def fit_to_dataset(
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
         checked = Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, dataset, maker)
         if checked.suffices():
-            about = gettext("%(n)s check questions stand on each page: the paper does not say how many.")
+            about = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
             checked.sentences.append(about % {"n": CHECKS})
             return _keep_items(checked, values, dataset, maker, checks)
     return _keep_items(Fitting(values, dataset, maker), values, dataset, maker, checks)

@@ -34,37 +34,37 @@ class Holdings:
 
     def _missing_to_show(self, kind: Kind, shows_text: bool) -> str:
         if shows_text and self.texts < self.images:
-            return self._short(gettext("It needs a source text for each item"), self.texts)
+            return self._short(gettext("Needs a source text for each item"), self.texts)
         if "texts" in kind.needs and not self.texts:
-            return self._short(gettext("It needs a text with each picture"), self.texts)
+            return self._short(gettext("Needs a text with each picture"), self.texts)
         if "boxes" in kind.needs and not (self.boxes and self.captions):
-            return self._short(gettext("It needs pictures with labelled boxes and a caption"), self.boxes)
+            return self._short(gettext("Needs pictures with labelled boxes and a caption"), self.boxes)
         can_show_text = "text" in kind.wordings and not kind.no_source and self.texts == self.images
         if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
-            return self._short(gettext("It needs a picture for each item"), self.pictures)
+            return self._short(gettext("Needs a picture for each item"), self.pictures)
         return ""
 
     def _missing_to_judge(self, kind: Kind) -> str:
         two_captions = self.captions > self.captioned
         if self.systems < kind.least_options:
-            return gettext("It needs %(least)d systems or more: there are %(systems)d.") % {
+            return gettext("Needs at least %(least)d systems; the dataset has %(systems)d.") % {
                 "least": kind.least_options,
                 "systems": self.systems,
             }
         if kind.compares_pairs and not (
             self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
         ):
-            return self._short(gettext("It needs two captions for each item, by people or systems"), 0)
+            return self._short(gettext("Needs two captions for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return self._short(gettext("It needs people's captions to compare with"), self.captioned)
+            return self._short(gettext("Needs people's captions to compare with"), self.captioned)
         if kind.judges_one_caption and not (self.systems or self.captions):
-            return self._short(gettext("It needs captions, by people or systems"), 0)
+            return self._short(gettext("Needs captions by people or systems"), 0)
         return ""
 
     def _short(self, needs: str, there: int) -> str:
         return ngettext(
-            "%(needs)s: %(there)s of %(n)s item has it.",
-            "%(needs)s: %(there)s of %(n)s items have it.",
+            "%(needs)s; %(there)s of %(n)s item has it.",
+            "%(needs)s; %(there)s of %(n)s items have it.",
             self.images,
         ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
 

@@ -104,7 +104,7 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:
             raise DesignError(
-                gettext("controls.kinds names %(kind)r, but this protocol has no such control items.")
+                gettext("controls.kinds names %(kind)r, but this protocol has no such check questions.")
                 % {"kind": kind},
                 field="controls.kinds",
             )
@@ -118,9 +118,8 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if len(usable) < 2:
         raise DesignError(
             gettext(
-                "controls.per_hit asks for control items, but the control split %(split)r has %(n)s "
-                "images with %(least_references)s or more references; at least two are needed (or "
-                "set controls.per_hit = 0)."
+                "controls.per_hit asks for check questions, but the control split %(split)r has %(n)s images with "
+                "%(least_references)s or more references; at least two are needed (or set controls.per_hit = 0)."
             )
             % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
             field="controls.split",
@@ -128,8 +127,8 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if controls.per_hit > len(usable):
         raise DesignError(
             gettext(
-                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s images "
-                "for it, and a HIT shows none of them twice."
+                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s images for it, "
+                "and a page of work shows none of them twice."
             )
             % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
             field="controls.per_hit",

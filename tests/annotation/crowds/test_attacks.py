@@ -392,11 +392,11 @@ def test_two_windows_pay_one_bonus(db: None, client: Client) -> None:
     def press(seen: str) -> str:
         return words(client.post(do(study, "bonus"), form | {"seen": seen}, follow=True))
 
-    assert "is on its way" in press(shown[1])
-    assert "was asked for since this page was loaded" in press(shown[1])
-    assert "was asked for since this page was loaded" in press("")
+    assert "is being paid" in press(shown[1])
+    assert "was requested after you loaded this page" in press(shown[1])
+    assert "was requested after you loaded this page" in press("")
     assert CrowdCall.objects.filter(kind="bonus").count() == 1
-    assert "is on its way" in press(str(CrowdCall.objects.get(kind="bonus").pk))
+    assert "is being paid" in press(str(CrowdCall.objects.get(kind="bonus").pk))
 
 
 def test_made_up_assignments_turn_nobody_away_who_accepted(turk: MTurkEmulator) -> None:

@@ -196,7 +196,10 @@ def test_another_account_confirms_once_and_who_asked_cannot(
     assert send(path, olga).status_code == 403
     olga.user_permissions.add(Permission.objects.get(codename="confirm_spending"))
     refused = send(path, olga)
-    assert (refused.status_code, "who asks for money cannot confirm it" in refused.json()["detail"]) == (
+    assert (
+        refused.status_code,
+        "you cannot confirm your own spending request" in refused.json()["detail"],
+    ) == (
         409,
         True,
     )
@@ -304,7 +307,7 @@ def test_an_owner_of_the_installation_sets_limits_as_amounts(
         (None, None),
     }
     wrong = client.post(f"{PAGE}add/", {"account": olga.pk, "currency": "EUR", "confirm_cents": "5"})
-    assert "belongs to the limits of the installation" in wrong.content.decode()
+    assert "are set with the limits of the installation" in wrong.content.decode()
     assert "1.10\xa0USD" in client.get(PAGE).content.decode()
     told = Client().get("/api/spending/", headers=key_of(User.objects.get(username="root"))).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
@@ -321,10 +324,10 @@ def test_a_call_and_a_command_set_limits_as_the_page_does(olga: User) -> None:
     told = put(root, account="olga", currency="USD", day_cents=110).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
     wrong = put(root, account="olga", currency="USD", confirm_cents=5)
-    assert "belongs to the limits of the installation" in wrong.json()["detail"]
+    assert "are set with the limits of the installation" in wrong.json()["detail"]
     assert put(root, account="nobody", currency="USD").status_code == 404
     assert put(root, currency="usd").status_code == 400
-    with pytest.raises(CommandError, match="belongs to the limits of the installation"):
+    with pytest.raises(CommandError, match="are set with the limits of the installation"):
         call_command("set_limits", by="root", account="olga", currency="USD", confirm_cents="5")
     with pytest.raises(CommandError, match="no account 'olga' may set limits"):
         call_command("set_limits", "--by", "olga", "--currency", "USD", "--confirm-cents", "700")

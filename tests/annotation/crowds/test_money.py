@@ -281,7 +281,7 @@ def press(**form):
     url = reverse("admin:judgments_study_do", args=[study.pk, "bonus"])
     answer = client.post(url, {"page": "crowd", "seen": "0", **form})
     said = [str(one) for one in get_messages(answer.wsgi_request)]
-    return {"status": answer.status_code, "paid": any("is on its way" in one for one in said)}
+    return {"status": answer.status_code, "paid": any("is being paid" in one for one in said)}
 
 def meeting(act):
     room = threading.Barrier(2)

@@ -400,7 +400,7 @@ def test_a_live_study_that_is_up_while_the_setting_is_off_is_named(db: None) -> 
     with emulated() as turk, settings_for(turk, MTURK_LIVE=True, PUBLIC_URL="https://quorum.example.org"):
         study = one_hit(crowd={"live": True})
         said = open_study(study=study)
-        assert said.endswith("what they do there costs real money.")
+        assert said.endswith("their work there costs real money.")
         assert study.platform == "mturk-live"
         assert run_checks(databases=["default"], tags=["database"]) == []
         with override_settings(MTURK_LIVE=False):

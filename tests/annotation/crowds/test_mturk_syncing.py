@@ -650,7 +650,7 @@ def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> No
     said = open_study(study=study)
     assert (
         said
-        == "Participants find it at https://workersandbox.mturk.com, the sandbox; no money is paid there."
+        == "Participants find it at https://workersandbox.mturk.com, the sandbox, where no money is paid."
     )
     assert study.platform == "mturk-sandbox"
     there = turk.dump()["hits"]

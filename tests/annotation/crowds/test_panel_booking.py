@@ -374,7 +374,7 @@ class TestReading:
             ("a\x00b", r"U\+0000"),
             (
                 "name,colour\nada,red\n",
-                "Which column of the list holds the person's id\\? It has name, colour",
+                "Which column of the list holds the participant's id\\? It has name, colour",
             ),
             (f'{HEADER}\n"unclosed,x\n', "is no CSV"),
             (f"{HEADER}\nx,,APPROVED\n", "Line 2 of the list names nobody"),
@@ -482,7 +482,7 @@ def test_another_person_s_submission_and_another_submission_of_a_person_are_name
     study = panel_study()
     done(study, ADA)
     said = found(study, line({**BOB, "SESSION_ID": ADA["SESSION_ID"]}, "AWAITING REVIEW"))
-    assert "another person's id" in said[BOB["PROLIFIC_PID"]].reason
+    assert "another participant's id" in said[BOB["PROLIFIC_PID"]].reason
     said = found(study, line({**ADA, "SESSION_ID": "other"}, "AWAITING REVIEW"))
     assert {one.verdict for one in said.values()} == {"only-here"}  # under one id, both lines
     listed = compare_panel_list(

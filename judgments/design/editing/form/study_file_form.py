@@ -17,7 +17,7 @@ class StudyFileForm(forms.Form):
         label=gettext_lazy("Study file"),
         required=False,
         max_length=MOST_REQUEST_BYTES,
-        help_text=gettext_lazy("TOML; name, dataset and protocol (or a preset) have no default."),
+        help_text=gettext_lazy("TOML. The keys name, dataset and protocol (or preset) are required."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
     )
     file = forms.FileField(label=gettext_lazy("or a file"), required=False)
@@ -26,9 +26,7 @@ class StudyFileForm(forms.Form):
         cleaned = super().clean() or {}
         upload, text = cleaned.get("file"), cleaned.get("text", "")
         if bool(upload) == bool(text.strip()):
-            raise forms.ValidationError(
-                gettext("Paste a study file or choose one: one of the two is needed.")
-            )
+            raise forms.ValidationError(gettext("Paste a study file or choose one."))
         if upload:
             try:
                 cleaned["text"] = uploaded_text(upload)

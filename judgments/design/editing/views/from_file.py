@@ -29,7 +29,7 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
             form.add_error("text", str(error))
         else:
             admin.log_addition(request, study, "designed by a study file")
-            messages.success(request, gettext("“%(name)s” is a draft now.") % {"name": study.name})
+            messages.success(request, gettext("“%(name)s” was created as a draft.") % {"name": study.name})
             return redirect(study_page_address(study, "change"))
     context = page_context(admin, request) | {"subtitle": gettext("New study from a file"), "form": form}
     return TemplateResponse(request, "judgments/study/from_file.html", context)
