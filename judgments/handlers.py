@@ -83,7 +83,7 @@ def import_dataset_upload(
                     progress=run.progress,
                 )
             result["counts"][f"outputs of {part.system}"] = added.counts["captions"]
-            result["notes"] += [f"{part.system}: {note}" for note in added.notes]
+            result["notes"] += [f"{part.system}: {note}" for note in added.notes if note not in summary.notes]
             result["created"] |= added.created
 
 

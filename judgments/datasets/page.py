@@ -235,7 +235,7 @@ class DatasetForm(FilesForm):
     folded = ("pictures_at", "format", "encoding")
     field_order = ("files",)
     files_help = gettext_noop(
-        "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any, as single files or as a zip archive."
+        "Tables (Excel, CSV, JSON, Parquet) and pictures, if any, as single files or as a zip archive."
     )
 
 
@@ -280,13 +280,6 @@ class UnderstoodForm(forms.Form):
             "If letters look wrong, choose another encoding and update the preview."
         )
         if understood.lacking:
-            self.fields["match_names"] = forms.BooleanField(
-                label=gettext_lazy(
-                    "Match image names despite differences in case, blanks and file extension"
-                ),
-                required=False,
-                widget=UnfoldBooleanWidget,
-            )
             self.fields["without_pictures"] = forms.BooleanField(
                 label=gettext_lazy("Import it without the pictures"),
                 required=False,
@@ -296,14 +289,12 @@ class UnderstoodForm(forms.Form):
     def parts(self) -> list[dict[str, Any]]:
         """Return the parts to import, people's captions first."""
         cleaned = self.cleaned_data
-        match_names = bool(cleaned.get("match_names"))
         chosen = [
             replace(
                 part,
                 role=cleaned[f"role-{number}"],
                 system=cleaned[f"system-{number}"].strip(),
                 rows=(),
-                match_names=match_names and part.format in TABLE_FORMATS,
             )
             for number, part in enumerate(self.understood.parts)
         ]
@@ -351,7 +342,7 @@ class UnderstoodForm(forms.Form):
             raise forms.ValidationError(
                 gettext("Two systems have the same name; expected a name of its own for each.")
             )
-        if self.understood.lacking and not (cleaned.get("without_pictures") or cleaned.get("match_names")):
+        if self.understood.lacking and not cleaned.get("without_pictures"):
             raise forms.ValidationError(
                 gettext("Some images have no picture. Upload them all, or choose to import without pictures.")
             )
@@ -488,6 +479,8 @@ class DatasetAdmin(QuorumAdmin):
             return self._import_understood(request)
         if "job" in request.GET:
             return self._show_job(request, request.GET["job"])
+        if "upload" in request.GET:
+            return self._show_upload(request, request.GET["upload"])
         form = DatasetForm(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
@@ -536,6 +529,14 @@ class DatasetAdmin(QuorumAdmin):
             request, job.args["upload"], choices, load_understood((job.result or {})["understood"])
         )
 
+    def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
+        """Show again what an upload was understood as."""
+        choices = request.session.get(SESSION_KEY, {}).get(upload)
+        if choices is None or "understood" not in choices:
+            return self._ask_for_files_again(request, "add")
+        form = UnderstoodForm(understood=load_understood(choices["understood"]))
+        return self._understood_page(request, form, upload)
+
     def _show_understood(
         self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: Understood
     ) -> HttpResponse:
@@ -543,6 +544,10 @@ class DatasetAdmin(QuorumAdmin):
         understood.name = posted.get("name") or _free_name(understood.name)
         _apply_format(understood, choices["format"])
         self._remember(request, upload, choices | {"understood": asdict(understood)})
+        if (
+            request.headers.get("X-Requested-With") == "XMLHttpRequest"
+        ):  # the page's script goes where it is led
+            return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
         form = UnderstoodForm(understood=understood)
         chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
         form.initial = {
@@ -595,7 +600,8 @@ class DatasetAdmin(QuorumAdmin):
             messages.error(request, str(error))
             return self._understood_page(request, form, upload)
         del request.session[SESSION_KEY]
-        return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        then = "?then=design" if "_design" in request.POST else ""
+        return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + then)
 
     def _look_again(
         self, request: HttpRequest, upload: str, earlier: dict[str, Any], maps: dict[str, dict[str, Any]]
@@ -631,6 +637,7 @@ class DatasetAdmin(QuorumAdmin):
             upload=upload,
             understood=form.understood,
             tables=tables,
+            may_add_study=request.user.has_perm("judgments.add_study"),
             problems=list(map(pending_imports.name_controls, form.understood.problems)),
         )
 

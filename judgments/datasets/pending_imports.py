@@ -20,6 +20,7 @@ from judgments.datasets.table_columns import (
     WITHOUT_COLUMNS,
     UploadTable,
     has_title,
+    header_below_title,
     lines_of,
     table_of,
 )
@@ -107,6 +108,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
     with open_upload(args["upload"]) as files:
         try:
             lines = lines_of(files.path, args["format"], args["encoding"])
+            header_row = header_row or header_below_title(lines, kind)
             table = table_of(
                 files.path,
                 args["format"],

@@ -51,6 +51,8 @@ QUIRK_NOTES = {
     "turned-pair": "Rows that show a pair the other way round than an earlier one, turned with their answers: {n}.",
     "criteria": "The criteria of the file are studies of their own: {detail}.",
     "alike": "Names that differ in case or blanks alone count as different: {detail}.",
+    "header-row": "The header is row {detail}; what stands above it was not read.",
+    "respelled-picture": "Pictures whose names the table spells otherwise, such as {detail}: {n}.",
     "ignored-column": "Column “{detail}” is not used.",
     "file-names-system": "The file names its own system “{detail}”.",
     "sorted-grades": "Pairs whose grades stand in ascending order, so that raters are not persons: {n}.",

@@ -99,16 +99,14 @@ def test_a_sentence_that_a_system_has_twice_with_other_outputs_is_two_items(tmp_
     assert outputs() == {("m1", "text-1", "Ja."), ("m1", "text-2", "Doch."), ("m2", "text-1", "Ja.")}
 
 
-def test_pictures_are_matched_by_names_as_typed_when_asked(tmp_path: Path) -> None:
+def test_pictures_are_matched_by_names_as_typed(tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
     PillowImage.new("RGB", (8, 6), "red").save(folder / "a b.JPG", format="JPEG")
     table = "image,caption\nA_b.jpeg,a dog\n"
-    with refuses(CommandError, "A_b.jpeg", "a b.JPG"):
-        imported(tmp_path, table, "--images", str(folder))
-    assert not Dataset.objects.exists()
-    imported(tmp_path, table, "--images", str(folder), "--match-names")
+    imported(tmp_path, table, "--images", str(folder))
     assert Item.objects.get().picture
+    assert "a b.JPG for A_b.jpeg" in Dataset.objects.get().notes["sentences"][0]
 
 
 def test_a_title_names_as_typed_and_a_part_of_the_rows(tmp_path: Path) -> None:

@@ -53,6 +53,13 @@ def test_a_single_file_is_read_where_it_lies() -> None:
         assert files.pictures is None
 
 
+def test_two_files_of_one_name_are_refused_instead_of_one_of_them_lost(data_folder: Path) -> None:
+    files = [SimpleUploadedFile("1.jpg", content) for content in (b"a", b"b")]
+    with pytest.raises(UploadRefused, match=r"1\.jpg"):
+        uploads.keep(files)
+    assert not list(data_folder.rglob("1.jpg"))
+
+
 def test_a_folder_in_an_archive_is_opened_as_that_folder() -> None:
     archive = packed(("set/deep/a.txt", b"1"), ("set/deep/b.txt", b"2"), ("__MACOSX/set/._a.txt", b"x"))
     with uploads.open_upload(keep("set.zip", archive)) as files:

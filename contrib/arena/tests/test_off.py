@@ -62,7 +62,7 @@ def test_none_is_opened_or_proposed_and_one_that_is_there_can_be_deleted(setting
     with pytest.raises(FeatureIsOff, match=SENTENCE):
         mark_open(study=study)
     start = starting_values(preset="vedantam-2015-pairwise") | {"purpose": "ranking"}
-    proposed, _ = fit_to_dataset(start, study.dataset, maker=None)
+    proposed, *_ = fit_to_dataset(start, study.dataset, maker=None)
     assert not proposed.get("arena", {}).get("pages")
     assert proposed["sampling"]["pairs"]["MM"]
     delete_study(study=study)

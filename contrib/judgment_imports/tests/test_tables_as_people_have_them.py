@@ -271,11 +271,17 @@ def test_words_for_nothing_are_read_as_such_when_asked(imports: Imports) -> None
     assert Unit.objects.values_list("first__text", flat=True).get() == "NA"
 
 
-def test_rows_of_a_title_stand_above_the_header_that_is_named(imports: Imports) -> None:
-    table = "Ratings of May,,,\n,,,\nimage,cap,rater,stars\nA.jpg,one,w1,3\n"
+@pytest.mark.parametrize("title", ["Ratings of May,,,", "Ratings of May"])
+def test_the_header_is_found_below_rows_of_a_title(imports: Imports, title: str) -> None:
+    said = imports(f"{title}\n,,,\nimage,cap,rater,stars\nA.jpg,one,w1,3\n", "--map", COLUMNS)
+    assert "The header is row 3" in said
+    assert answers() == {("A.jpg", "w1"): 3}
+
+
+def test_a_header_below_a_row_of_several_cells_is_named(imports: Imports) -> None:
+    table = "Ratings,May,,\nimage,cap,rater,stars\nA.jpg,one,w1,3\n"
     assert "--header-row N" in refusal(imports, table, "--map", COLUMNS)
-    assert "--header-row N" in refusal(imports, table.replace("May,,,", "May"), "--map", COLUMNS)
-    imports(table, "--map", COLUMNS, "--header-row", "3")
+    imports(table, "--map", COLUMNS, "--header-row", "2")
     assert answers() == {("A.jpg", "w1"): 3}
 
 

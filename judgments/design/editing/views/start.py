@@ -13,8 +13,9 @@ from django.utils.translation import gettext
 from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.data_sorts import can_ask_about_texts, card_title, sort_of_texts
-from judgments.design.editing.fitting import fit_to_dataset, holdings_of
+from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
+from judgments.design.editing.holdings import holdings_of
 from judgments.design.editing.views.editor import (
     answer_script,
     count_now,
@@ -48,11 +49,18 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     chosen = _chosen_dataset(request, datasets)
     if base is None:
         return _show_start(admin, request, datasets, chosen, saved)
-    cut: list[str] = []
+    fitted = None
     if request.method != "POST" and chosen is not None:
-        base, cut = fit_to_dataset(base, chosen, maker=signed_in(request).pk, untouched=True)
+        fitted = fit_to_dataset(
+            base,
+            chosen,
+            maker=signed_in(request).pk,
+            untouched=True,
+            checks=request.GET.get("checks", ""),
+        )
+        base = fitted.values
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
-    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, fitted=fitted)
     if wants_json(request):
         return answer_script(editor)
     if is_save(request) and editor.form.is_valid():
