@@ -99,7 +99,7 @@ def test_what_only_this_site_s_record_can_meet_is_said(
         ({"requirements": "v15"}, "there are no requirements 'v15'; there are vedantam-2015, hodosh-2013"),
         ({"countries": ["UK"]}, "'UK' is not a country of ISO 3166-1"),
         ({"approval_above": 95.0}, "less than or equal to 1"),
-        ({"quotas": [{"by": "age", "value": "old"}]}, "'old' is no range of ages; expected from-to"),
+        ({"quotas": [{"by": "age", "value": "old"}]}, "'old' is not a range of ages; expected from-to"),
         ({"quotas": [{"by": "country", "value": "UK"}]}, "'UK' is not a country of ISO 3166-1"),
         ({"quotas": [{"by": "sex", "value": "Male"}] * 2}, "quotas has sex 'Male' twice"),
         (
