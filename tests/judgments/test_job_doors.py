@@ -234,7 +234,7 @@ class TestTheLine:
         assert "Queue: long jobs, position 3 in the queue" in words(designer.get(follow))
         listed = words(designer.get(reverse("admin:judgments_job_changelist")))
         for place in (1, 2, 3, 4):
-            assert f"number {place} in line" in listed
+            assert f"position {place} in the queue" in listed
         assert "long jobs" in listed
         rows = designer.get("/api/jobs/?queue=heavy").json()["results"]
         assert [(row["by"], row["queue"], row["place"]) for row in rows] == [

@@ -415,7 +415,7 @@ def test_an_infinite_cross_entropy_is_null_with_its_reason_at_each_door(
     }  # fmt: skip
     assert written["far"]["above_floor"] is None
     assert 0 < written["sure"]["cross_entropy"]["value"] < 745  # -log(5e-324)
-    assert "The best metric, bleu-1, takes" in printed.getvalue()
+    assert "The best metric, bleu-1, closes" in printed.getvalue()
 
     store_figures(recompute_figures(study, ["disagreement"]))
     called = {row["name"]: row for row in designer.get("/api/studies/dogs/soft-labels/").json()["predictors"]}
