@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from contrib.judgment_imports.columns import DESIGN_HELP, SCALE_HELP, USE, study_file
-from judgments.datasets.page import FORMAT_TITLES, UploadForm, add_upload, short_name
+from judgments.datasets.page import UploadForm, add_upload, short_name
 from judgments.design.scale import parse_scale
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
@@ -15,10 +15,6 @@ from judgments.kinds import KINDS
 
 class JudgmentsForm(UploadForm):
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
-    titles = FORMAT_TITLES | {
-        "flickr8k-expert": gettext_noop("Flickr8k's expert grades: ExpertAnnotations.txt"),
-        "flickr8k-crowd": gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
-    }
     job = USE
     permission = "judgments.add_study"
     title = gettext_noop("Import judgments")

@@ -52,7 +52,14 @@ from judgments.datasets.upload_parts import (
     UploadPart,
     load_understood,
 )
-from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem, read_layouts
+from judgments.importers import (
+    CANDIDATE_FORMATS,
+    DATASET_FORMATS,
+    IMPORT_FORMATS,
+    TABLE_FORMATS,
+    ImportProblem,
+    read_layouts,
+)
 from judgments.jobs.queues import enqueue
 from judgments.models import (
     Caption,
@@ -70,10 +77,7 @@ from judgments.studies.step_form import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
 FORMAT_TITLES = {
-    "flickr8k": gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
-    "coco": gettext_noop("MS COCO: one JSON document"),
-    "pascal-50s": gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
-    "abstract-50s": gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
+    **{how.name: how.title for how in IMPORT_FORMATS},
     "jsonl": gettext_noop("JSON lines, one object per line"),
     "csv": gettext_noop("CSV with a header line"),
     "tsv": gettext_noop("TSV: tabs between the columns"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
-from judgments.importers import ColumnMapping
+from judgments.importers import IMPORT_FORMATS, ColumnMapping
 from judgments.importers.tables.parts import TablePart
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
@@ -36,9 +36,7 @@ FORMAT_WORDS = {
     "json": "JSON",
     "xlsx": "Excel",
     "parquet": "Parquet",
-    "coco": "MS COCO",
-    "flickr8k": "Flickr8k",
-    "pascal-50s": "PASCAL-50S",
+    **{how.name: how.words for how in IMPORT_FORMATS if how.words},
 }
 
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
+from common.features import of_features
+from judgments.importers.import_format import ImportFormat
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.mapping import ColumnMapping, criteria_of, read_layouts
 from judgments.importers.potato import read_potato
-from judgments.importers.published.coco import CocoDataset
-from judgments.importers.published.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
-from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.json_records import read_json_lines
@@ -30,6 +29,7 @@ from judgments.kinds import Kind
 __all__ = [
     "CANDIDATE_FORMATS",
     "DATASET_FORMATS",
+    "IMPORT_FORMATS",
     "JUDGMENT_FORMATS",
     "TABLE_FORMATS",
     "WITH_HEADER",
@@ -57,11 +57,9 @@ TABLE_FORMATS: dict[str, RecordReader] = {
     "xlsx": read_workbook,
     "parquet": read_parquet,
 }
+IMPORT_FORMATS: list[ImportFormat] = of_features("import_formats")
 DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
-    "flickr8k": Flickr8kDataset,
-    "coco": CocoDataset,
-    "pascal-50s": partial(FiftyDataset, "pascal-50s"),
-    "abstract-50s": partial(FiftyDataset, "abstract-50s"),
+    **{how.name: how.dataset for how in IMPORT_FORMATS if how.dataset},
     **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
     **{
         name: partial(TableDataset, records=how.items_reader(read_table))
@@ -72,22 +70,13 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
 }
 
 WITH_HEADER = ("csv", "tsv", "xlsx")
-RESULTS = ColumnMapping(columns={"image": "image_id"})  # MS COCO's
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
-    "coco": partial(TableCandidates, records=RESULTS.reader(read_json_list)),
+    **{how.name: how.candidates for how in IMPORT_FORMATS if how.candidates},
     **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
 }
 
 # Published data: the protocols of a format's judgments, the default first.
-JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSource]]] = {
-    "flickr8k-expert": {"graded": Flickr8kExpert},
-    "flickr8k-crowd": {"relevance": Flickr8kCrowd},
-    "pascal-50s": {
-        "triplet": partial(FiftyTriplets, "pascal-50s"),
-        "pairwise": partial(FiftyPairwise, "pascal-50s"),
-    },
-    "abstract-50s": {"triplet": partial(FiftyTriplets, "abstract-50s")},
-}
+JUDGMENT_FORMATS = {how.name: how.judgments for how in IMPORT_FORMATS if how.judgments}
 
 
 def open_dataset(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from judgments.importers.published.flickr8k import SPLIT_FILES, TOKEN_FILE
+from contrib.published_sets.flickr8k import SPLIT_FILES, TOKEN_FILE
 from judgments.models import Output, System
 from quorum.metrics import bleu_pre_matrix
 from tests.annotation.casting import make_dataset

@@ -30,7 +30,6 @@ from judgments.importers.records.values import (
 RANK_EXPECTED = "a whole number from 1, the best"
 
 Text = Annotated[str, text("a text")]
-CaptionText = Annotated[str, text("a caption")]
 OutputText = Annotated[str, output("a caption")]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]

@@ -28,7 +28,7 @@ from evaluation.presentation.content import (
     estimate_of,
 )
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
-from judgments.importers.published.fifty import FiftyDataset
+from judgments.importers import open_dataset
 from quorum.numeric.arrays import Floats
 from quorum.statistics.meta import ReferenceCurve
 
@@ -160,7 +160,7 @@ def _authors_scores(run: Run, data: Fifty) -> None:
     """Compare our CIDEr with the authors' own scores of each pair's first candidate, by all fifty references."""
     if not run.has(SCORES):
         return
-    references = references_by_image(FiftyDataset(PASCAL, run.data[PASCAL]).rows())
+    references = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     lines = (run.data[SCORES] / "cider_v01_first.tsv").read_text(encoding="utf-8").splitlines()[1:]
     theirs = np.array([float(line.split("\t")[5]) for line in lines])
     texts = [pair.first for pair in data.pairs]

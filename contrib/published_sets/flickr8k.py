@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from common.amounts import counted
 from common.incoming import quoted
-from judgments.importers.published.folders import file_in_folder
+from contrib.published_sets.folders import file_in_folder
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from judgments.importers.records.sources import DatasetSource, JudgmentSource
