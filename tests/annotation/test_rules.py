@@ -109,7 +109,7 @@ def test_the_p_value_is_the_binomial_tests() -> None:
     found = make_rule("side-bias", {"tolerance": 0.0, "least": 30}).examine(of(seen))
     assert found is not None
     assert found.evidence["p"] == pytest.approx(binomtest(4, 30, 0.5).pvalue, rel=1e-3)
-    assert "on the right" in found.sentence
+    assert "chose the right option" in found.sentence
 
 
 def test_a_slight_habit_is_no_fault() -> None:
