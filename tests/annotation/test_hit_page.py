@@ -177,7 +177,7 @@ def test_control_items_are_pulled_out_or_moved_but_never_changed() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"item": "nothing", "out": True}, "by_hand: change 1 of item 'nothing': it is not drawn"),
+        ({"item": "nothing", "out": True}, "by_hand: change 1 of item 'nothing': it is no longer generated"),
         ({"texts": {"third": "x"}}, "it has no text 'third'; expected first, second"),
         ({"texts": {"first": " "}}, "the text 'first' is empty"),
         ({"image": "none.jpg"}, "the dataset has no image 'none.jpg'"),
@@ -276,7 +276,7 @@ def test_the_page_shows_the_hit_its_holders_and_answers(designer: Client) -> Non
         assert name in text
         assert f'src="/s/{study.slug}/preview/?number={hit.position + 1}"' in response.content.decode()
         assert "check question: reference" in text
-        assert "These items cannot be changed any more: 2 people have taken pages of work" in text
+        assert "These items cannot be changed any more: 2 participants have taken pages of work" in text
         assert "Remove from the page" not in text
 
 
