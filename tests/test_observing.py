@@ -212,10 +212,10 @@ def test_data_is_readable_by_its_owner_alone(installation_on: Callable[[str], In
 
 
 def test_data_that_others_may_read_is_named(settings: Settings) -> None:
-    assert "quorum.W003" not in {one.id for one in run_checks(tags=["security"])}
+    assert "quorum.W003" not in {one.id for one in run_checks(tags=["privacy"])}
     Path(settings.DATA_DIR).chmod(0o750)
     try:
-        (found,) = [one for one in run_checks(tags=["security"]) if one.id == "quorum.W003"]
+        (found,) = [one for one in run_checks(tags=["privacy"]) if one.id == "quorum.W003"]
     finally:
         Path(settings.DATA_DIR).chmod(0o700)
     assert found.msg == f"Others than its owner may read {settings.DATA_DIR}: run chmod -R go= on it."

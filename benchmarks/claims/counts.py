@@ -1,4 +1,3 @@
-
 """Sentences of counts of people, answers and items."""
 
 from collections import defaultdict

@@ -289,7 +289,9 @@ def _(rows: Rows, leader: str, rest: str, p: str, ends: str, **parts: str | None
     return told and says_figure(rows, leader, ends, parts)
 
 
-@says("No winner yet: <leaders:NAMES> cannot be told apart ({too few data to test|<p:P>})[, with <rest:NAMES> behind]. Of ")
+@says(
+    "No winner yet: <leaders:NAMES> cannot be told apart ({too few data to test|<p:P>})[, with <rest:NAMES> behind]. Of "
+)
 def _(rows: Rows, leaders: str, p: str | None, rest: str | None) -> bool:
     told = p is None or float(re.sub(r"[^\d.]", "", p)) > 0.05
     return told and compared_systems(rows, leaders, rest, p or "")
@@ -364,9 +366,7 @@ def _(rows: Rows) -> bool:
     return len(rows.voters) == 1
 
 
-@says(
-    "The dataset has <left:N> unused items, but <wanted:N> are needed: add items to it first. d-<n:N>"
-)
+@says("The dataset has <left:N> unused items, but <wanted:N> are needed: add items to it first. d-<n:N>")
 def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
     asked = set(rows.study.units.filter(control=False).values_list("item_id", flat=True))
     return number(left) == rows.study.dataset.items.exclude(pk__in=asked).count() < number(wanted)

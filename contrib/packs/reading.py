@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from common.errors import QuorumError
+from common.errors import QuorumError, did_you_mean
 from judgments.importers import DATASET_FORMATS
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -164,9 +164,10 @@ def pack_named(name: str) -> Pack:
         return read_pack(inside)
     if (Path(name) / PACK).is_file():
         return read_pack(Path(name).resolve())
-    names = ", ".join(path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}")))
+    names = [path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}"))]
     raise ReplicationError(
-        f"There is no pack {name!r}; expected one of {names}, or a folder with {PACK} and {MODULE}."
+        f"There is no pack {name!r}; expected one of {', '.join(names)}, or a folder with {PACK} and {MODULE}."
+        f"{did_you_mean(name, names)}"
     )
 
 

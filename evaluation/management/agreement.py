@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 
 from common.amounts import json_float
 from common.commands import QuorumCommand, progress_bar
-from common.errors import QuorumError
+from common.errors import QuorumError, did_you_mean
 from common.files import indented, write_json
 from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
@@ -354,6 +354,7 @@ def _coefficients(chosen: str | None) -> list[str]:
         if name not in ("alpha", *COEFFICIENTS):
             raise EvaluationError(
                 f"There is no coefficient {name!r}, expected some of alpha, {', '.join(COEFFICIENTS)}."
+                f"{did_you_mean(name, ('alpha', *COEFFICIENTS))}"
             )
     return [name for name in names if name in COEFFICIENTS]
 

@@ -16,7 +16,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.translation import gettext
 
 from common.audit import acting_person
-from common.errors import NotThere, WrongState
+from common.errors import NotThere, WrongState, did_you_mean
 from judgments.models import (
     Caption,
     Dataset,
@@ -338,11 +338,14 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
         NotThere: ``by`` sees no such system. WrongState: it has another owner, or none.
     """
     systems = System.objects.filter(dataset=dataset)
-    system = (systems if by is None else systems.visible_to(by)).filter(name=name).first()
+    visible = systems if by is None else systems.visible_to(by)
+    system = visible.filter(name=name).first()
     if system is None:
+        named = visible.values_list("name", flat=True)
         raise NotThere(
             gettext("There is no system %(name)r in dataset %(name2)r.")
             % {"name": name, "name2": dataset.name}
+            + did_you_mean(name, named)
         )
     if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
         raise WrongState(gettext("Nothing was changed: system %(name)r is somebody else's.") % {"name": name})

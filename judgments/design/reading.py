@@ -27,7 +27,7 @@ from django.contrib.auth.password_validation import CommonPasswordValidator
 from django.utils.translation import gettext, pgettext
 from pydantic import BaseModel, ValidationError
 
-from common.errors import DesignError
+from common.errors import DesignError, did_you_mean
 from common.features import feature_settings
 from judgments.design.crowds import crowd_labels, feature_of_crowd, installed_crowds
 from judgments.design.panel_links import SIGNATURE, makes_own_links
@@ -38,6 +38,7 @@ from judgments.design.tables.participants import SHORTEST_CODE, Access
 from judgments.design.tables.questions import AnswerOptions
 from judgments.design.tables.sampling import CROSSED
 from judgments.kinds import KINDS, AbsentKind, Kind
+from quorum.names import nearest_name
 
 PRESET_FOLDER = Path(__file__).with_name("study_presets")
 # In display order.
@@ -123,9 +124,12 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         }
         return
     if kind is None:
-        yield gettext("protocol is %(protocol)r; this version knows %(listed)s") % {
+        yield gettext(
+            "protocol is %(protocol)r; this version knows %(listed)s; the nearest one is %(near)r"
+        ) % {
             "protocol": design.protocol,
             "listed": ", ".join(KINDS),
+            "near": nearest_name(design.protocol, KINDS, cutoff=0.0),
         }
         return
     yield from _contradictions_of_crowd(design)
@@ -411,7 +415,8 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     if not isinstance(preset_name, str) or (preset_name and not complete and preset_name not in presets):
         raise DesignError(
             gettext("preset is %(preset_name)s; there are %(listed)s.")
-            % {"preset_name": _quoted(preset_name), "listed": ", ".join(presets)},
+            % {"preset_name": _quoted(preset_name), "listed": ", ".join(presets)}
+            + did_you_mean(preset_name, presets),
             field="preset",
         )
     if preset_name in (PRESETS if complete else presets):
@@ -518,10 +523,10 @@ def _sentence_error(path: list[str], sentence: str) -> DesignError:
 def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(path[-1], _keys_beside(path), n=1, cutoff=0.0)
+        near = nearest_name(path[-1], _keys_beside(path), cutoff=0.0)
         return DesignError(
             gettext("%(key)s is not a key of a study file; the nearest one is %(near)r.")
-            % {"key": key, "near": near[0]},
+            % {"key": key, "near": near},
             field=key,
         )
     if problem["type"] == "missing":

@@ -25,6 +25,7 @@ from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATAS
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
 from judgments.kinds import Kind
+from quorum.names import nearest_name
 
 __all__ = [
     "CANDIDATE_FORMATS",
@@ -216,9 +217,9 @@ def by_criterion(
 
 def _checked(format: str, formats: Collection[str], path: Path | str) -> Path:
     if format not in formats:
-        raise ImportProblem(
-            path, None, None, f"the unknown format {format!r}", f"one of {', '.join(formats)}"
-        )
+        near = nearest_name(format, formats)
+        expected = f"{near!r} perhaps" if near else f"one of {', '.join(formats)}"
+        raise ImportProblem(path, None, None, f"the unknown format {format!r}", expected)
     if not Path(path).exists():
         raise ImportProblem(path, None, None, "nothing there", "a file or a folder")
     return Path(path)

@@ -222,9 +222,7 @@ class MappedJudgments(TableJudgments):
     def _name(self, record: Record, name: str, text: str) -> str:
         """Return the name of an image, a system or a person. Refuse one such as NA unless ``--missing`` is given."""
         if text in MISSING_WORDS and not self.how.missing:
-            expected = (
-                f"a name, or nothing, as --missing {text} reads it; beside another word it stays a name"
-            )
+            expected = f"a name, or nothing (--missing {text}); beside another word it stays a name"
             raise _problem(record, name, text, expected)
         return compose_name(text)
 

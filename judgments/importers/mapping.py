@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
-from difflib import get_close_matches
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -37,6 +36,7 @@ from judgments.importers.records.record import INCLUSION_COLUMNS, Record
 from judgments.importers.records.values import is_blank
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS
+from quorum.names import nearest_name
 
 LAYOUTS = Path(__file__).with_name("layouts")
 FIRST_ROWS = 5
@@ -214,8 +214,8 @@ class ColumnMapping(BaseModel):
         known = tuple(known)
         for name, sources in self.columns.items():
             if name not in known and sources != (OMITTED_COLUMN,):
-                near = get_close_matches(name, known, n=1)
-                expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
+                near = nearest_name(name, known)
+                expected = f"{near!r} perhaps" if near else f"one of {', '.join(known)}"
                 raise ImportProblem(path, None, "--map", f"the unknown name {quoted(name)}", expected)
         worker = self.columns.get("worker", ("",))
         if NUMBER in worker[0] and worker[0] != NUMBER and self.columns.get("value") == worker:
@@ -428,8 +428,8 @@ class _Reading:
                 raise self.unknown(source, record.file)
 
     def unknown(self, source: str, file: Path | None = None) -> ImportProblem:
-        near = get_close_matches(source, map(str, self.example), n=1)
-        expected = f"{near[0]!r} perhaps" if near else "a column of the file"
+        near = nearest_name(source, self.example)
+        expected = f"{near!r} perhaps" if near else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
         return ImportProblem(

@@ -19,6 +19,11 @@ from common.errors import QuorumError
 from common.incoming import READ_AT_ONCE, LimitExceeded, limits
 from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 
+_BINARY = {
+    b"PK\x03\x04": ("an Excel workbook or another zip archive", "text, or the format xlsx for a workbook"),
+    b"\xd0\xcf\x11\xe0": ("a workbook of Excel before 2007", "it saved as .xlsx or CSV"),
+    b"PAR1": ("Parquet", "text, or the format parquet"),
+}
 _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -265,6 +270,9 @@ def unreadable(path: Path, error: OSError) -> ImportProblem:
 
 def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
     head = raw.peek(256)[:256]
+    for start, (actual, expected) in _BINARY.items():
+        if head.startswith(start):
+            raise ImportProblem(path, None, None, actual, expected)
     chosen = _encoding_of_mark(head) or encoding or "utf-8"
     if chosen == "utf-8":
         _refuse_unmarked_utf16(path, head)
@@ -287,7 +295,7 @@ def _unmarked_utf16(head: bytes) -> str | None:
 def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
     if name := _unmarked_utf16(head):
         actual = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
-        raise ImportProblem(path, 1, None, actual, f"UTF-8, or the encoding named (encoding={name})")
+        raise ImportProblem(path, 1, None, actual, f"UTF-8 (--encoding {name} reads this)")
 
 
 def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> ImportProblem:
@@ -308,7 +316,7 @@ def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> Impo
 
 def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) -> ImportProblem:
     actual = f"byte 0x{line[at]:02X} (number {at + 1} of the line), which is not {encoding.upper()}"
-    expected = "UTF-8, UTF-16 with a byte order mark, or the file's encoding named"
+    expected = "UTF-8, or UTF-16 with a byte order mark"
     if encoding == "utf-8":
         try:
             letter = line[at : at + 1].decode("cp1252")
@@ -317,5 +325,9 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
         alone = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
         if letter and alone:
             actual += f" but looks like Windows-1252 ({letter!r} there)"
-            expected += " (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8"
+            expected += (
+                " (--encoding windows-1252 reads this); Excel writes UTF-8 where it saves as CSV UTF-8"
+            )
+            return ImportProblem(path, number, None, actual, expected)
+    expected += " (--encoding NAME reads another)"
     return ImportProblem(path, number, None, actual, expected)

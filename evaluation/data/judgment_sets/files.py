@@ -11,7 +11,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,6 +39,7 @@ from judgments.importers.records.values import read_flag, read_name, read_output
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
+from quorum.names import nearest_name
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import LARGEST
 
@@ -106,8 +106,8 @@ class _RequiredColumns(Columns):
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
             if needed not in names:
-                near = get_close_matches(needed, [str(name) for name in names], n=1)
-                actual = f"no such column, but {near[0]!r}" if near else "no such column"
+                near = nearest_name(needed, names)
+                actual = f"no such column, but {near!r}" if near else "no such column"
                 raise ImportProblem(file, line, needed, actual, f"{', '.join(self.required)} in every record")
 
 

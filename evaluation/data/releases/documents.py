@@ -11,10 +11,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from common.errors import did_you_mean
 from common.files import indented
 from evaluation.errors import ReleaseError
 from evaluation.presentation.rendering import text_templates
@@ -58,9 +58,8 @@ def check_licence(name: str) -> str:
     by_lower = {known.lower(): known for known in LICENCES}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    near = get_close_matches(name.lower(), by_lower, n=1)
-    hint = f"did you mean {by_lower[near[0]]}? " if near else ""
-    raise ReleaseError(f"There is no licence {name!r} here; {hint}expected one of {', '.join(LICENCES)}.")
+    hint = did_you_mean(name, LICENCES)
+    raise ReleaseError(f"There is no licence {name!r} here; expected one of {', '.join(LICENCES)}.{hint}")
 
 
 def documents(

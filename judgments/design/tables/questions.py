@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any, Literal
 
 from django.utils.translation import gettext
@@ -10,6 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.tables.base import Listed, Part
 from judgments.design.wordings import JUDGED
+from quorum.names import nearest_name
 
 
 class AnswerOptions(Part):
@@ -67,7 +67,7 @@ def check_judged(value: Any) -> Any:
     """Refuse an unknown sort of text; name the nearest one."""
     if value in JUDGED:
         return value
-    near = difflib.get_close_matches(str(value), JUDGED, n=1, cutoff=0.0)[0]
+    near = nearest_name(value, JUDGED, cutoff=0.0)
     raise ValueError(
         gettext("%(value)r is none of %(listed)s; the nearest one is %(near)r")
         % {"value": value, "listed": ", ".join(JUDGED), "near": near}

@@ -57,7 +57,7 @@ class Record:
         if of_table and (
             word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), "")
         ):
-            expected += f", or nothing, as --missing {word} reads it"
+            expected += f", or nothing (--missing {word})"
         origin = where = self.origins.get(column, column) if column else None
         if self.renamed and column in INCLUSION_COLUMNS and origin == column:
             expected += f" ({column}=- leaves the column out)"

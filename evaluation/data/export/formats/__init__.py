@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 
+from common.errors import did_you_mean
 from common.features import of_features
 from evaluation.data.export.formats import (
     consensus,
@@ -117,9 +117,8 @@ FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_feat
 def format_named(name: str) -> Format:
     """Return a format. Raise ExportError naming the nearest."""
     if name not in FORMATS:
-        near = get_close_matches(name, FORMATS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ExportError(f"There is no export format {name!r}; {hint}there are {', '.join(FORMATS)}.")
+        hint = did_you_mean(name, FORMATS)
+        raise ExportError(f"There is no export format {name!r}; there are {', '.join(FORMATS)}.{hint}")
     return FORMATS[name]
 
 
