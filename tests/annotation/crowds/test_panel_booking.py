@@ -377,7 +377,7 @@ class TestReading:
                 "name,colour\nada,red\n",
                 "name.*colour",
             ),
-            (f'{HEADER}\n"unclosed,x\n', "is no CSV"),
+            (f'{HEADER}\n"unclosed,x\n', "is not CSV"),
             (f"{HEADER}\nx,,APPROVED\n", r"\b2\b.*nobody"),
             (
                 f"{HEADER}\ns,p,APPROVED\ns,p,REJECTED\n",
