@@ -310,7 +310,7 @@ def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> N
     for page in ("results", "hits"):
         other = designer.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
         assert "check questions used up" in other
-    assert "check questions used up" in designer.get(reverse("admin:index")).content.decode()
+    assert "used up the check questions" in designer.get(reverse("admin:index")).content.decode()
     assert Client().get(address).status_code == 302
 
 

@@ -275,7 +275,7 @@ def test_the_page_shows_the_hit_its_holders_and_answers(designer: Client) -> Non
         assert name in text
         assert f'src="/s/{study.slug}/preview/?number={hit.position + 1}"' in response.content.decode()
         assert "check question: reference" in text
-        assert "These items cannot be changed any more: 2 people have taken pages of work" in text
+        assert "These items cannot be changed any more: 2 participants have taken pages of work" in text
         assert "Remove from the page" not in text
 
 

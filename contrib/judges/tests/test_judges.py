@@ -463,7 +463,7 @@ def _reported(study: Study, judge: dict[str, Any]) -> None:
     (figures,) = held.tables
     values = {row[1]: row[2] for row in figures.rows if row[0] == "m"}
     assert values["says the same in both orders"] == estimate_of(judge["side"]["consistent"])
-    assert values["favours systems of its family more than people"] == estimate_of(judge["own"])
+    assert values["favours systems of its family, more than people"] == estimate_of(judge["own"])
     assert figures.rows[0][0] == "people among themselves"
     analysis = Analysis.objects.get(study=study, what=Analysis.What.JUDGES)
     analysis.result["judges"][0]["estimates"][0] |= {"unlabelled": 7}

@@ -69,7 +69,7 @@ GOOD = [
     ),
     ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "3"}, "to give"),
     ("block-worker", {"worker": "*", "why": "A script."}, "from all your work"),
-    ("unblock-worker", {"worker": "*"}, "come again"),
+    ("unblock-worker", {"worker": "*"}, "lift the block of"),
 ]
 
 

@@ -310,10 +310,10 @@ def test_the_command_says_whom_to_pay_writes_both_files_and_books_when_told_to(t
     assert everything() == before
     assert [one["verdict"] for one in json.loads(output.read_text())["submissions"]] == ["pay", "paid"]
     assert list(csv.reader(payments.read_text().splitlines()))[1][0] == ADA["PROLIFIC_PID"]
-    assert "Booked: 2 approved, 0 rejected, 0 ended." in run(
+    assert "Recorded: 2 approved, 0 rejected, 0 ended." in run(
         "reconcile_panel", study.slug, str(listed), "--book", "--approve"
     )
-    assert "Booked: 0 approved" in run("reconcile_panel", study.slug, str(listed), "--book", "--approve")
+    assert "Recorded: 0 approved" in run("reconcile_panel", study.slug, str(listed), "--book", "--approve")
     with pytest.raises(CommandError, match="no column 'nope'"):
         run("reconcile_panel", study.slug, str(listed), "--worker-column", "nope")
 
@@ -377,7 +377,7 @@ class TestReading:
                 "name,colour\nada,red\n",
                 "name.*colour",
             ),
-            (f'{HEADER}\n"unclosed,x\n', "is no CSV"),
+            (f'{HEADER}\n"unclosed,x\n', "is not CSV"),
             (f"{HEADER}\nx,,APPROVED\n", r"\b2\b.*nobody"),
             (
                 f"{HEADER}\ns,p,APPROVED\ns,p,REJECTED\n",
