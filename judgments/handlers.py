@@ -82,7 +82,7 @@ def import_dataset_upload(
                     user=user,
                     progress=run.progress,
                 )
-            result["counts"][f"captions of {part.system}"] = added.counts["captions"]
+            result["counts"][f"outputs of {part.system}"] = added.counts["captions"]
             result["notes"] += [f"{part.system}: {note}" for note in added.notes if note not in summary.notes]
             result["created"] |= added.created
 

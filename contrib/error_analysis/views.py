@@ -181,7 +181,7 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
         if value is None:
             return "–"
         if two_sided and kind.outcome_of(int(value)) in (1, 2):
-            return _("caption %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
+            return _("text %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
         if two_sided:
             return str(SIDE_LABELS[kind.outcome_of(int(value))])
         return labels.get(int(value), f"{value:g}")

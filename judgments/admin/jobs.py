@@ -91,6 +91,7 @@ class QueueFilter(KnownValuesFilter):
 
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
+    help = "scale.md#several-processes"
     empty_words = "This lists imports, generating, computing and exports, running and finished."
     list_display = (
         "work",

@@ -274,7 +274,7 @@ def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSumma
     for system in filter(None, systems):
         taken = TablePart(only=system)
         added = import_candidates(dataset=values["name"], system=system, taken=taken, **of_system)
-        summary.counts[f"captions of {system}"] = added.counts["captions"]
+        summary.counts[f"outputs of {system}"] = added.counts["captions"]
         said = list(summary.notes)
         summary.notes.extend(f"{system}: {note}" for note in added.notes if note not in said)
     return replace(summary, counts=summary.counts | {"systems": len(systems) - ("" in systems)})

@@ -15,6 +15,7 @@ from common.incoming import RequestBytesExceeded
 from common.incoming.json_documents import load_json
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.table_columns import (
+    OF_PICTURES,
     TABLE_USES,
     WITHOUT_COLUMNS,
     UploadTable,
@@ -147,7 +148,11 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
         else gettext("a text of a system or of people"),
-        "wanted": [(name, gettext(use.words[name]) if name in use.words else name) for name in use.wanted]
+        "wanted": [
+            (name, gettext(use.words[name]) if name in use.words else name)
+            for name in use.wanted
+            if name in table.chosen or name not in OF_PICTURES or "text" not in table.chosen
+        ]
         + [(name, gettext(words)) for name, words in use.choices.items()],
         "lines": table.lines,
         "header_row": table.header_row,

@@ -25,11 +25,11 @@ LONGEST_SHOWN = 120  # characters of a cell
 
 # What a page calls our columns; the others say it themselves.
 COLUMN_WORDS = {
-    "image": gettext_noop("item: the picture's file name, or an id"),
-    "caption": gettext_noop("caption, or what a system wrote"),
+    "image": gettext_noop("item: a file name, or an id"),
+    "caption": gettext_noop("what a system, or people, wrote"),
     "text": gettext_noop("source text"),
     "system": gettext_noop("name of the system"),
-    "caption_id": gettext_noop("the caption’s id"),
+    "caption_id": gettext_noop("id of what was written"),
     "split": gettext_noop("split, such as test"),
     "url": gettext_noop("address of the picture"),
     "boxes": gettext_noop("boxes in the picture"),
@@ -40,6 +40,7 @@ COLUMN_WORDS = {
     "rank": gettext_noop("rank in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
+OF_PICTURES = {"url", "boxes", "image_width", "image_height"}
 
 FIRST_SYSTEM_COLUMN = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
@@ -183,7 +184,7 @@ def table_of(
     """Look at the first rows of a table. Raise ImportProblem, or RequestBytesExceeded in a request.
 
     Args:
-        offered: our column -> the file's, of the last mapping; it counts if the file has all of them.
+        offered: our column -> the file's, of the last mapping; it counts if the file has all, and a guess no other.
     """
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})
@@ -193,7 +194,9 @@ def table_of(
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in TABLE_USES[use].wanted if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
-    known = used if used and set(used.values()) <= set(names) else guess_columns(names, wanted)
+    known = guess_columns(names, wanted)
+    if used and set(used.values()) <= set(names) and known.keys() <= set(offered or ()):
+        known = used
     TABLE_USES[use].check_guesses(known)
     if "image" in wanted and "image" not in known:
         cells_of = ((name, [str(row.get(name)).strip() for row in rows]) for name in names)

@@ -40,13 +40,13 @@ MOST_WHOLE = 5_000_000  # characters of a text that is read whole
 # "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
 QUIRK_NOTES = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",
-    "repeated-caption": "Captions equal to another caption of their image, kept: {n}.",
+    "repeated-caption": "Texts equal to another text of their item, kept: {n}.",
     "repaired-key": "Caption ids with a stray number behind the image's name ({detail}), repaired: {n}.",
     "no-split": "Images that no split list names, imported without a split: {n}.",
     "split-without-captions": "Images of the split lists that have no captions, left out: {n}.",
-    "no-captions": "Images without captions, left out: {n}.",
-    "images-alone": "Images without captions by people, named by what a system says of them: {n}.",
-    "text-alone": "Images with a text and without captions: {n}.",
+    "no-captions": "Items without texts, left out: {n}.",
+    "images-alone": "Items without references by people, named by what a system says of them: {n}.",
+    "text-alone": "Items with a text and without references: {n}.",
     "acting-column": "Column “{detail}” counts, as it has one of our names; COLUMN=- leaves it out.",
     "turned-pair": "Rows that show a pair the other way round than an earlier one, turned with their answers: {n}.",
     "criteria": "The criteria of the file are studies of their own: {detail}.",

@@ -136,7 +136,9 @@ def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
     me.click(answer.get_by_role("link", name=walk.card))
     expect(page.locator("[data-question]")).to_contain_text(f"All {walk.asked} items")
     me.click(page.locator("button[value=rehearse]"))
-    expect(page.locator(".q-point", has_text="simulated participants recovered")).to_be_visible(timeout=60_000)
+    expect(page.locator(".q-point", has_text="simulated participants recovered")).to_be_visible(
+        timeout=60_000
+    )
     me.press("Fill in the texts")
     me.press("Generate pages of work")
     opens(me)

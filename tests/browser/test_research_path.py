@@ -82,7 +82,7 @@ def designs_a_study(researcher: Counted) -> None:
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
     expect(page.locator(".q-cut")).to_contain_text("8 × two systems (MM)")
     expect(page.get_by_label("Two people")).to_be_hidden()  # no caption would be left to compare them with
-    for kind in ("Another image", "Person and system"):
+    for kind in ("Another item", "Person and system"):
         researcher.fill(kind, "0")
     researcher.fill("Participants for each item", "2")
     expect(page.locator("[data-numbers]").get_by_text("Judgments", exact=True).locator("..")).to_contain_text(

@@ -21,6 +21,7 @@ from judgments.models import Caption, Dataset, Item, Job, Study, System
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.studies import create_study
+from tests.annotation.sourcing import make_texts
 from tests.judgments.desk import do, page, words
 from tests.judgments.test_columns_page import job_of
 from tests.studies import make_dataset, make_study
@@ -117,8 +118,9 @@ def texts(request: pytest.FixtureRequest, designer: Client, settings: Any, tmp_p
 def test_three_systems_on_own_texts_meet_on_every_text(texts: Dataset) -> None:
     owner = texts.roles.get().user
     values, said = cut("vedantam-2015-pairwise", texts, owner.pk)
-    assert values["question"] == "Which is the better text?"
-    assert any("the dataset has no pictures" in one for one in said)
+    assert values["judged"] in ("translation", "summary")
+    assert values["judged"] in values["question"]
+    assert any("source texts" in one for one in said)
     study = create_study(design=make_design(values | {"name": "Own", "slug": "own"}), user=owner)
     generate_hits(study=study)
     rows = study.units.values_list("item__text", "pair__first_system__name", "pair__second_system__name")
@@ -140,9 +142,36 @@ def test_other_protocols_judge_every_text(texts: Dataset, preset: str, units: in
 
 
 def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: Dataset) -> None:
-    shown = words(designer.get(reverse(NEW)))
-    assert "Needs a picture for each item; 0 of 36 items have it." in shown
-    assert "Needs people's captions to compare with; 0 of 36 items have it." in shown
+    response = designer.get(reverse(NEW))
+    kinds = {card["preset"].values["protocol"] for card in response.context["published"]}
+    assert kinds == {"triplet", "pairwise", "relevance", "graded", "best-worst", "slider", "spans"}
+    assert "Needs references to compare with; 0 of 36 items have it." in words(response)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "judged"),
+    [
+        ("The council met on Monday evening.", "Der Rat tagte am Montagabend.", "translation"),
+        ("The council met on Monday evening.", "市议会在星期一晚上开会。", "translation"),
+        (
+            "The council met on Monday. It was late when everybody went home.",
+            "The council met on Monday.",
+            "summary",
+        ),
+        ("The council met on Monday evening.", "On Monday evening the council met.", "text"),
+        (
+            "市议会在星期一晚上开会，讨论了旧铁路桥的修理问题，会议持续了三个小时。",
+            "市议会讨论了旧铁路桥。",
+            "summary",
+        ),
+    ],
+)
+def test_what_is_judged_is_called_what_it_is(source: str, text: str, judged: str) -> None:
+    dataset = make_texts(text=source, images=4)
+    dataset.captions.filter(role="candidate").update(text=text)
+    values, _ = cut("vedantam-2015-pairwise", dataset, None)
+    assert values["judged"] == judged
+    assert judged in values["question"]
 
 
 class TestWhatYouWantToKnow:

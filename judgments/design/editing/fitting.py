@@ -17,8 +17,8 @@ CHECKS = 2  # on a page
 ASIDE_OF = 10  # items, of which one may be left out for check questions that tell care from guessing
 ASIDE, AGAIN, NONE = "aside", "again", "none"  # what becomes of items that check questions would leave out
 WITHOUT_CAPTIONS = {
-    AGAIN: gettext_noop("Check questions repeat items: the dataset has too few captions for others."),
-    NONE: gettext_noop("There are no check questions: the dataset has too few captions to make them of."),
+    AGAIN: gettext_noop("Check questions repeat items: the dataset has too few texts for others."),
+    NONE: gettext_noop("There are no check questions: the dataset has too few texts to make them of."),
 }
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext, ngettext
 
 from common.amounts import thousands
 from judgments.access.roles import Person
+from judgments.design.editing.data_sorts import can_ask_about_texts
 from judgments.design.reading import Preset
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Item, Output, System
@@ -27,6 +28,10 @@ class Holdings:
     systems: int
     pairs: int
 
+    @property
+    def of_texts(self) -> bool:
+        return bool(self.images) and self.texts == self.images and not self.pictures
+
     def missing_for(self, preset: Preset) -> str:
         """Return what a preset needs and the dataset lacks; "" if nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
@@ -39,7 +44,7 @@ class Holdings:
             return self._short(gettext("Needs a text with each picture"), self.texts)
         if "boxes" in kind.needs and not (self.boxes and self.captions):
             return self._short(gettext("Needs pictures with labelled boxes and a caption"), self.boxes)
-        can_show_text = "text" in kind.wordings and not kind.no_source and self.texts == self.images
+        can_show_text = can_ask_about_texts(kind) and self.texts == self.images
         if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
             return self._short(gettext("Needs a picture for each item"), self.pictures)
         return ""
@@ -54,11 +59,11 @@ class Holdings:
         if kind.compares_pairs and not (
             self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
         ):
-            return self._short(gettext("Needs two captions for each item, by people or systems"), 0)
+            return self._short(gettext("Needs two texts for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return self._short(gettext("Needs people's captions to compare with"), self.captioned)
+            return self._short(gettext("Needs references to compare with"), self.captioned)
         if kind.judges_one_caption and not (self.systems or self.captions):
-            return self._short(gettext("Needs captions by people or systems"), 0)
+            return self._short(gettext("Needs texts by people or systems"), 0)
         return ""
 
     def _short(self, needs: str, there: int) -> str:

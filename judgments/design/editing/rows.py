@@ -22,7 +22,7 @@ LABELS = {
     "by": "Trait",
     "expected": "Right answer",
     "first": "First text",
-    "image": "Image",
+    "image": "Item",
     "reference": "Sentence A",
     "rule": "Detector",
     "scene": "Description of the picture",

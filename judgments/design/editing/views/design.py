@@ -74,6 +74,6 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
     )
 
 
-@study_page("change", "Settings", order=10, group=StudyPlace.DESIGN)
+@study_page("change", "Settings", order=10, group=StudyPlace.DESIGN, help="designing.md")
 def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
     return redirect(study_page_address(study, "change"))

@@ -12,6 +12,7 @@ from django.urls import reverse
 from common.errors import DesignError
 from common.incoming.json_documents import load_json
 from judgments.access.roles import visible_rows
+from judgments.design.editing.data_sorts import preset_titles
 from judgments.design.editing.fitting import ChecksQuestion, Fitted, fit_to_dataset
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
@@ -226,6 +227,6 @@ def form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]
         "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
         "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
         "preset_ships": editor.base.get("preset", "") in PRESETS,
-        "presets": PRESETS,
+        "presets": preset_titles(editor.base["judged"]),
         "saved": saved,
     }
