@@ -63,7 +63,7 @@ def brings_data(researcher: Counted) -> None:
     assert page.locator("[name=pictures_at]").input_value() == ""  # Unfold would write the file's name there
     researcher.press("Check files")
     expect(page.get_by_role("heading", name="meadow.csv, columns reference 1, reference 2")).to_be_visible()
-    expect(page.get_by_text("8 pictures; 8 belong to an image")).to_be_visible()
+    expect(page.get_by_text("8 pictures; 8 match images")).to_be_visible()
     expect(page.get_by_label("Name of the system").nth(1)).to_have_value("gardener")
     looked_at(page)
     researcher.press("Import")

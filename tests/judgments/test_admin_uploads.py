@@ -82,7 +82,7 @@ class TestUploading:
         assert "zoo.csv CSV · 3 captions of 2 images" in shown
         assert "A brown dog ." in shown  # of the first rows
         assert "parrot.jsonl JSON lines · 1 caption of 1 image" in shown
-        assert "2 pictures; 2 belong to an image" in shown
+        assert "2 pictures; 2 match images" in shown
         assert not Dataset.objects.exists()
         assert not Job.objects.exists()
         self.confirm(designer, page)
