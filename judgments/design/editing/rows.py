@@ -25,7 +25,7 @@ LABELS = {
     "image": "Item",
     "reference": "Sentence A",
     "rule": "Detector",
-    "scene": "Description of the picture",
+    "scene": "Description in words",
     "second": "Second text",
     "shown": "Texts shown, one per line",
     "options": "Options, one per line",

@@ -39,7 +39,7 @@ class ItemSampling(Part):
         description="Equal texts are judged once.",
         json_schema_extra={
             "words": {
-                "outputs": "Each system's caption",
+                "outputs": "Each system's text",
                 "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
                 "references": "People's texts, with those of other items as foils",
                 "list": "The pairs listed below",
